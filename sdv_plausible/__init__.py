@@ -1,0 +1,38 @@
+"""Synthetic tables with plausible deniability and differential privacy, for the SDV ecosystem.
+
+The public names load on first use, so that importing the package costs nothing and no import order matters:
+SDV's add-on loader may import :mod:`sdv_plausible.synthesizer` while this package is itself being imported.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sdv_plausible.domain import Attribute, Domain
+    from sdv_plausible.planning import plan
+    from sdv_plausible.privacy.ledger import PrivacyLedger
+    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "PlausibleDeniabilitySynthesizer": "sdv_plausible.synthesizer",
+    "Attribute": "sdv_plausible.domain",
+    "Domain": "sdv_plausible.domain",
+    "PrivacyLedger": "sdv_plausible.privacy.ledger",
+    "plan": "sdv_plausible.planning",
+}
+
+__all__ = ["Attribute", "Domain", "PlausibleDeniabilitySynthesizer", "PrivacyLedger", "plan"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sdv_plausible' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

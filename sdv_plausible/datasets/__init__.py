@@ -1,0 +1,7 @@
+"""Simulated tables to try the package on, and the public domain they are declared with."""
+
+from __future__ import annotations
+
+from sdv_plausible.datasets.census import census_like, census_like_codes, census_like_metadata
+
+__all__ = ["census_like", "census_like_codes", "census_like_metadata"]

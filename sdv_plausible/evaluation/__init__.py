@@ -1,0 +1,58 @@
+"""Evaluation: the measures of section 6 of the paper as SDMetrics metrics, and a report that shows them.
+
+The paper is Bindschaedler, Shokri and Gunter, *Plausible Deniability for Privacy-Preserving Data Synthesis*
+(PVLDB 10(5), 2017), called [PD] in this package. The names below load on first use.
+
+Nothing here is a privacy measure: distances between tables say how useful a release is, never how safe it is. They are
+computed from real rows without noise, so the results themselves are private unless a function says otherwise.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# SDMetrics loads add-ons while it is imported; were it first imported from inside `metrics`, it would find that module
+# half made. Imported here, it finds this package and loads `metrics` whole.
+import sdmetrics  # noqa: F401
+
+if TYPE_CHECKING:
+    from sdv_plausible.evaluation.metrics import (
+        ClassifierAccuracy,
+        ClassifierAgreement,
+        DistinguishingGame,
+        ModelAccuracy,
+        PairwiseTotalVariationDistance,
+        TotalVariationDistance,
+    )
+    from sdv_plausible.evaluation.report import PlausibleDeniabilityReport
+
+_HOME = {
+    "ClassifierAccuracy": "metrics",
+    "ClassifierAgreement": "metrics",
+    "DistinguishingGame": "metrics",
+    "ModelAccuracy": "metrics",
+    "PairwiseTotalVariationDistance": "metrics",
+    "TotalVariationDistance": "metrics",
+    "PlausibleDeniabilityReport": "report",
+}
+
+__all__ = [
+    "ClassifierAccuracy",
+    "ClassifierAgreement",
+    "DistinguishingGame",
+    "ModelAccuracy",
+    "PairwiseTotalVariationDistance",
+    "PlausibleDeniabilityReport",
+    "TotalVariationDistance",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sdv_plausible.evaluation' has no attribute {name!r}")
+    return getattr(import_module(f"sdv_plausible.evaluation.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -1,0 +1,292 @@
+"""What classifiers learn from synthetic rows, judged on real rows they have not seen: [PD] section 6.3.
+
+*Accuracy* is the share of unseen real rows whose class a classifier names; *agreement* is the share on which a
+classifier trained on synthetic rows and its twin trained on real rows say the same, right or wrong.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sdmetrics.errors import IncomputableMetricError
+
+from sdv_plausible.evaluation.coding import as_numbers, category_codes, quantile_edges, sample_positions
+from sdv_plausible.evaluation.features import FeatureEncoder, Features, shuffle, stack_rows
+from sdv_plausible.evaluation.tables import TablePair
+
+DEFAULT_MAX_ROWS = 10_000
+"""Rows a classifier is trained on, and rows it is tested on, at most."""
+DEFAULT_NUM_RUNS = 5
+CLASSIFIERS = ("tree", "random_forest", "adaboost", "logistic_regression", "linear_svm")
+"""The classifiers of [PD] tables 3 and 4."""
+_MAX_TARGET_CLASSES = 50
+Labels = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A mean over runs and its 95 % interval.
+
+    Attributes
+    ----------
+    mean : float
+    low, high : float
+        Student's t interval over the runs, cut to [0, 1]; both NaN for a single run. Runs share rows, so the interval
+        covers the randomness of splits and classifiers, not that of another release.
+    values : tuple of float
+        One value per run.
+    """
+
+    mean: float
+    low: float
+    high: float
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Estimate:
+        """Summarise one value per run."""
+        from scipy.stats import t
+
+        mean, low, high = float(np.mean(values)), np.nan, np.nan
+        if len(values) > 1:
+            half = float(t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
+            low, high = max(0.0, mean - half), min(1.0, mean + half)
+        return cls(mean=mean, low=low, high=high, values=tuple(float(v) for v in values))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierResult:
+    """One classifier: accuracy when trained on real or on synthetic rows, and agreement of the two."""
+
+    real_accuracy: Estimate
+    synthetic_accuracy: Estimate
+    agreement: Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierComparison:
+    """Outcome of :func:`compare_classifiers`.
+
+    Attributes
+    ----------
+    target : str
+        The column that was predicted.
+    results : dict of str to ClassifierResult
+        By classifier.
+    majority_accuracy : float
+        Accuracy of always naming the commonest class of the real training rows, over all runs.
+    num_train, num_test : int
+        Rows of one run; both classifiers of a pair train on ``num_train`` rows (the synthetic one on fewer if there
+        are not so many).
+    subsampled : bool
+        Whether ``max_rows`` left rows unused.
+    """
+
+    target: str
+    results: dict[str, ClassifierResult]
+    majority_accuracy: float
+    num_train: int
+    num_test: int
+    subsampled: bool
+
+
+def make_classifier(name: str, random_state: int) -> Any:
+    """Return an unfitted scikit-learn classifier: default settings, 100 trees in the forest.
+
+    Raises
+    ------
+    ValueError
+        If ``name`` is not in ``CLASSIFIERS``.
+    """
+    from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+    from sklearn.tree import DecisionTreeClassifier
+
+    makers: dict[str, Callable[[], Any]] = {
+        "tree": lambda: DecisionTreeClassifier(random_state=random_state),
+        "random_forest": lambda: RandomForestClassifier(n_estimators=100, random_state=random_state),
+        "adaboost": lambda: AdaBoostClassifier(random_state=random_state),
+        "logistic_regression": lambda: LogisticRegression(max_iter=300, random_state=random_state),
+        "linear_svm": lambda: LinearSVC(dual=False, random_state=random_state),
+    }
+    if name not in makers:
+        raise ValueError(f"classifier ({name!r}) must be one of {CLASSIFIERS}")
+    return makers[name]()
+
+
+def fit_predict(name: str, train: Features, labels: Labels, test: Features, random_state: int) -> Labels:
+    """Train classifier ``name`` and return its predictions; a single class in ``labels`` is predicted throughout."""
+    if (labels == labels[0]).all():
+        return np.full(len(test.trees), labels[0])
+    model = make_classifier(name, random_state)
+    with warnings.catch_warnings():
+        # A linear model that stops short of its optimum is still the model the user would have got.
+        warnings.filterwarnings("ignore", category=_convergence_warning())
+        model.fit(train.of(name), labels)
+    return np.asarray(model.predict(test.of(name)))
+
+
+def _convergence_warning() -> type[Warning]:
+    from sklearn.exceptions import ConvergenceWarning
+
+    warning: type[Warning] = ConvergenceWarning
+    return warning
+
+
+def choose_target(pair: TablePair, target: str | None = None) -> str:
+    """Return the column to predict: ``target``, or the last categorical one with 2 to 50 real values, or the last one.
+
+    Raises
+    ------
+    ValueError
+        If ``target`` is not one of the compared columns.
+    """
+    if target is not None:
+        if target not in pair.kinds:
+            raise ValueError(f"target ({target!r}) must be one of the compared columns: {list(pair.kinds)}")
+        return target
+    for name in reversed(list(pair.kinds)):
+        if pair.kinds[name] == "categorical" and 2 <= pair.real[name].nunique() <= _MAX_TARGET_CLASSES:
+            return name
+    return list(pair.kinds)[-1]
+
+
+def target_classes(pair: TablePair, target: str, parts: Sequence[pd.DataFrame]) -> list[npt.NDArray[np.int32]]:
+    """Return class labels of several row sets; the first one is real.
+
+    A categorical target has its values as classes; a number is above the first set's median or not. Missing is a class.
+    """
+    columns = [part[target] for part in parts]
+    kind = pair.kinds[target]
+    if kind == "categorical":
+        return category_codes(columns)[0]
+    numbers = [as_numbers(column, kind, pair.formats.get(target))[0] for column in columns]
+    edges = quantile_edges(numbers[0], 2)
+    return [np.where(np.isnan(x), 0, 1 + np.searchsorted(edges, x)).astype(np.int32) for x in numbers]
+
+
+def split_rows(
+    pair: TablePair, holdout: pd.DataFrame | None, sizes: tuple[int, int], rng: np.random.Generator
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Draw real training rows, synthetic training rows and unseen real rows; ``sizes`` from :func:`split_sizes`."""
+    num_train, num_test = sizes
+    order = rng.permutation(len(pair.real))
+    train, test = order[:num_train], order[num_train : num_train + num_test]
+    # Equal lengths: the same positions of both tables, so that a copy of the real table trains the same classifier
+    # and no synthetic row stands where a test row does. Positions mean nothing in other synthetic tables.
+    same_length = len(pair.synthetic) == len(pair.real)
+    chosen = train if same_length else rng.permutation(len(pair.synthetic))[:num_train]
+    unseen = pair.real.iloc[test]
+    if holdout is not None:
+        unseen = holdout.iloc[sample_positions(len(holdout), num_test, rng)]
+    return pair.real.iloc[train], pair.synthetic.iloc[chosen], unseen
+
+
+def split_sizes(
+    pair: TablePair, holdout: pd.DataFrame | None, test_fraction: float, max_rows: int
+) -> tuple[int, int, bool]:
+    """Return the number of training rows, of test rows, and whether ``max_rows`` leaves rows unused."""
+    if not 0 < test_fraction < 1:
+        raise ValueError(f"test_fraction ({test_fraction}) must lie between 0 and 1: both parts need rows")
+    if max_rows < 2:
+        raise ValueError(f"max_rows ({max_rows}) must be at least 2: a classifier needs rows to learn from")
+    n = len(pair.real)
+    tests = max(1, round(test_fraction * n)) if holdout is None else len(holdout)
+    trains = n if holdout is not None else n - tests
+    if trains < 1 or tests < 1:
+        raise IncomputableMetricError(f"{n} real rows: classifiers need at least 2, to train on and to be tested on")
+    return min(trains, max_rows), min(tests, max_rows), trains > max_rows or tests > max_rows
+
+
+def compare_classifiers(
+    pair: TablePair,
+    target: str | None = None,
+    *,
+    classifiers: Sequence[str] = CLASSIFIERS,
+    num_runs: int = DEFAULT_NUM_RUNS,
+    test_fraction: float = 0.3,
+    max_rows: int = DEFAULT_MAX_ROWS,
+    holdout: pd.DataFrame | None = None,
+    random_state: int = 0,
+    tick: Callable[[], object] | None = None,
+) -> ClassifierComparison:
+    """Train each classifier on real and on synthetic rows and test both on unseen real rows ([PD] 6.3, tables 3, 4).
+
+    Parameters
+    ----------
+    pair : TablePair
+        The real and the synthetic table.
+    target : str, optional
+        The class column; see :func:`choose_target` for the default.
+    classifiers : sequence of str
+        Names from ``CLASSIFIERS``.
+    num_runs : int
+        Runs, each with a fresh split and fresh classifiers, at least 1.
+    test_fraction : float
+        Share of real rows kept for testing, in (0, 1).
+    max_rows : int
+        Rows trained on, and tested on, at most; what is used is in the result.
+    holdout : pandas.DataFrame, optional
+        Real rows that the synthesizer never saw. With them all of ``pair.real`` may train and they test.
+    random_state : int
+        Seed of splits and classifiers.
+    tick : callable, optional
+        Called once per run and classifier.
+
+    Returns
+    -------
+    ClassifierComparison
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    sdmetrics.errors.IncomputableMetricError
+        If there is no column but the target, or fewer than two real rows.
+    """
+    target = choose_target(pair, target)
+    features: Mapping[str, Any] = {name: kind for name, kind in pair.kinds.items() if name != target}
+    if not features:
+        raise IncomputableMetricError(f"the target {target!r} is the only column: nothing is left to predict it from")
+    if num_runs < 1:
+        raise ValueError(f"num_runs ({num_runs}) must be at least 1")
+    num_train, num_test, subsampled = split_sizes(pair, holdout, test_fraction, max_rows)
+    outcomes: dict[str, list[tuple[float, float, float]]] = {name: [] for name in classifiers}
+    majority = []
+    for run in range(num_runs):
+        rng = np.random.default_rng([random_state, run])
+        parts = split_rows(pair, holdout, (num_train, num_test), rng)
+        labels = target_classes(pair, target, parts)
+        # shuffled, so that the order in which categories appear does not tell the two tables apart
+        encoder = FeatureEncoder(features, pair.formats).fit(shuffle(stack_rows(parts[:2]), rng))
+        real, synthetic, test = (Features.of_rows(encoder, part, classifiers) for part in parts)
+        majority.append(float((labels[2] == np.bincount(labels[0]).argmax()).mean()))
+        for name in classifiers:
+            seed = int(rng.integers(2**31))
+            by_real = fit_predict(name, real, labels[0], test, seed)
+            by_synthetic = fit_predict(name, synthetic, labels[1], test, seed)
+            truth = labels[2]
+            hits = ((by_real == truth).mean(), (by_synthetic == truth).mean(), (by_real == by_synthetic).mean())
+            outcomes[name].append(hits)
+            if tick is not None:
+                tick()
+    return ClassifierComparison(
+        target=target,
+        results={name: _result(rows) for name, rows in outcomes.items()},
+        majority_accuracy=float(np.mean(majority)),
+        num_train=num_train,
+        num_test=num_test,
+        subsampled=subsampled or len(pair.synthetic) > num_train,
+    )
+
+
+def _result(rows: Sequence[tuple[float, float, float]]) -> ClassifierResult:
+    real, synthetic, agreement = (Estimate.of(values) for values in zip(*rows, strict=True))
+    return ClassifierResult(real_accuracy=real, synthetic_accuracy=synthetic, agreement=agreement)

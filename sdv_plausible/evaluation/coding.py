@@ -1,0 +1,186 @@
+"""Tables to numbers, for evaluation: integer codes for distances, feature matrices for classifiers.
+
+This is not the synthesizer's codec: it looks at the real rows freely and promises no privacy. A missing value is a
+category of its own everywhere; a category that only one table has keeps its own code; a value that cannot be read as
+its column's type (the text ``"n/a"`` in a numerical column) is one more category, not a missing value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from sdv_plausible.evaluation.tables import Kind
+
+Codes = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+DEFAULT_NUM_BINS = 20
+"""Quantile bins of a numerical column."""
+MISSING = 0
+"""The code of a missing value, in every column."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodedTables:
+    """Several tables in the same integer codes.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of the m columns.
+    tables : tuple of numpy.ndarray
+        One array of shape (n_i, m) for each table, values in ``0 .. cardinality - 1``; 0 is the missing value.
+    cardinalities : tuple of int
+        Number of codes of each column, the one for missing values included.
+    """
+
+    columns: tuple[str, ...]
+    tables: tuple[Codes, ...]
+    cardinalities: tuple[int, ...]
+
+
+def as_numbers(column: pd.Series[Any], kind: Kind, datetime_format: str | None = None) -> tuple[Floats, Any]:
+    """Return a numerical or datetime column as floats, and which of its values could not be read.
+
+    Parameters
+    ----------
+    column : pandas.Series
+        Length n.
+    kind : {"numerical", "datetime"}
+        Datetimes become seconds since 1970 in UTC; a time without a zone is taken for UTC.
+    datetime_format : str, optional
+        ``strptime`` format for datetimes stored as text.
+
+    Returns
+    -------
+    values : numpy.ndarray of float64, shape (n,)
+        NaN where the value is missing or unreadable.
+    unreadable : numpy.ndarray of bool, shape (n,)
+        Present values that are not of this kind.
+    """
+    missing = column.isna().to_numpy(dtype=bool)
+    if kind == "datetime":
+        text = None if pd.api.types.is_datetime64_any_dtype(column.dtype) else datetime_format
+        stamps = pd.to_datetime(column, format=text, utc=True, errors="coerce").dt.as_unit("us")
+        values = stamps.astype("int64").to_numpy(dtype=np.float64) / 1e6
+        values[stamps.isna().to_numpy(dtype=bool)] = np.nan
+    else:
+        plain = column.astype(object) if isinstance(column.dtype, pd.CategoricalDtype) else column
+        values = np.array(pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan))
+    return values, np.isnan(values) & ~missing
+
+
+def quantile_edges(values: Floats, num_bins: int) -> Floats:
+    """Return the inner edges of at most ``num_bins`` bins that hold about equally many of ``values``.
+
+    A bin is ``(edge[i-1], edge[i]]``; the first and the last are open outwards. An edge is always a value that occurs,
+    so that a frequent value (a zero in a column of mostly zeros) gets a bin of its own, and a column with at most
+    ``num_bins`` distinct values gets one bin for each.
+
+    Parameters
+    ----------
+    values : numpy.ndarray of float64
+        Real values; NaN is ignored.
+    num_bins : int
+        At least 1.
+
+    Returns
+    -------
+    numpy.ndarray of float64
+        Increasing, at most ``num_bins - 1`` long.
+    """
+    present: Floats = np.sort(values[~np.isnan(values)])
+    if present.size == 0:
+        return present
+    distinct: Floats = present[np.concatenate([[True], present[1:] != present[:-1]])]
+    if distinct.size <= num_bins:
+        return np.asarray(distinct[:-1], dtype=np.float64)
+    position = np.ceil(np.arange(1, num_bins) / num_bins * present.size).astype(int) - 1
+    edges: Floats = np.unique(present[position])
+    return np.asarray(edges[edges < present[-1]], dtype=np.float64)
+
+
+def _number_codes(columns: Sequence[pd.Series[Any]], kind: Kind, fmt: str | None, bins: int) -> tuple[list[Codes], int]:
+    read = [as_numbers(column, kind, fmt) for column in columns]
+    edges = quantile_edges(read[0][0], bins)
+    codes = []
+    for values, unreadable in read:
+        code = np.where(np.isnan(values), MISSING, 1 + np.searchsorted(edges, values)).astype(np.int32)
+        code[unreadable] = edges.size + 2
+        codes.append(code)
+    return codes, int(edges.size) + 3
+
+
+def category_codes(columns: Sequence[pd.Series[Any]]) -> tuple[list[Codes], list[Any]]:
+    """Return one code per distinct value over all columns, and the values in code order (code 1 comes first).
+
+    Equal values get equal codes whatever their dtype (1, 1.0 and True are equal; 1 and "1" are not).
+    """
+    book: dict[Any, int] = {}
+    coded = []
+    for column in columns:
+        local, values = pd.factorize(column)
+        # factorize keeps a categorical's categories; object values make 1 and 1.0 one key whatever the dtypes
+        table = np.array([book.setdefault(value, len(book) + 1) for value in np.asarray(values, dtype=object)] + [0])
+        coded.append(table[local].astype(np.int32))
+    return coded, list(book)
+
+
+def encode(
+    tables: Sequence[pd.DataFrame],
+    kinds: Mapping[str, Kind],
+    *,
+    formats: Mapping[str, str] | None = None,
+    num_bins: int = DEFAULT_NUM_BINS,
+) -> CodedTables:
+    """Give several tables the same integer codes.
+
+    Parameters
+    ----------
+    tables : sequence of pandas.DataFrame
+        The first one is the reference (the real table): its quantiles are the bins of numbers.
+    kinds : mapping of str to Kind
+        The columns to encode.
+    formats : mapping of str to str, optional
+        Datetime formats of text columns.
+    num_bins : int
+        Bins of a numerical or datetime column, at least 1. A value outside the reference's range falls into the first
+        or the last bin.
+
+    Returns
+    -------
+    CodedTables
+
+    Raises
+    ------
+    ValueError
+        If ``num_bins`` is below 1.
+    """
+    if num_bins < 1:
+        raise ValueError(f"num_bins ({num_bins}) must be at least 1: a column needs a bin to fall into")
+    coded = [np.empty((len(table), len(kinds)), dtype=np.int32, order="F") for table in tables]
+    cardinalities = []
+    for j, (name, kind) in enumerate(kinds.items()):
+        columns = [table[name] for table in tables]
+        if kind == "categorical":
+            codes, values = category_codes(columns)
+            cardinalities.append(len(values) + 1)
+        else:
+            codes, cardinality = _number_codes(columns, kind, (formats or {}).get(name), num_bins)
+            cardinalities.append(cardinality)
+        for table_codes, column_codes in zip(coded, codes, strict=True):
+            table_codes[:, j] = column_codes
+    return CodedTables(columns=tuple(kinds), tables=tuple(coded), cardinalities=tuple(cardinalities))
+
+
+def sample_positions(num_rows: int, max_rows: int | None, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Return the positions of at most ``max_rows`` rows, drawn without replacement, in increasing order."""
+    if max_rows is None or num_rows <= max_rows:
+        return np.arange(num_rows)
+    return np.sort(rng.permutation(num_rows)[:max_rows])

@@ -1,0 +1,183 @@
+"""Distances between tables of integer codes, and dependence inside one: [PD] section 6.2 and Eq. 4.
+
+Total variation distance of two distributions p and q over the same cells: ``TVD = sum |p - q| / 2``, in [0, 1].
+All functions here take codes (:mod:`sdv_plausible.evaluation.coding`), know nothing of frames, and are symmetric in
+the two tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from sdv_plausible.evaluation.coding import Codes, Floats
+
+MAX_DENSE_CELLS = 1 << 22
+"""Joint tables up to this many cells are counted densely (32 MB each); larger ones over the cells that occur."""
+
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairStatistics:
+    """What all pairs of columns of two tables look like.
+
+    Attributes
+    ----------
+    pairs : tuple of (int, int)
+        Column positions (i, j), i < j.
+    distances : numpy.ndarray of float64, shape (m (m - 1) / 2,)
+        Total variation distance of each pair's joint distribution.
+    real_dependence, synthetic_dependence : numpy.ndarray of float64, shape (m, m)
+        Symmetrical uncertainty inside each table; the diagonal is 1.
+    """
+
+    pairs: tuple[tuple[int, int], ...]
+    distances: Floats
+    real_dependence: Floats
+    synthetic_dependence: Floats
+
+
+def total_variation(first: Counts, second: Counts) -> float:
+    """Return the total variation distance of two histograms of equal shape, in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If a histogram counts nothing: it has no distribution.
+    """
+    n_first, n_second = first.sum(), second.sum()
+    if n_first == 0 or n_second == 0:
+        raise ValueError(f"histograms of {n_first} and {n_second} rows: each must count at least one row")
+    # min: rounding may carry the sum of disjoint histograms one bit past 1
+    return float(min(1.0, np.abs(first / n_first - second / n_second).sum() / 2))
+
+
+def column_distances(first: Codes, second: Codes, cardinalities: Sequence[int]) -> Floats:
+    """Return the total variation distance of each column, shape (m,).
+
+    Parameters
+    ----------
+    first, second : numpy.ndarray of int, shapes (n1, m) and (n2, m)
+        Codes of the two tables.
+    cardinalities : sequence of int, length m
+        Number of codes of each column.
+    """
+    return np.array(
+        [
+            total_variation(np.bincount(first[:, j], minlength=c), np.bincount(second[:, j], minlength=c))
+            for j, c in enumerate(cardinalities)
+        ]
+    )
+
+
+def joint_counts(first: Codes, second: Codes, pair: tuple[int, int], shape: tuple[int, int]) -> tuple[Counts, Counts]:
+    """Count the cells of one pair of columns in two tables.
+
+    Parameters
+    ----------
+    first, second : numpy.ndarray of int, shapes (n1, m) and (n2, m)
+        Codes of the two tables.
+    pair : (int, int)
+        Positions of the two columns.
+    shape : (int, int)
+        Their cardinalities. Above ``MAX_DENSE_CELLS`` cells only cells that occur in a table are counted, so memory is
+        bounded by the number of rows.
+
+    Returns
+    -------
+    (numpy.ndarray of int64, numpy.ndarray of int64)
+        Flat histograms over the same cells.
+    """
+    keys = [table[:, pair[0]].astype(np.int64) * shape[1] + table[:, pair[1]] for table in (first, second)]
+    cells = shape[0] * shape[1]
+    if cells > MAX_DENSE_CELLS:
+        occurring, dense = np.unique(np.concatenate(keys), return_inverse=True)
+        keys, cells = [dense[: len(first)], dense[len(first) :]], occurring.size
+    return np.bincount(keys[0], minlength=cells), np.bincount(keys[1], minlength=cells)
+
+
+def _pair_tables(first: Codes, second: Codes, cards: Sequence[int]) -> Iterator[tuple[int, int, Counts, Counts]]:
+    for i, j in combinations(range(len(cards)), 2):
+        yield i, j, *joint_counts(first, second, (i, j), (cards[i], cards[j]))
+
+
+def pair_distances(first: Codes, second: Codes, cardinalities: Sequence[int]) -> dict[tuple[int, int], float]:
+    """Return the total variation distance of the joint distribution of every pair of columns.
+
+    Parameters
+    ----------
+    first, second : numpy.ndarray of int, shapes (n1, m) and (n2, m)
+        Codes of the two tables.
+    cardinalities : sequence of int, length m
+        Number of codes of each column.
+
+    Returns
+    -------
+    dict of (int, int) to float
+        ``{(i, j): distance}`` for i < j; empty for fewer than two columns.
+    """
+    return {(i, j): total_variation(p, q) for i, j, p, q in _pair_tables(first, second, cardinalities)}
+
+
+def entropy(counts: Counts) -> float:
+    """Return the plug-in entropy of a histogram, in bits; 0 for an empty one."""
+    total = counts.sum()
+    if total == 0:
+        return 0.0
+    p = counts[counts > 0] / total
+    return abs(float((p * np.log2(p)).sum()))
+
+
+def symmetrical_uncertainty(h_x: float, h_y: float, h_xy: float) -> float:
+    """Return 2 (H(x) + H(y) - H(x, y)) / (H(x) + H(y)), in [0, 1]: mutual information on a common scale.
+
+    Two columns that are both constant tell nothing of each other: 0.
+    """
+    if h_x + h_y == 0:
+        return 0.0
+    return float(np.clip(2 * (h_x + h_y - h_xy) / (h_x + h_y), 0.0, 1.0))
+
+
+def dependence_matrix(codes: Codes, cardinalities: Sequence[int]) -> Floats:
+    """Return the symmetrical uncertainty of every pair of columns of one table, shape (m, m), diagonal 1."""
+    return pair_statistics(codes, codes[:0], cardinalities).real_dependence
+
+
+def pair_statistics(
+    real: Codes, synthetic: Codes, cardinalities: Sequence[int], tick: Callable[[], object] | None = None
+) -> PairStatistics:
+    """Return distances and dependences of all pairs of columns, counting each pair once.
+
+    Parameters
+    ----------
+    real, synthetic : numpy.ndarray of int, shapes (n1, m) and (n2, m)
+        Codes of the two tables. A table without rows gives dependences 0 and distances NaN.
+    cardinalities : sequence of int, length m
+        Number of codes of each column.
+    tick : callable, optional
+        Called after each pair.
+    """
+    m = len(cardinalities)
+    singles = [
+        [entropy(np.bincount(table[:, j], minlength=c)) for j, c in enumerate(cardinalities)]
+        for table in (real, synthetic)
+    ]
+    pairs, distances, matrices = [], [], [np.eye(m), np.eye(m)]
+    for i, j, p, q in _pair_tables(real, synthetic, cardinalities):
+        pairs.append((i, j))
+        distances.append(total_variation(p, q) if len(real) and len(synthetic) else np.nan)
+        for matrix, h, counts in zip(matrices, singles, (p, q), strict=True):
+            matrix[i, j] = matrix[j, i] = symmetrical_uncertainty(h[i], h[j], entropy(counts))
+        if tick is not None:
+            tick()
+    return PairStatistics(
+        pairs=tuple(pairs),
+        distances=np.array(distances),
+        real_dependence=matrices[0],
+        synthetic_dependence=matrices[1],
+    )

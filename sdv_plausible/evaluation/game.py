@@ -1,0 +1,154 @@
+"""The distinguishing game of [PD] section 6.4: can a classifier tell synthetic rows from real ones.
+
+A distinguisher is trained on as many real as synthetic rows and names the origin of rows of another such mix. Half
+right is what guessing gives, and the ideal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from sdmetrics.errors import IncomputableMetricError
+
+from sdv_plausible.evaluation.classifiers import (
+    DEFAULT_MAX_ROWS,
+    DEFAULT_NUM_RUNS,
+    Estimate,
+    fit_predict,
+)
+from sdv_plausible.evaluation.features import FeatureEncoder, Features, stack_rows
+from sdv_plausible.evaluation.tables import TablePair
+
+DISTINGUISHERS = ("random_forest", "tree")
+"""The classifiers of [PD] table 5."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameResult:
+    """Outcome of :func:`distinguishing_game`.
+
+    Attributes
+    ----------
+    accuracy : dict of str to Estimate
+        Share of the test mix named right, by classifier, in [0, 1]. Sampling alone moves a run's value from 0.5 by
+        about ``0.5 / sqrt(num_test)``. A value clearly below 0.5 means that synthetic rows copy real ones: the copy
+        of a training row turns up in the test mix with the other label. Held-out real rows remove that effect.
+    num_train, num_test : int
+        Rows of one mix, half of them synthetic.
+    held_out : bool
+        Whether the real rows of the game were held out from the synthesizer.
+    subsampled : bool
+        Whether ``max_rows``, or the shorter table, left rows unused.
+    """
+
+    accuracy: dict[str, Estimate]
+    num_train: int
+    num_test: int
+    held_out: bool
+    subsampled: bool
+
+    @property
+    def score(self) -> float:
+        """Mean accuracy over the classifiers, each at least 0.5 (guessing), in [0.5, 1]."""
+        return float(np.mean([max(0.5, estimate.mean) for estimate in self.accuracy.values()]))
+
+
+def _side_sizes(num_rows: int, test_fraction: float, max_rows: int) -> tuple[int, int]:
+    if not 0 < test_fraction < 1:
+        raise ValueError(f"test_fraction ({test_fraction}) must lie between 0 and 1: both mixes need rows")
+    if max_rows < 4:
+        raise ValueError(f"max_rows ({max_rows}) must be at least 4: a mix needs rows of both kinds")
+    if num_rows < 4:
+        raise IncomputableMetricError(f"{num_rows} rows in the shorter table: the game needs at least 4 of each kind")
+    num_test = min(max(1, round(test_fraction * num_rows)), num_rows - 1)
+    return min(num_rows - num_test, max_rows // 2), min(num_test, max_rows // 2)
+
+
+def distinguishing_game(
+    pair: TablePair,
+    *,
+    classifiers: Sequence[str] = DISTINGUISHERS,
+    num_runs: int = DEFAULT_NUM_RUNS,
+    test_fraction: float = 0.3,
+    max_rows: int = DEFAULT_MAX_ROWS,
+    holdout: pd.DataFrame | None = None,
+    random_state: int = 0,
+    tick: Callable[[], object] | None = None,
+) -> GameResult:
+    """Play the game ``num_runs`` times with each classifier.
+
+    Parameters
+    ----------
+    pair : TablePair
+        The real and the synthetic table.
+    classifiers : sequence of str
+        Names from :data:`sdv_plausible.evaluation.classifiers.CLASSIFIERS`.
+    num_runs : int
+        Runs, each with fresh mixes, at least 1.
+    test_fraction : float
+        Share of the shorter table's rows that make the test mix, in (0, 1). No row is in both mixes.
+    max_rows : int
+        Rows of the training mix, and of the test mix, at most.
+    holdout : pandas.DataFrame, optional
+        Real rows that the synthesizer never saw; given, they are the real rows of both mixes.
+    random_state : int
+        Seed of mixes and classifiers.
+    tick : callable, optional
+        Called once per run and classifier.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    sdmetrics.errors.IncomputableMetricError
+        If a table has fewer than 4 rows.
+    """
+    if num_runs < 1:
+        raise ValueError(f"num_runs ({num_runs}) must be at least 1")
+    real = pair.real if holdout is None else holdout[list(pair.kinds)]
+    sizes = _side_sizes(min(len(real), len(pair.synthetic)), test_fraction, max_rows)
+    values: dict[str, list[float]] = {name: [] for name in classifiers}
+    for run in range(num_runs):
+        rng = np.random.default_rng([random_state, run])
+        train, test = _mixes(real, pair.synthetic, sizes, rng)
+        # Fitted on the training mix alone: were the real table's categories known in advance, a synthetic category
+        # the real table lacks would stand out where its mirror image would not.
+        encoder = FeatureEncoder(pair.kinds, pair.formats).fit(train[0])
+        learned, asked = (Features.of_rows(encoder, rows, classifiers) for rows, _ in (train, test))
+        for name in classifiers:
+            said = fit_predict(name, learned, train[1], asked, int(rng.integers(2**31)))
+            values[name].append(float((said == test[1]).mean()))
+            if tick is not None:
+                tick()
+    return GameResult(
+        accuracy={name: Estimate.of(v) for name, v in values.items()},
+        num_train=2 * sizes[0],
+        num_test=2 * sizes[1],
+        held_out=holdout is not None,
+        subsampled=sum(sizes) < max(len(real), len(pair.synthetic)),
+    )
+
+
+Mix = tuple[pd.DataFrame, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]
+
+
+def _mixes(
+    real: pd.DataFrame, synthetic: pd.DataFrame, sizes: tuple[int, int], rng: np.random.Generator
+) -> tuple[Mix, Mix]:
+    num_train, num_test = sizes
+    orders = [rng.permutation(len(table)) for table in (real, synthetic)]
+    train = [table.iloc[order[:num_train]] for table, order in zip((real, synthetic), orders, strict=True)]
+    test = [
+        table.iloc[order[num_train : num_train + num_test]]
+        for table, order in zip((real, synthetic), orders, strict=True)
+    ]
+    return _mix(train, rng), _mix(test, rng)
+
+
+def _mix(parts: Sequence[pd.DataFrame], rng: np.random.Generator) -> Mix:
+    order = rng.permutation(sum(len(part) for part in parts))
+    is_synthetic = np.repeat([False, True], [len(part) for part in parts])
+    return stack_rows(parts).iloc[order], is_synthetic[order]

@@ -1,0 +1,334 @@
+"""The measures of [PD] section 6 as SDMetrics single-table metrics.
+
+Each takes ``(real_data, synthetic_data, metadata=None, table_name=None, **options)``, with frames or one-table dicts
+and metadata as a dict or an SDV ``Metadata`` object; ``compute`` returns the score, ``compute_breakdown`` a dict with
+``"score"``, the parts, and the rows that were used (``"subsampled"`` says whether rows were left out). Importing this
+module makes the metrics known to SDMetrics and SDGym by name.
+
+Where SDMetrics has a metric of the same kind: on complete categorical columns ``TotalVariationDistance`` is
+``1 - TVComplement`` and ``PairwiseTotalVariationDistance`` is ``1 - ContingencySimilarity``. They differ in that a
+missing value is a category here (TVComplement drops it), numbers are binned on the real data's quantiles
+(ContingencySimilarity: ten equal widths), and no pair is dropped for weak association (SDMetrics' quality report does).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sdmetrics.errors import IncomputableMetricError
+from sdmetrics.goal import Goal
+from sdmetrics.single_table import SingleTableMetric
+
+from sdv_plausible.evaluation import classifiers as _classifiers
+from sdv_plausible.evaluation import coding, distances, game, prediction
+from sdv_plausible.evaluation.tables import TablePair, prepare, prepare_holdout
+
+
+class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
+    """What the metrics share: a score in [min_value, max_value] that is part of the breakdown."""
+
+    min_value = 0.0
+    max_value = 1.0
+
+    @classmethod
+    def compute(
+        cls, real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None, **options: Any
+    ) -> float:
+        """Return the score; parameters as in ``compute_breakdown``."""
+        breakdown = cls.compute_breakdown(real_data, synthetic_data, metadata, table_name, **options)
+        return float(breakdown["score"])
+
+
+def _encode(
+    pair: TablePair, num_bins: int, max_rows: int | None, random_state: int
+) -> tuple[coding.CodedTables, dict[str, Any]]:
+    if max_rows is not None and max_rows < 1:
+        raise ValueError(f"max_rows ({max_rows}) must be at least 1, or None for all rows")
+    tables = []
+    for part, table in enumerate((pair.real, pair.synthetic)):
+        # one generator per table: which synthetic rows are drawn must not depend on the number of real ones
+        rng = np.random.default_rng([random_state, part])
+        tables.append(table.iloc[coding.sample_positions(len(table), max_rows, rng)])
+    used = {"num_rows_real": len(tables[0]), "num_rows_synthetic": len(tables[1])}
+    used["subsampled"] = len(tables[0]) < len(pair.real) or len(tables[1]) < len(pair.synthetic)
+    return coding.encode(tables, pair.kinds, formats=pair.formats, num_bins=num_bins), used
+
+
+class TotalVariationDistance(_SectionSixMetric):
+    """Mean over columns of the total variation distance of real and synthetic values, in [0, 1]; 0 is ideal.
+
+    [PD] section 6.2, figure 3. Options of ``compute`` and ``compute_breakdown``:
+
+    num_bins : int, default 20
+        Quantile bins of a numerical or datetime column, at least 1.
+    max_rows : int or None, default None
+        Rows of each table that are used, at most. Fewer rows raise the distance by chance.
+    random_state : int, default 0
+        Seed of the subsample.
+
+    Parts of the breakdown: ``"columns"`` (``{column: {"score": distance}}``), ``"num_rows_real"``,
+    ``"num_rows_synthetic"``, ``"subsampled"``.
+    """
+
+    name = "TotalVariationDistance"
+    goal = Goal.MINIMIZE
+
+    @classmethod
+    def compute_breakdown(
+        cls,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any = None,
+        table_name: str | None = None,
+        *,
+        num_bins: int = coding.DEFAULT_NUM_BINS,
+        max_rows: int | None = None,
+        random_state: int = 0,
+    ) -> dict[str, Any]:
+        """Return the mean distance and that of each column."""
+        pair = prepare(real_data, synthetic_data, metadata, table_name)
+        coded, used = _encode(pair, num_bins, max_rows, random_state)
+        real, synthetic = coded.tables
+        values = distances.column_distances(real, synthetic, coded.cardinalities)
+        columns = {name: {"score": float(value)} for name, value in zip(coded.columns, values, strict=True)}
+        return {"score": float(values.mean()), "columns": columns, **used}
+
+
+class PairwiseTotalVariationDistance(_SectionSixMetric):
+    """Mean over all pairs of columns of the total variation distance of their joint values, in [0, 1]; 0 is ideal.
+
+    [PD] section 6.2, figure 4. Memory is bounded by the rows, not by the size of the joint tables. Options: as
+    :class:`TotalVariationDistance`. Parts of the breakdown: ``"pairs"`` (``{(column, column): {"score": distance}}``)
+    and the row counts.
+    """
+
+    name = "PairwiseTotalVariationDistance"
+    goal = Goal.MINIMIZE
+
+    @classmethod
+    def compute_breakdown(
+        cls,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any = None,
+        table_name: str | None = None,
+        *,
+        num_bins: int = coding.DEFAULT_NUM_BINS,
+        max_rows: int | None = None,
+        random_state: int = 0,
+    ) -> dict[str, Any]:
+        """Return the mean distance and that of each pair."""
+        pair = prepare(real_data, synthetic_data, metadata, table_name)
+        if len(pair.kinds) < 2:
+            raise IncomputableMetricError(f"only column {list(pair.kinds)} can be compared: pairs need two")
+        coded, used = _encode(pair, num_bins, max_rows, random_state)
+        real, synthetic = coded.tables
+        values = distances.pair_distances(real, synthetic, coded.cardinalities)
+        pairs = {(coded.columns[i], coded.columns[j]): {"score": value} for (i, j), value in values.items()}
+        return {"score": float(np.mean(list(values.values()))), "pairs": pairs, **used}
+
+
+class ModelAccuracy(_SectionSixMetric):
+    """Mean over columns of how often the most likely value given all other columns is the true one; 1 is ideal.
+
+    [PD] section 6.2, figures 1 and 2. The most likely value is learned from the synthetic rows and tested on unseen
+    real rows; values are codes (numbers: quantile bins). Options:
+
+    structure : dict of str to list of str, optional
+        ``{column: parents}`` of a Bayesian network: its conditional tables, counted on the synthetic rows, then give
+        the most likely value exactly, as in the paper. By default a random forest per column learns it.
+    num_bins : int, default 20
+    holdout : DataFrame or dict, optional
+        Real rows the synthesizer never saw, to test on; else ``test_fraction`` of the real rows.
+    test_fraction : float, default 0.3
+    max_rows : int, default 10,000
+        Rows learned from, and tested on, at most.
+    random_state : int, default 0
+
+    Parts of the breakdown: ``"columns"``, for each the ``"score"``, ``"real"`` (the same learned from real rows),
+    ``"majority"`` (the paper's marginals: the commonest synthetic value) and ``"random_guess"``; ``"num_rows_train"``,
+    ``"num_rows_test"``, ``"subsampled"``.
+    """
+
+    name = "ModelAccuracy"
+    goal = Goal.MAXIMIZE
+
+    @classmethod
+    def compute_breakdown(
+        cls,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any = None,
+        table_name: str | None = None,
+        *,
+        structure: Mapping[str, Sequence[str]] | None = None,
+        num_bins: int = coding.DEFAULT_NUM_BINS,
+        holdout: Any = None,
+        test_fraction: float = 0.3,
+        max_rows: int = _classifiers.DEFAULT_MAX_ROWS,
+        random_state: int = 0,
+    ) -> dict[str, Any]:
+        """Return the mean accuracy and that of each column with its baselines."""
+        pair = prepare(real_data, synthetic_data, metadata, table_name)
+        unseen = prepare_holdout(pair, holdout, table_name)
+        *sizes, subsampled = _classifiers.split_sizes(pair, unseen, test_fraction, max_rows)
+        rng = np.random.default_rng(random_state)
+        parts = _classifiers.split_rows(pair, unseen, (sizes[0], sizes[1]), rng)
+        coded = coding.encode(parts, pair.kinds, formats=pair.formats, num_bins=num_bins)
+        real, synthetic, test = coded.tables
+        predictor = prediction.forest_predictor(random_state)
+        if structure is not None:
+            predictor = prediction.network_predictor(_positions(structure, coded.columns), coded.cardinalities)
+        table = pd.DataFrame(
+            {
+                "score": prediction.model_accuracy(synthetic, test, predictor),
+                "real": prediction.model_accuracy(real, test, predictor),
+                "majority": prediction.model_accuracy(synthetic, test, prediction.majority_predictor),
+                "random_guess": [1.0 / np.unique(real[:, j]).size for j in range(real.shape[1])],
+            },
+            index=list(coded.columns),
+        )
+        return {
+            "score": float(table["score"].mean()),
+            "columns": table.to_dict(orient="index"),
+            "num_rows_train": len(synthetic),
+            "num_rows_test": len(test),
+            "subsampled": subsampled or len(pair.synthetic) > len(synthetic),
+        }
+
+
+def _positions(structure: Mapping[str, Sequence[str]], columns: Sequence[str]) -> dict[int, list[int]]:
+    place = {name: j for j, name in enumerate(columns)}
+    named = {*structure, *(parent for parents in structure.values() for parent in parents)}
+    if not named <= set(place):
+        raise ValueError(f"structure names {sorted(named - set(place))}, which are not compared columns: {list(place)}")
+    return {place[child]: [place[parent] for parent in parents] for child, parents in structure.items()}
+
+
+def _compare(real: Any, synthetic: Any, metadata: Any, table_name: str | None, options: dict[str, Any]) -> Any:
+    pair = prepare(real, synthetic, metadata, table_name)
+    options["holdout"] = prepare_holdout(pair, options.get("holdout"), table_name)
+    return _classifiers.compare_classifiers(pair, **options)
+
+
+def _estimate(estimate: _classifiers.Estimate) -> dict[str, Any]:
+    return {"score": estimate.mean, "low": estimate.low, "high": estimate.high, "runs": list(estimate.values)}
+
+
+def _rows_used(outcome: _classifiers.ClassifierComparison | game.GameResult) -> dict[str, Any]:
+    return {
+        "num_rows_train": outcome.num_train,
+        "num_rows_test": outcome.num_test,
+        "subsampled": outcome.subsampled,
+    }
+
+
+class ClassifierAccuracy(_SectionSixMetric):
+    """Mean accuracy on unseen real rows of classifiers trained on synthetic rows, in [0, 1]; 1 is ideal.
+
+    [PD] section 6.3, tables 3 and 4. Options:
+
+    target : str, optional
+        Column to predict; default the last categorical column with 2 to 50 real values. A numerical target becomes
+        "above the real median or not".
+    classifiers : sequence of str, default all
+        Of ``tree``, ``random_forest``, ``adaboost``, ``logistic_regression``, ``linear_svm``.
+    num_runs : int, default 5
+        Runs with fresh splits.
+    test_fraction : float, default 0.3
+        Share of real rows to test on.
+    max_rows : int, default 10,000
+        Rows trained on, and tested on, at most.
+    holdout : DataFrame or dict, optional
+        Real rows the synthesizer never saw, to test on.
+    random_state : int, default 0
+
+    Parts of the breakdown: ``"classifiers"`` (each with ``"score"``, the 95 % interval ``"low"``, ``"high"`` over the
+    ``"runs"``, and ``"real"``, the same trained on real rows), ``"majority"`` (always naming the commonest class),
+    ``"target"`` and the row counts.
+    """
+
+    name = "ClassifierAccuracy"
+    goal = Goal.MAXIMIZE
+
+    @classmethod
+    def compute_breakdown(
+        cls, real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """Return the mean accuracy and that of each classifier."""
+        outcome = _compare(real_data, synthetic_data, metadata, table_name, options)
+        parts = {
+            name: {**_estimate(result.synthetic_accuracy), "real": _estimate(result.real_accuracy)}
+            for name, result in outcome.results.items()
+        }
+        score = float(np.mean([part["score"] for part in parts.values()]))
+        majority = outcome.majority_accuracy
+        return {
+            "score": score,
+            "classifiers": parts,
+            "majority": majority,
+            "target": outcome.target,
+            **_rows_used(outcome),
+        }
+
+
+class ClassifierAgreement(_SectionSixMetric):
+    """Share of unseen real rows on which twins trained on real and on synthetic rows agree, in [0, 1]; 1 is ideal.
+
+    [PD] section 6.3, table 3. Options: as :class:`ClassifierAccuracy`. Parts of the breakdown: ``"classifiers"``
+    (each with ``"score"``, ``"low"``, ``"high"``, ``"runs"``), ``"target"`` and the row counts.
+    """
+
+    name = "ClassifierAgreement"
+    goal = Goal.MAXIMIZE
+
+    @classmethod
+    def compute_breakdown(
+        cls, real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """Return the mean agreement and that of each classifier."""
+        outcome = _compare(real_data, synthetic_data, metadata, table_name, options)
+        parts = {name: _estimate(result.agreement) for name, result in outcome.results.items()}
+        score = float(np.mean([part["score"] for part in parts.values()]))
+        return {"score": score, "classifiers": parts, "target": outcome.target, **_rows_used(outcome)}
+
+
+class DistinguishingGame(_SectionSixMetric):
+    """Share of a mix of real and synthetic rows whose origin a classifier names right, in [0.5, 1]; 0.5 is ideal.
+
+    [PD] section 6.4, table 5. The score counts a distinguisher that does worse than guessing as guessing; the
+    breakdown has the plain accuracies. ``normalize`` maps 0.5 to 1 and 1 to 0. Options:
+
+    classifiers : sequence of str, default ``("random_forest", "tree")``
+    num_runs : int, default 5
+        Runs with fresh mixes.
+    test_fraction : float, default 0.3
+        Share of the shorter table in the test mix.
+    max_rows : int, default 10,000
+        Rows of the training mix, and of the test mix, at most.
+    holdout : DataFrame or dict, optional
+        Real rows the synthesizer never saw; given, they are the real rows of the game.
+    random_state : int, default 0
+
+    Parts of the breakdown: ``"classifiers"`` (each with the mean accuracy as ``"score"``, ``"low"``, ``"high"``,
+    ``"runs"``), ``"held_out"`` and the row counts.
+    """
+
+    name = "DistinguishingGame"
+    goal = Goal.MINIMIZE
+    min_value = 0.5
+    max_value = 1.0
+
+    @classmethod
+    def compute_breakdown(
+        cls, real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None, **options: Any
+    ) -> dict[str, Any]:
+        """Return the score and the accuracy of each distinguisher."""
+        pair = prepare(real_data, synthetic_data, metadata, table_name)
+        options["holdout"] = prepare_holdout(pair, options.get("holdout"), table_name)
+        outcome = game.distinguishing_game(pair, **options)
+        parts = {name: _estimate(estimate) for name, estimate in outcome.accuracy.items()}
+        return {"score": outcome.score, "classifiers": parts, "held_out": outcome.held_out, **_rows_used(outcome)}

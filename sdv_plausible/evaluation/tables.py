@@ -1,0 +1,189 @@
+"""The two tables an evaluation compares, in the forms SDV's users have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pandas as pd
+from sdmetrics.errors import IncomputableMetricError
+
+Kind = Literal["numerical", "datetime", "categorical"]
+
+_KINDS: dict[str, Kind] = {
+    "numerical": "numerical",
+    "datetime": "datetime",
+    "categorical": "categorical",
+    "boolean": "categorical",
+    "ordinal": "categorical",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablePair:
+    """A real and a synthetic table, and how to read their columns.
+
+    Attributes
+    ----------
+    real, synthetic : pandas.DataFrame
+        The tables, with the columns of ``kinds`` only.
+    kinds : dict of str to Kind
+        The columns that are compared. Keys, personal data (``pii``) and other ids are left out: a synthesizer makes
+        them up anew, so their distance means nothing.
+    formats : dict of str to str
+        ``datetime_format`` of the columns that declare one.
+    """
+
+    real: pd.DataFrame
+    synthetic: pd.DataFrame
+    kinds: dict[str, Kind]
+    formats: dict[str, str]
+
+
+def one_table(data: Any, table_name: str | None, argument: str) -> pd.DataFrame:
+    """Return the frame in ``data``, which is a frame or a dict ``{table name: frame}``.
+
+    Raises
+    ------
+    ValueError
+        If ``data`` is neither, or a dict of several tables and ``table_name`` names none of them.
+    """
+    tables: dict[str, pd.DataFrame] = {}
+    if isinstance(data, pd.DataFrame):
+        return data
+    if not isinstance(data, Mapping) or not all(isinstance(frame, pd.DataFrame) for frame in data.values()):
+        raise ValueError(f"{argument} ({type(data).__name__}) must be a DataFrame or a dict {{table name: DataFrame}}")
+    tables.update(data)
+    if table_name is None and len(tables) == 1:
+        return next(iter(tables.values()))
+    if table_name not in tables:
+        raise ValueError(f"table_name ({table_name!r}) must name one of the tables of {argument}: {sorted(tables)}")
+    return tables[table_name]
+
+
+def as_metadata_dict(metadata: Any) -> dict[str, Any] | None:
+    """Return ``metadata`` (a dict, an SDV ``Metadata`` object, or None) as a dict or None.
+
+    Raises
+    ------
+    TypeError
+        If it is none of these.
+    """
+    if metadata is None or isinstance(metadata, dict):
+        return metadata
+    if hasattr(metadata, "to_dict"):
+        return dict(metadata.to_dict())
+    raise TypeError(f"metadata ({type(metadata).__name__}) must be a dict, an SDV Metadata object, or None")
+
+
+def table_metadata(metadata: Any, table_name: str | None) -> dict[str, Any] | None:
+    """Return the part of ``metadata`` that describes one table (``columns``, ``primary_key``, ...), or None.
+
+    Raises
+    ------
+    ValueError
+        If it describes several tables and ``table_name`` names none of them.
+    """
+    described = as_metadata_dict(metadata)
+    if described is None or "tables" not in described:
+        return described
+    tables = described["tables"]
+    if table_name is None and len(tables) == 1:
+        return dict(next(iter(tables.values())))
+    if table_name not in tables:
+        raise ValueError(f"table_name ({table_name!r}) must name one of the tables of metadata: {sorted(tables)}")
+    return dict(tables[table_name])
+
+
+def _infer_sdtype(column: pd.Series[Any]) -> str:
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        return "datetime"
+    if pd.api.types.is_bool_dtype(column.dtype) or not pd.api.types.is_numeric_dtype(column.dtype):
+        return "categorical"
+    return "numerical"
+
+
+def column_kinds(metadata: dict[str, Any] | None, frame: pd.DataFrame) -> dict[str, Kind]:
+    """Return the columns that evaluation compares, and their kinds, in the order of the metadata.
+
+    Parameters
+    ----------
+    metadata : dict or None
+        One table's metadata; None reads the kinds off the dtypes of ``frame``.
+    frame : pandas.DataFrame
+        The real table.
+
+    Returns
+    -------
+    dict of str to Kind
+        Keys, ``pii`` columns and sdtypes other than numerical, datetime, categorical, boolean, ordinal are left out.
+    """
+    if metadata is None:
+        return {str(name): _KINDS[_infer_sdtype(frame[name])] for name in frame.columns}
+    keys: set[str] = set()
+    for key in [metadata.get("primary_key") or [], *metadata.get("alternate_keys", [])]:
+        keys.update([key] if isinstance(key, str) else key)
+    return {
+        name: _KINDS[described["sdtype"]]
+        for name, described in metadata.get("columns", {}).items()
+        if described.get("sdtype") in _KINDS and not described.get("pii") and name not in keys
+    }
+
+
+def prepare(real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None) -> TablePair:
+    """Check a real and a synthetic table and keep what can be compared.
+
+    Parameters
+    ----------
+    real_data, synthetic_data : pandas.DataFrame or dict of str to pandas.DataFrame
+        The tables.
+    metadata : dict, sdv.metadata.Metadata or None
+        Metadata of SDV (any version) or of SDMetrics; None infers it from the real table's dtypes.
+    table_name : str, optional
+        Which table, where there are several.
+
+    Raises
+    ------
+    ValueError
+        If a table lacks a column that is to be compared.
+    sdmetrics.errors.IncomputableMetricError
+        If a table has no rows, or no column can be compared.
+    """
+    real = one_table(real_data, table_name, "real_data")
+    synthetic = one_table(synthetic_data, table_name, "synthetic_data")
+    described = table_metadata(metadata, table_name)
+    kinds = column_kinds(described, real)
+    for argument, frame in (("real_data", real), ("synthetic_data", synthetic)):
+        absent = [name for name in kinds if name not in frame.columns]
+        if absent:
+            raise ValueError(f"{argument} lacks the columns {absent}: metadata and both tables must name the same ones")
+        if frame.empty:
+            raise IncomputableMetricError(f"{argument} has no rows or no columns: there is nothing to compare")
+    if not kinds:
+        raise IncomputableMetricError(
+            "no column can be compared: keys, pii columns and sdtypes other than numerical, datetime, categorical, "
+            "boolean and ordinal are left out"
+        )
+    columns = {} if described is None else described.get("columns", {})
+    formats = {name: columns[name]["datetime_format"] for name in kinds if columns.get(name, {}).get("datetime_format")}
+    names = list(kinds)
+    return TablePair(real=real[names], synthetic=synthetic[names], kinds=kinds, formats=formats)
+
+
+def prepare_holdout(pair: TablePair, holdout: Any, table_name: str | None = None) -> pd.DataFrame | None:
+    """Return the compared columns of held-out real rows (a frame, a dict of frames, or None).
+
+    Raises
+    ------
+    ValueError
+        If a compared column is absent, or there are no rows.
+    """
+    if holdout is None:
+        return None
+    frame = one_table(holdout, table_name, "holdout")
+    absent = [name for name in pair.kinds if name not in frame.columns]
+    if absent or frame.empty:
+        raise ValueError(f"holdout ({len(frame)} rows, lacking columns {absent}) must have rows and all real columns")
+    compared: pd.DataFrame = frame[list(pair.kinds)]
+    return compared

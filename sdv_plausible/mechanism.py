@@ -1,0 +1,170 @@
+"""Mechanism 1 of the paper, and its release-level form.
+
+A row leaves only if the privacy test lets it: proposals that fail are drawn again inside, and nothing about them --
+not their number, not their rate -- is kept or shown (a visible rejection is an output that Theorem 1 does not cover).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_plausible.models.base import Omega, SeedModel, draw_omega
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.privacy.noise import Coins
+from sdv_plausible.privacy.privacy_tests import DeterministicTest, RandomizedTest, ReleaseTest
+
+BATCH = 1 << 17  # proposals made at once, at most
+
+
+class TooFewReleasedError(RuntimeError):
+    """The privacy test let too few candidates through within the attempt budget; no row was released."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlausibleDeniabilityMechanism:
+    """Mechanism 1 (section 2): seed, candidate, privacy test; repeated until enough rows are released.
+
+    Parameters
+    ----------
+    model : SeedModel
+        Fitted, with its seeds attached.
+    num_seeds : int
+        Number of seed records.
+    test : DeterministicTest or RandomizedTest
+        Decides which candidates leave.
+    omega : int, (int, int) or "all"
+        Number of attributes resampled; a range is drawn from anew at every attempt.
+    pass_rate_floor : float
+        The attempt budget is planned so that this pass rate suffices.
+    """
+
+    model: SeedModel
+    num_seeds: int
+    test: DeterministicTest | RandomizedTest
+    omega: Omega
+    num_attributes: int
+    pass_rate_floor: float
+
+    def release(self, num_rows: int, coins: Coins, max_attempts: int) -> np.ndarray:
+        """Released rows as codes (num_rows, m), in the order of acceptance.
+
+        Raises
+        ------
+        TooFewReleasedError
+            If ``max_attempts`` candidates do not give ``num_rows`` released ones.
+        """
+        released: list[np.ndarray] = []
+        missing, attempts_left, rate = num_rows, max_attempts, 1.0
+        while missing > 0:
+            size = min(BATCH, attempts_left, int(missing / rate) + 64)
+            if size <= 0:
+                raise TooFewReleasedError(self._too_few())
+            # (1) a uniformly random seed record for each candidate; (2) a candidate from it
+            seeds = coins.integers(self.num_seeds, size)
+            proposals = self.model.propose(seeds, draw_omega(self.omega, self.num_attributes, size, coins), coins)
+            # (3) the privacy test on its number of plausible seeds; (4) released, or nothing
+            plausible = self.model.count_plausible(proposals, self.test.gamma)
+            passed = np.flatnonzero(self.test.passes(plausible, coins))[:missing]
+            released.append(proposals.candidates[passed])
+            missing -= len(passed)
+            attempts_left -= size
+            rate = max(len(passed) / size, 1e-3)
+        return np.concatenate(released) if released else np.empty((0, self.num_attributes), dtype=np.int32)
+
+    def _too_few(self) -> str:
+        return (
+            f"the privacy test let too few candidates through: k ({self.test.k}) is too high for omega ({self.omega}) "
+            f"on this table, or the pass rate is below the declared floor ({self.pass_rate_floor}). Nothing was "
+            "released. Resample more attributes (raise omega), lower k, or use privacy_test='release'; "
+            "synth.diagnose() shows the holder of the data how large the groups of plausible seeds are (not private)"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleasedPrefixes:
+    """What :class:`ReleaseTest` released: prefixes with noisy sizes. It holds no record.
+
+    Parameters
+    ----------
+    kept : int
+        Number of attributes that a prefix fixes, m - omega; 0 means the model alone.
+    prefixes : ndarray of int, shape (g, kept)
+        Released prefixes in the resampling order, sorted.
+    sizes : ndarray of int64, shape (g,)
+        Their noisy sizes.
+    """
+
+    kept: int
+    prefixes: np.ndarray
+    sizes: np.ndarray
+
+    @classmethod
+    def draw(cls, network: BayesianNetwork, seeds: np.ndarray, kept: int, test: ReleaseTest, coins: Coins) -> ReleasedPrefixes:
+        """Apply the test once to the prefix groups of the seeds (n_s, m)."""
+        if kept == 0:
+            return cls(kept=0, prefixes=np.empty((1, 0), dtype=np.int32), sizes=np.ones(1, dtype=np.int64))
+        prefixes, sizes = network.group(seeds).groups(kept)
+        released, noisy = test.release(sizes, coins)
+        order = np.lexsort(prefixes[released].T[::-1])
+        return cls(kept=kept, prefixes=prefixes[released][order], sizes=noisy[order])
+
+    def start(self, num_rows: int, network: BayesianNetwork, coins: Coins) -> np.ndarray:
+        """Codes (num_rows, m) with prefixes drawn by their noisy sizes and zeros elsewhere.
+
+        Raises
+        ------
+        TooFewReleasedError
+            If no prefix was released.
+        """
+        codes = np.zeros((num_rows, network.num_attributes), dtype=np.int32, order="F")
+        if self.kept == 0:
+            return codes
+        if not len(self.sizes):
+            raise TooFewReleasedError(
+                f"no group of seeds that share {self.kept} attributes was large enough to be released: lower k, raise "
+                'omega (resample more attributes; "all" always works), or raise epsilon0'
+            )
+        cumulative = np.cumsum(self.sizes) / self.sizes.sum()
+        chosen = np.minimum(np.searchsorted(cumulative, coins.uniform(num_rows), side="right"), len(self.sizes) - 1)
+        for position in range(self.kept):
+            codes[:, network.order[position]] = self.prefixes[chosen, position]
+        return codes
+
+    def sample(self, num_rows: int, network: BayesianNetwork, coins: Coins) -> np.ndarray:
+        """Rows as codes (num_rows, m): post-processing of what was released."""
+        return network.complete(self.start(num_rows, network, coins), self.kept, coins)
+
+    def sample_given(self, num_rows: int, known: dict[int, int], network: BayesianNetwork, coins: Coins) -> np.ndarray:
+        """Rows that have the known codes: likelihood weighting, then resampling. Also post-processing.
+
+        Parameters
+        ----------
+        num_rows : int
+            Rows wanted.
+        known : dict of int to int
+            Code of each known column.
+
+        Returns
+        -------
+        ndarray of int, shape (num_rows, m) or (0, m)
+            No row if the known codes have probability 0.
+        """
+        pool = self.start(max(20_000, 10 * num_rows), network, coins)
+        log_weight = np.zeros(len(pool))
+        for position, table in enumerate(network.tables):
+            if table.child in known:
+                if position < self.kept:
+                    log_weight[pool[:, table.child] != known[table.child]] = -np.inf
+                else:
+                    pool[:, table.child] = known[table.child]
+                    log_weight += table.log_probability(pool)
+            elif position >= self.kept:
+                pool[:, table.child] = table.draw(pool, coins)
+        if not np.isfinite(log_weight).any():
+            return pool[:0]
+        weight = np.exp(log_weight - log_weight.max())
+        cumulative = np.cumsum(weight) / weight.sum()
+        chosen = np.searchsorted(cumulative, coins.uniform(num_rows), side="right")
+        return pool[np.minimum(chosen, len(pool) - 1)]

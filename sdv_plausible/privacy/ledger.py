@@ -1,0 +1,220 @@
+"""The privacy ledger: everything that looked at the rows, what it cost, and the total in one sentence."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sdv_plausible.privacy.composition import InfiniteLoss, Loss, compose
+
+Status = Literal["charged", "declared", "no claim"]
+NEIGHBOURS = "addition or removal of any one row"
+NOT_COVERED = (
+    "how long the computation took and the memory it used",
+    "an attacker who controls the machine on which the data is held",
+    "facts about a person that can be learned from other people's rows",
+    "several rows of the same person, unless the figure is multiplied by their number",
+)
+
+
+class BudgetExceededError(ValueError):
+    """An entry would push the total over the declared budget. Nothing was spent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerEntry:
+    """One use of the rows.
+
+    Parameters
+    ----------
+    name : str
+        What was learned or released, such as "structure".
+    mechanism : str
+        How, with its parameters.
+    losses : tuple of Loss
+        What it costs; empty for something declared by the user; :class:`InfiniteLoss` ends the claim.
+    scope : str
+        What the cost covers, such as "any number of rows".
+    note : str
+        Remarks; for an infinite loss the way out.
+    """
+
+    name: str
+    mechanism: str
+    losses: tuple[Loss, ...]
+    scope: str
+    note: str = ""
+
+    @property
+    def status(self) -> Status:
+        """Whether the entry is charged, free because declared, or ends the privacy claim."""
+        if any(isinstance(loss, InfiniteLoss) for loss in self.losses):
+            return "no claim"
+        return "charged" if self.losses else "declared"
+
+    def epsilon(self, delta: float) -> float:
+        """Loss of this entry alone at the given delta; infinity for an infinite loss."""
+        if not self.losses:
+            return 0.0
+        return math.inf if self.status == "no claim" else compose(self.losses, delta)
+
+
+class PrivacyLedger:
+    """Entries in the order they were charged, and their composed total.
+
+    Parameters
+    ----------
+    delta : float
+        The delta at which totals are stated by default, in (0, 1).
+    epsilon : float, optional
+        Upper limit on the total at this delta; None sets no limit.
+
+    Notes
+    -----
+    The ledger holds no figure that depends on the rows: not their number, no attempt count, no pass rate.
+    """
+
+    def __init__(self, *, delta: float, epsilon: float | None = None) -> None:
+        self.delta = delta
+        self.epsilon = epsilon
+        self._entries: tuple[LedgerEntry, ...] = ()
+
+    @property
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """All entries."""
+        return self._entries
+
+    def charge(self, *entries: LedgerEntry) -> None:
+        """Add entries, all or none, before what they describe is done.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the new total would exceed the limit; the ledger is then unchanged.
+        """
+        extended = (*self._entries, *entries)
+        if self.epsilon is not None and math.isfinite(self.epsilon):
+            total = _total(extended, self.delta)
+            if total > self.epsilon * (1 + 1e-6):
+                names = ", ".join(e.name for e in entries)
+                raise BudgetExceededError(
+                    f"charging {names} would bring the total to epsilon {total:.4g} at delta {self.delta:.3g}, over "
+                    f"the budget of {self.epsilon:.4g}: raise epsilon, or spend less on the parts. Nothing was spent."
+                )
+        self._entries = extended
+
+    def total(self, delta: float | None = None) -> float:
+        """Total epsilon of everything charged so far, composed, at the given (or the ledger's) delta."""
+        return _total(self._entries, self.delta if delta is None else delta)
+
+    @property
+    def claims_privacy(self) -> bool:
+        """Whether the total is finite."""
+        return all(entry.status != "no claim" for entry in self._entries)
+
+    def sentence(self) -> str:
+        """Return the guarantee in one quotable sentence, total first."""
+        if not self._entries:
+            return "Nothing has been charged yet: no row has been looked at."
+        if not self.claims_privacy:
+            reasons = "; ".join(e.note or e.mechanism for e in self._entries if e.status == "no claim")
+            return f"No differential-privacy claim is made for this release: {reasons}."
+        total = self.total()
+        return (
+            f"Total epsilon {total:.3g} at delta {self.delta:.3g}, for the {NEIGHBOURS}: every conclusion that anyone "
+            f"can draw from this release ({self._scope()}) is at most {_factor(total)} times as likely with any one "
+            f"row in the data as without it, or the reverse, except with probability {self.delta:.3g}."
+        )
+
+    def _scope(self) -> str:
+        return "; ".join(dict.fromkeys(e.scope for e in self._entries if e.status == "charged"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form: headline, total, unit, entries, what is not covered."""
+        claim = self.claims_privacy
+        return {
+            "headline": self.sentence(),
+            "epsilon": self.total() if claim else None,
+            "delta": self.delta if claim else None,
+            "unit": "one row",
+            "neighbours": NEIGHBOURS,
+            "entries": [self._entry_dict(entry) for entry in self._entries],
+            "not_covered": list(NOT_COVERED),
+        }
+
+    def _entry_dict(self, entry: LedgerEntry) -> dict[str, Any]:
+        finite = entry.status == "charged"
+        return {
+            "name": entry.name,
+            "mechanism": entry.mechanism,
+            "epsilon": round(entry.epsilon(self.delta), 6) if finite else None,
+            "delta": self.delta if finite else None,
+            "scope": entry.scope,
+            "provenance": entry.status,
+            "note": entry.note,
+        }
+
+    def to_json(self) -> str:
+        """JSON text of :meth:`to_dict`."""
+        return json.dumps(self.to_dict(), indent=1)
+
+    def to_html(self) -> str:
+        """Self-contained HTML fragment: the sentence, then a table of entries."""
+        document = self.to_dict()
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(_cell(entry[key]))}</td>" for key in _COLUMNS) + "</tr>"
+            for entry in document["entries"]
+        )
+        head = "".join(f"<th>{title}</th>" for title in _COLUMNS.values())
+        out = "".join(f"<li>{html.escape(item)}</li>" for item in document["not_covered"])
+        return (
+            f'<section class="privacy-ledger"><p><strong>{html.escape(document["headline"])}</strong></p>'
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+            f"<p>Epsilon of each entry is stated as if it stood alone; the total composes them.</p>"
+            f"<p>Not covered:</p><ul>{out}</ul></section>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __str__(self) -> str:
+        lines = [self.sentence(), ""]
+        for entry in self._entries:
+            cost = {"declared": "free", "no claim": "no claim"}.get(entry.status) or f"{entry.epsilon(self.delta):.3g}"
+            lines.append(f"  {entry.name:<12} epsilon {cost:<9} {entry.mechanism} [{entry.scope}]")
+            if entry.note:
+                lines.append(f"  {'':<12} {entry.note}")
+        lines += ["", "  (each epsilon as if the entry stood alone; the total composes them)", "  Not covered:"]
+        lines += [f"    - {item}" for item in NOT_COVERED]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+_COLUMNS = {
+    "name": "what",
+    "mechanism": "how",
+    "epsilon": "epsilon",
+    "scope": "covers",
+    "provenance": "status",
+    "note": "remarks",
+}
+
+
+def _total(entries: Iterable[LedgerEntry], delta: float) -> float:
+    losses = [loss for entry in entries for loss in entry.losses]
+    if any(isinstance(loss, InfiniteLoss) for loss in losses):
+        return math.inf
+    return compose(losses, delta) if losses else 0.0
+
+
+def _factor(epsilon: float) -> str:
+    return f"{math.exp(epsilon):.3g}" if epsilon < 700 else f"exp({epsilon:.3g})"
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,209 @@
+"""Plausible seeds: how many records could have produced a candidate with about the same probability.
+
+Partition numbers follow Privacy Test 1 of Bindschaedler, Shokri and Gunter (PVLDB 2017, section 2): a record d lies in
+partition i of candidate y if ``gamma**-(i+1) < Pr[y = M(d)] <= gamma**-i``. The *plausible seeds* of y are the seed
+records in the partition of the record that produced y; their number is the test's ``k'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from sdv_plausible.privacy.noise import Coins
+
+DENSE_KEYS = 1 << 22  # below this many keys a table of counts beats a sorted list
+KEY_LIMIT = 1 << 62  # mixed-radix keys must fit int64
+
+
+def partition_number(log_likelihood: np.ndarray, gamma: float) -> np.ndarray:
+    """Partition of each natural-log likelihood: ``floor(-log_gamma p)``.
+
+    Parameters
+    ----------
+    log_likelihood : ndarray of float
+        Natural logarithms; -inf for "cannot produce". Densities may exceed 1, so partitions may be negative.
+    gamma : float
+        Width of a partition as a factor, > 1.
+
+    Returns
+    -------
+    ndarray of float
+        Whole numbers; +inf where the likelihood is 0.
+    """
+    with np.errstate(divide="ignore"):
+        return np.floor(-log_likelihood / np.log(gamma))
+
+
+def scan_plausible_seeds(
+    log_likelihood: Callable[[np.ndarray], np.ndarray],
+    own: np.ndarray,
+    num_seeds: int,
+    *,
+    gamma: float,
+    max_plausible: int | None = None,
+    max_check_plausible: int | None = None,
+    coins: Coins | None = None,
+    chunk: int = 4096,
+) -> np.ndarray:
+    """Count plausible seeds of each candidate by looking at the records: O(candidates x seeds), for any model.
+
+    Parameters
+    ----------
+    log_likelihood : callable
+        Maps an array of seed row numbers (s,) to natural-log likelihoods (n_candidates, s).
+    own : ndarray of float, shape (n_candidates,)
+        Log likelihood of each candidate under the seed that produced it.
+    num_seeds : int
+        Number of seed records.
+    gamma : float
+        Partition width, > 1.
+    max_plausible : int, optional
+        The paper's early stop: counts are cut off here.
+    max_check_plausible : int, optional
+        Look at this many randomly chosen records only; needs ``coins``.
+    coins : Coins, optional
+        Source of the random choice.
+    chunk : int
+        Records looked at per step.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_candidates,)
+        The number k' of plausible seeds, the true seed included if it was looked at.
+    """
+    rows = np.arange(num_seeds)
+    if max_check_plausible is not None and max_check_plausible < num_seeds:
+        if coins is None:
+            raise ValueError("max_check_plausible needs coins: the records to look at are chosen at random")
+        rows = coins.permutation(num_seeds)[:max_check_plausible]
+    wanted = partition_number(own, gamma)
+    found = np.zeros(len(own), dtype=np.int64)
+    for start in range(0, len(rows), chunk):
+        numbers = partition_number(log_likelihood(rows[start : start + chunk]), gamma)
+        # A candidate that cannot be produced by its own seed does not exist; inf == inf must not count.
+        found += ((numbers == wanted[:, None]) & np.isfinite(wanted)[:, None]).sum(axis=1)
+        if max_plausible is not None and (found >= max_plausible).all():
+            break
+    return found if max_plausible is None else np.minimum(found, max_plausible)
+
+
+class PrefixGroups:
+    """Sizes of the groups of seed records that agree on the first attributes of the resampling order.
+
+    A record's likelihood of producing y depends on the record only through the length of the prefix they share
+    (docs/explanation/proofs/prefix_groups.md), so plausible seeds are counted by look-up instead of a scan.
+
+    Parameters
+    ----------
+    seeds : ndarray of int, shape (n, m)
+        Seed codes, columns in the resampling order sigma.
+    cardinalities : sequence of int
+        Number of codes of each column, in the same order.
+    """
+
+    def __init__(self, seeds: np.ndarray, cardinalities: Sequence[int]) -> None:
+        self._seeds = seeds
+        self._cardinalities = tuple(int(c) for c in cardinalities)
+        self._levels: dict[int, _Level] = {}
+
+    @property
+    def num_seeds(self) -> int:
+        """Number of seed records."""
+        return len(self._seeds)
+
+    def sizes(self, candidates: np.ndarray, length: int) -> np.ndarray:
+        """Size of each candidate's prefix group.
+
+        Parameters
+        ----------
+        candidates : ndarray of int, shape (N, m)
+            Codes in the order of the seeds' columns.
+        length : int
+            Prefix length, 0..m.
+
+        Returns
+        -------
+        ndarray of int64, shape (N,)
+            Number of seeds that share the candidate's first ``length`` values.
+        """
+        return self._level(length).sizes(candidates)
+
+    def groups(self, length: int) -> tuple[np.ndarray, np.ndarray]:
+        """Prefixes present among the seeds, shape (g, length), and their sizes, shape (g,)."""
+        if length == 0:
+            return np.empty((1, 0), dtype=self._seeds.dtype), np.array([self.num_seeds], dtype=np.int64)
+        level = self._level(length)
+        _, first, counts = np.unique(level.keys(self._seeds), return_index=True, return_counts=True)
+        return self._seeds[first, :length], counts.astype(np.int64)
+
+    def shared_length(self, candidates: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Length of the common prefix of candidate i and seed record rows[i], shape (N,)."""
+        equal = candidates == self._seeds[rows]
+        return np.where(equal.all(axis=1), equal.shape[1], np.argmin(equal, axis=1))
+
+    def _level(self, length: int) -> _Level:
+        if length not in self._levels:
+            self._levels[length] = _Level(self._seeds, self._cardinalities[:length])
+        return self._levels[length]
+
+
+class _Level:
+    """Group sizes at one prefix length: mixed-radix keys, ranked in between where they outgrow 64 bits."""
+
+    def __init__(self, seeds: np.ndarray, cardinalities: tuple[int, ...]) -> None:
+        self._spans: list[tuple[int, int]] = []  # attributes [start, stop) that are folded into one key
+        self._ranks: list[np.ndarray] = []  # distinct keys after each span but the last
+        self._cardinalities = cardinalities
+        start, room = 0, KEY_LIMIT
+        radix = 1
+        for stop, cardinality in enumerate(cardinalities):
+            if radix * cardinality > room:
+                self._spans.append((start, stop))
+                distinct = np.unique(self._fold(seeds, len(self._spans) - 1))
+                self._ranks.append(distinct)
+                start, radix, room = stop, 1, KEY_LIMIT // max(1, len(distinct))
+            radix *= cardinality
+        self._spans.append((start, len(cardinalities)))
+        keys = self.keys(seeds)
+        self._dense = not self._ranks and radix <= DENSE_KEYS
+        if self._dense:
+            self._counts = np.bincount(keys, minlength=radix)
+        else:
+            self._distinct, self._counts = np.unique(keys, return_counts=True)
+
+    def _fold(self, codes: np.ndarray, last: int) -> np.ndarray:
+        """Key of each row after span ``last``; -1 where an earlier span matches no seed."""
+        key = np.zeros(len(codes), dtype=np.int64)
+        for number, (start, stop) in enumerate(self._spans[: last + 1]):
+            for j in range(start, stop):
+                np.multiply(key, self._cardinalities[j], out=key, where=key >= 0)
+                np.add(key, codes[:, j], out=key, where=key >= 0)
+            if number < last:
+                key = _rank(self._ranks[number], key)
+        return key
+
+    def keys(self, codes: np.ndarray) -> np.ndarray:
+        if len(self._spans) == 1:  # the usual case, without the bookkeeping of unmatched keys
+            key = np.zeros(len(codes), dtype=np.int64)
+            for j, cardinality in enumerate(self._cardinalities):
+                key *= cardinality
+                key += codes[:, j]
+            return key
+        return self._fold(codes, len(self._spans) - 1)
+
+    def sizes(self, codes: np.ndarray) -> np.ndarray:
+        keys = self.keys(codes)
+        if self._dense:
+            sizes: np.ndarray = self._counts[keys]
+            return sizes
+        where = _rank(self._distinct, keys)
+        return np.where(where >= 0, self._counts[where], 0)
+
+
+def _rank(distinct: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Position of each key among the sorted distinct ones; -1 where it is not there."""
+    where = np.searchsorted(distinct, keys)
+    where[where == len(distinct)] = 0
+    return np.where(distinct[where] == keys, where, -1) if len(distinct) else np.full(len(keys), -1)
