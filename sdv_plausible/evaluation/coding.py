@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sdv_plausible.evaluation.tables import Kind
+from sdv_plausible.evaluation.tables import Kind, TablePair
 
 Codes = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
@@ -126,7 +126,7 @@ def category_codes(columns: Sequence[pd.Series[Any]]) -> tuple[list[Codes], list
     coded = []
     for column in columns:
         local, values = pd.factorize(column)
-        # factorize keeps a categorical's categories; object values make 1 and 1.0 one key whatever the dtypes
+        # as objects, so that 1 and 1.0 are one key whatever the columns' dtypes
         table = np.array([book.setdefault(value, len(book) + 1) for value in np.asarray(values, dtype=object)] + [0])
         coded.append(table[local].astype(np.int32))
     return coded, list(book)
@@ -184,3 +184,32 @@ def sample_positions(num_rows: int, max_rows: int | None, rng: np.random.Generat
     if max_rows is None or num_rows <= max_rows:
         return np.arange(num_rows)
     return np.sort(rng.permutation(num_rows)[:max_rows])
+
+
+def encode_pair(
+    pair: TablePair, num_bins: int, max_rows: int | None, random_state: int
+) -> tuple[CodedTables, dict[str, Any]]:
+    """Encode at most ``max_rows`` rows of each table (None: all), and say how many were used.
+
+    Returns
+    -------
+    coded : CodedTables
+        The real and the synthetic codes.
+    used : dict
+        ``num_rows_real``, ``num_rows_synthetic``, and whether the tables were ``subsampled``.
+
+    Raises
+    ------
+    ValueError
+        If ``max_rows`` is below 1.
+    """
+    if max_rows is not None and max_rows < 1:
+        raise ValueError(f"max_rows ({max_rows}) must be at least 1, or None for all rows")
+    tables = []
+    for part, table in enumerate((pair.real, pair.synthetic)):
+        # one generator per table: which synthetic rows are drawn must not depend on the number of real ones
+        rng = np.random.default_rng([random_state, part])
+        tables.append(table.iloc[sample_positions(len(table), max_rows, rng)])
+    used: dict[str, Any] = {"num_rows_real": len(tables[0]), "num_rows_synthetic": len(tables[1])}
+    used["subsampled"] = len(tables[0]) < len(pair.real) or len(tables[1]) < len(pair.synthetic)
+    return encode(tables, pair.kinds, formats=pair.formats, num_bins=num_bins), used

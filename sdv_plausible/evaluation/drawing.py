@@ -64,12 +64,12 @@ class Drawing:
 
 
 def number(value: float) -> str:
-    """Return a short text for an axis: 0.25, 1,500, 20k, 3M."""
+    """Return a short text for an axis: 0.25, 1500, 20k, 3M."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= size:
             scaled = value / (1e3 if unit == "k" else size)
             return f"{scaled:.4g}{unit}" if abs(scaled) < 1e4 else f"{value:.1e}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def shorten(words: str, room: float) -> str:

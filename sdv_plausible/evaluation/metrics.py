@@ -24,7 +24,7 @@ from sdmetrics.single_table import SingleTableMetric
 
 from sdv_plausible.evaluation import classifiers as _classifiers
 from sdv_plausible.evaluation import coding, distances, game, prediction
-from sdv_plausible.evaluation.tables import TablePair, prepare, prepare_holdout
+from sdv_plausible.evaluation.tables import prepare, prepare_holdout
 
 
 class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
@@ -40,21 +40,6 @@ class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
         """Return the score; parameters as in ``compute_breakdown``."""
         breakdown = cls.compute_breakdown(real_data, synthetic_data, metadata, table_name, **options)
         return float(breakdown["score"])
-
-
-def _encode(
-    pair: TablePair, num_bins: int, max_rows: int | None, random_state: int
-) -> tuple[coding.CodedTables, dict[str, Any]]:
-    if max_rows is not None and max_rows < 1:
-        raise ValueError(f"max_rows ({max_rows}) must be at least 1, or None for all rows")
-    tables = []
-    for part, table in enumerate((pair.real, pair.synthetic)):
-        # one generator per table: which synthetic rows are drawn must not depend on the number of real ones
-        rng = np.random.default_rng([random_state, part])
-        tables.append(table.iloc[coding.sample_positions(len(table), max_rows, rng)])
-    used = {"num_rows_real": len(tables[0]), "num_rows_synthetic": len(tables[1])}
-    used["subsampled"] = len(tables[0]) < len(pair.real) or len(tables[1]) < len(pair.synthetic)
-    return coding.encode(tables, pair.kinds, formats=pair.formats, num_bins=num_bins), used
 
 
 class TotalVariationDistance(_SectionSixMetric):
@@ -90,7 +75,7 @@ class TotalVariationDistance(_SectionSixMetric):
     ) -> dict[str, Any]:
         """Return the mean distance and that of each column."""
         pair = prepare(real_data, synthetic_data, metadata, table_name)
-        coded, used = _encode(pair, num_bins, max_rows, random_state)
+        coded, used = coding.encode_pair(pair, num_bins, max_rows, random_state)
         real, synthetic = coded.tables
         values = distances.column_distances(real, synthetic, coded.cardinalities)
         columns = {name: {"score": float(value)} for name, value in zip(coded.columns, values, strict=True)}
@@ -124,7 +109,7 @@ class PairwiseTotalVariationDistance(_SectionSixMetric):
         pair = prepare(real_data, synthetic_data, metadata, table_name)
         if len(pair.kinds) < 2:
             raise IncomputableMetricError(f"only column {list(pair.kinds)} can be compared: pairs need two")
-        coded, used = _encode(pair, num_bins, max_rows, random_state)
+        coded, used = coding.encode_pair(pair, num_bins, max_rows, random_state)
         real, synthetic = coded.tables
         values = distances.pair_distances(real, synthetic, coded.cardinalities)
         pairs = {(coded.columns[i], coded.columns[j]): {"score": value} for (i, j), value in values.items()}

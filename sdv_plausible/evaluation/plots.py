@@ -34,7 +34,10 @@ def _y_share_axis(drawing: Drawing, area: tuple[float, float, float, float], hig
 
 
 def vertical_bars(
-    title: str, ends: Sequence[str], series: Sequence[tuple[str, Sequence[float], str]], missing: bool
+    title: str,
+    labels: Sequence[str],
+    marks: Sequence[tuple[float, str]],
+    series: Sequence[tuple[str, Sequence[float], str]],
 ) -> str:
     """Draw shares of ordered bins, one group of bars for each bin.
 
@@ -42,38 +45,36 @@ def vertical_bars(
     ----------
     title : str
         For readers of the page who cannot see.
-    ends : sequence of str, length b + 1
-        Bin edges as text; b edge labels fit if they are short, so only some are written.
+    labels : sequence of str, length b
+        What each bin is; a last bin called "missing" stands apart.
+    marks : sequence of (position, text)
+        Marks of the axis; 0 is the left end of the first bin, 1 that of the second, and so on.
     series : sequence of (name, shares, colour)
-        Shares in [0, 1], length b, or b + 1 with ``missing``.
-    missing : bool
-        Whether the last share is that of missing values.
+        Shares in [0, 1], length b.
     """
-    left, right, top, bottom = 42.0, WIDTH - 6.0, 8.0, 128.0
+    left, right, top, bottom = 42.0, WIDTH - 10.0, 8.0, 128.0
     drawing = Drawing(WIDTH, 150, title)
     high = max(1e-9, *(max(shares) for _, shares, _ in series)) * 1.05
     _y_share_axis(drawing, (left, right, top, bottom), high)
-    bins = len(ends) - 1
-    slots = bins + (1.6 if missing else 0)
-    slot = (right - left) / slots
+    missing = labels[-1] == "missing"
+    slot = (right - left) / (len(labels) + (0.6 if missing else 0))
     width = slot * 0.86 / len(series)
     for rank, (name, shares, colour) in enumerate(series):
         for i, share in enumerate(shares):
-            place = i if i < bins else i + 0.6
-            x, h = left + (place + 0.07) * slot + rank * width, share / high * (bottom - top)
-            where = "missing" if i >= bins else f"{ends[i]} to {ends[i + 1]}"
-            drawing.rect(x, bottom - h, width, h, colour, tip=f"{name}, {where}: {100 * share:.2f}%")
+            place = i + (0.6 if missing and i == len(labels) - 1 else 0)
+            x, height = left + (place + 0.07) * slot + rank * width, share / high * (bottom - top)
+            drawing.rect(x, bottom - height, width, height, colour, tip=f"{name}, {labels[i]}: {100 * share:.2f}%")
     drawing.line(left, bottom, right, bottom)
-    end = left + bins * slot
-    anchors = [
-        (0, "start", left),
-        (bins // 2, "middle", left + bins // 2 * slot),
-        (bins, "end" if not missing else "middle", end),
-    ]
-    for i, anchor, x in anchors if bins > 1 else anchors[:1]:
-        drawing.text(x, bottom + 15, ends[i], anchor)
+    end = 0.0
+    for position, words in marks:
+        x, half = left + position * slot, CHARACTER * len(words) / 2
+        x = min(max(x, left - 20 + half), WIDTH - half - (52 if missing else 0))
+        # a mark that would run into the one before it is left out
+        if x - half >= end:
+            drawing.text(x, bottom + 15, words, "middle")
+            end = x + half + 8
     if missing:
-        drawing.text(right, bottom + 15, "missing", "end")
+        drawing.text(WIDTH - 2, bottom + 15, "missing", "end")
     return drawing.svg()
 
 

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from sdv_plausible.domain import Domain
-from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise import Coins
 
 Omega = int | tuple[int, int] | str
@@ -49,12 +49,26 @@ class Proposals:
     omega: np.ndarray
 
 
-@runtime_checkable
+@dataclass(frozen=True, kw_only=True)
+class LearningRows:
+    """The rows that a model may learn from: the same ones for both stages, or the paper's split.
+
+    Attributes
+    ----------
+    structure, parameters : ndarray of int, shapes (n_T, m) and (n_P, m)
+        Codes for structure learning (D_T) and for parameter learning (D_P).
+    """
+
+    structure: np.ndarray
+    parameters: np.ndarray
+
+
 class SeedModel(Protocol):
     """A generative model that turns a seed record into a candidate, with an exact likelihood of doing so."""
 
-    def fit(self, codes: np.ndarray, domain: Domain, budget: ModelBudget, ledger: PrivacyLedger, coins: Coins) -> None:
-        """Learn from codes (n, m); charge the ledger for everything looked at, before looking."""
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The resampling order sigma, as column numbers."""
         ...
 
     def attach_seeds(self, seeds: np.ndarray) -> None:
@@ -71,6 +85,21 @@ class SeedModel(Protocol):
 
     def count_plausible(self, proposals: Proposals, gamma: float) -> np.ndarray:
         """Plausible seeds k' of every proposal, shape (N,); equal to the scan over ``log_likelihood``."""
+        ...
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """Makes a :class:`SeedModel` from rows, within a budget."""
+
+    def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
+        """Ledger entries of learning, from the domain and the budget alone."""
+        ...
+
+    def fit(
+        self, rows: LearningRows, domain: Domain, budget: ModelBudget, ledger: PrivacyLedger, coins: Coins
+    ) -> SeedModel:
+        """Learn; charge the ledger for everything looked at, before looking."""
         ...
 
 

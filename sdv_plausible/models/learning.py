@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from sdv_plausible.domain import Domain
-from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.base import LearningRows, ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
 from sdv_plausible.models.counting import joint_counts
 from sdv_plausible.models.parameters import ParameterDraw, clean_counts, clean_margin, dirichlet_table
@@ -72,7 +72,11 @@ class BayesianNetworkLearner:
         if self.parameters not in ("mean", "posterior"):
             raise ValueError(f'parameters ({self.parameters!r}) must be "mean" or "posterior"')
 
-    def plan(self, domain: Domain, budget: ModelBudget) -> LearningPlan:
+    def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
+        """Ledger entries of learning."""
+        return self._plan(domain, budget).entries(self.structure)
+
+    def _plan(self, domain: Domain, budget: ModelBudget) -> LearningPlan:
         """Decide the noise of every stage from the domain and the budget alone."""
         stages = ["margins", "size", "structure", "tables"]
         if isinstance(self.structure, str) and self.structure == "independent":
@@ -88,15 +92,15 @@ class BayesianNetworkLearner:
         return LearningPlan(mu=mu, num_attributes=len(domain), size_failure=failure)
 
     def fit(
-        self, codes: np.ndarray, domain: Domain, budget: ModelBudget, ledger: PrivacyLedger, coins: Coins
+        self, rows: LearningRows, domain: Domain, budget: ModelBudget, ledger: PrivacyLedger, coins: Coins
     ) -> BayesianNetwork:
-        """Learn from codes (n, m).
+        """Learn from rows of codes.
 
         Everything is charged, all stages at once, before the first look at the rows.
         """
-        plan = self.plan(domain, budget)
+        plan = self._plan(domain, budget)
         ledger.charge(*plan.entries(self.structure))
-        measure = _Measurer(codes, plan, coins)
+        measure, codes = _Measurer(rows.structure, plan, coins), rows.parameters
         cards = domain.cardinalities
         margin_counts = measure.counts([joint_counts(codes, j, c, (), ()) for j, c in enumerate(cards)], "margins")
         # The total is the average over the noisy tables: n itself is private.

@@ -1,0 +1,284 @@
+"""What a release will cost, decided before any row is looked at."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from sdv_plausible.domain import Domain
+from sdv_plausible.models.base import Omega, check_omega
+from sdv_plausible.privacy.accounting import size_lower_bound_margin
+from sdv_plausible.privacy.composition import ApproxDP, InfiniteLoss
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.privacy_tests import (
+    DeterministicTest,
+    RandomizedTest,
+    ReleaseTest,
+    check_epsilon0,
+    check_gamma,
+    check_k,
+)
+from sdv_plausible.privacy.row_accounting import charge_rows
+
+TestName = Literal["release", "randomized", "deterministic"]
+PREFIX_CELLS = 8  # default omega keeps this many combinations of the seed's values, at most
+SIZE_EPSILON = 0.1  # randomised test: spent on the noisy number of seeds
+SIZE_DELTA_SHARE = 0.01  # of the seeds' delta, for the event that its lower bound is too high
+SEED_DELTA_SHARE = 0.5  # of delta, where seeds are used; the rest belongs to the model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The privacy parameters of a synthesizer, checked.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Budget of learning the domain and the model; epsilon may be infinite (no claim), delta in (0, 1).
+    k, gamma, epsilon0 : number
+        Parameters of the privacy test.
+    omega : int, (int, int), "all" or None
+        Number of resampled attributes; None chooses from the domain.
+    privacy_test : {"release", "randomized", "deterministic"}
+        Which test.
+    row_cap : int
+        Row-by-row tests: rows that may ever be released from one fit.
+    pass_rate_floor : float
+        Randomised test: declared lower bound on the pass rate, in (0, 1].
+    split : (float, float, float), optional
+        Probabilities with which a row serves structure, parameters or seeds; each >= 0, sum at most 1 (the rest of
+        the rows is not used). None: every row serves all three.
+    """
+
+    epsilon: float
+    delta: float
+    k: int
+    gamma: float
+    epsilon0: float
+    omega: Omega | None
+    privacy_test: TestName
+    row_cap: int
+    pass_rate_floor: float
+    split: tuple[float, float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if not _is_real(self.epsilon) or not self.epsilon > 0:
+            raise ValueError(f"epsilon ({self.epsilon!r}) must be a number > 0 (math.inf for no privacy); try 1.0")
+        if not _is_real(self.delta) or not 0 < self.delta < 1:
+            raise ValueError(f"delta ({self.delta!r}) must lie strictly between 0 and 1; try 1e-9")
+        check_k(self.k)
+        check_gamma(self.gamma)
+        check_epsilon0(self.epsilon0)
+        check_omega(self.omega)
+        if self.privacy_test not in ("release", "randomized", "deterministic"):
+            raise ValueError(
+                f'privacy_test ({self.privacy_test!r}) must be "release", "randomized" or "deterministic"'
+            )
+        if not isinstance(self.row_cap, int) or isinstance(self.row_cap, bool) or self.row_cap < 1:
+            raise ValueError(f"row_cap ({self.row_cap!r}) must be a whole number >= 1: the rows ever released")
+        if not _is_real(self.pass_rate_floor) or not 0 < self.pass_rate_floor <= 1:
+            raise ValueError(f"pass_rate_floor ({self.pass_rate_floor!r}) must lie in (0, 1]; try 0.5")
+
+        if self.split is not None:
+            parts = self.split
+            ok = isinstance(parts, (tuple, list)) and len(parts) == 3 and all(_is_real(p) and p > 0 for p in parts)
+            if not ok or sum(parts) > 1 + 1e-9:
+                raise ValueError(
+                    f"split ({parts!r}) must be three shares > 0 for structure, parameters and seeds with a sum of at "
+                    "most 1; try (0.25, 0.25, 0.5)"
+                )
+
+    @property
+    def uses_seeds(self) -> bool:
+        """Whether seed records enter the release at all."""
+        return self.privacy_test != "release" or self.omega not in (None, "all")
+
+    @property
+    def model_delta(self) -> float:
+        """Share of delta for the domain and the model."""
+        seeds_charged = self.uses_seeds and self.privacy_test != "deterministic"
+        return self.delta * (1 - SEED_DELTA_SHARE) if seeds_charged else self.delta
+
+    @property
+    def seed_delta(self) -> float:
+        """Share of delta for the seeds."""
+        return self.delta - self.model_delta
+
+    def test(self) -> DeterministicTest | RandomizedTest | ReleaseTest:
+        """Build the privacy test."""
+        if self.privacy_test == "release":
+            return ReleaseTest(k=self.k, epsilon0=self.epsilon0, delta=self.seed_delta or self.delta)
+        if self.privacy_test == "randomized":
+            return RandomizedTest(k=self.k, gamma=self.gamma, epsilon0=self.epsilon0)
+        return DeterministicTest(k=self.k, gamma=self.gamma)
+
+    def resolve_omega(self, order_cardinalities: tuple[int, ...]) -> Omega:
+        """Number of resampled attributes, chosen from declared cardinalities where the user left it open.
+
+        Under the row-by-row tests the first attributes of the order are kept as long as their values have at most
+        ``PREFIX_CELLS`` combinations: groups of an eighth of the seeds on average, large enough on 500 rows.
+        """
+        m = len(order_cardinalities)
+        if self.omega is not None:
+            check_omega(self.omega, m)
+            return self.omega
+        if self.privacy_test == "release":
+            return "all"
+        kept, cells = 0, 1
+        for cardinality in order_cardinalities[: max(0, m - 1)]:
+            cells *= cardinality
+            if cells > PREFIX_CELLS:
+                break
+            kept += 1
+        return m - kept
+
+    def size_charge(self) -> tuple[LedgerEntry, int]:
+        """Ledger entry of the noisy number of seeds, and the margin that makes it a lower bound."""
+        beta = SIZE_DELTA_SHARE * self.seed_delta
+        entry = LedgerEntry(
+            name="size",
+            mechanism=f"number of seeds, discrete Laplace noise, epsilon {SIZE_EPSILON:g}",
+            losses=(ApproxDP(epsilon=SIZE_EPSILON, delta=beta),),
+            scope="the charge of the rows",
+        )
+        return entry, size_lower_bound_margin(SIZE_EPSILON, beta)
+
+    def seed_charge(self, n_lower: int = 1) -> SeedCharge:
+        """What the seeds cost.
+
+        Parameters
+        ----------
+        n_lower : int
+            A number that the count of seeds reaches (public, or noisy and charged); 1 is always true.
+        """
+        if not self.uses_seeds:
+            return SeedCharge()
+        if self.privacy_test == "release":
+            test = self.test()
+            assert isinstance(test, ReleaseTest)
+            return SeedCharge(entries=(_release_entry(test),))
+        if self.privacy_test == "deterministic":
+            return SeedCharge(entries=(_deterministic_entry(self),), attempts_per_row=1 / self.pass_rate_floor)
+        rows = charge_rows(
+            row_cap=self.row_cap,
+            k=self.k,
+            epsilon0=self.epsilon0,
+            delta=(1 - SIZE_DELTA_SHARE) * self.seed_delta,
+            pass_rate_floor=self.pass_rate_floor,
+            n_lower=n_lower,
+        )
+        return SeedCharge(entries=(rows.entry(self),), attempts_per_row=rows.attempts_per_row)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeedCharge:
+    """Ledger entries of the seeds, and the attempts per row that they pay for."""
+
+    entries: tuple[LedgerEntry, ...] = ()
+    attempts_per_row: float = 0.0
+
+
+def _release_entry(test: ReleaseTest) -> LedgerEntry:
+    """Ledger entry of the release-level test."""
+    return LedgerEntry(
+        name="seeds",
+        mechanism=(
+            f"one noisy size per prefix group of at least k = {test.k} seeds, discrete Laplace, epsilon0 "
+            f"{test.epsilon0:g}; every released prefix has at least {test.k} seeds, surely"
+        ),
+        losses=(ApproxDP(epsilon=test.epsilon0, delta=test.delta),),
+        scope="any number of rows and the saved synthesizer",
+    )
+
+
+def _deterministic_entry(settings: Settings) -> LedgerEntry:
+    """Ledger entry of Privacy Test 1, which has no finite epsilon."""
+    return LedgerEntry(
+        name="rows",
+        mechanism=(
+            f"Privacy Test 1, k = {settings.k}, gamma = {settings.gamma:g}: each row has at least {settings.k} "
+            "plausible seeds (plausible deniability)"
+        ),
+        losses=(InfiniteLoss(),),
+        scope="each released row",
+        note="Privacy Test 1 has a sharp threshold, which gives plausible deniability but no epsilon; use "
+        "privacy_test='release'",
+    )
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The cost of a release, before it is made.
+
+    Attributes
+    ----------
+    ledger : PrivacyLedger
+        What the ledger will say.
+    warnings : tuple of str
+        What to expect of the output: none of it depends on the rows.
+    """
+
+    ledger: PrivacyLedger
+    warnings: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        notes = "".join(f"\n  ! {w}" for w in self.warnings)
+        return f"Plan (no row has been looked at)\n{self.ledger}{notes}"
+
+    __repr__ = __str__
+
+
+def plan(
+    settings: Settings,
+    learner: Any,
+    domain: Domain,
+    *,
+    num_rows: int | None = None,
+    table_rows: int | None = None,
+    extra: tuple[LedgerEntry, ...] = (),
+) -> Plan:
+    """Plan a release.
+
+    Parameters
+    ----------
+    settings : Settings
+        Privacy parameters.
+    learner : object
+        The model's learner, with a ``plan(domain, budget)`` that returns entries.
+    domain : Domain
+        The modelled columns.
+    num_rows : int, optional
+        Rows wanted, to compare with the row cap.
+    table_rows : int, optional
+        A public figure or guess for the number of rows of the table.
+    extra : tuple of LedgerEntry
+        Entries of the domain and the coins.
+    """
+    from sdv_plausible.models.base import ModelBudget
+
+    ledger = PrivacyLedger(delta=settings.delta)
+    ledger.charge(*extra)
+    learning = learner.plan(domain, ModelBudget(epsilon=settings.epsilon, delta=settings.model_delta))
+    ledger.charge(*learning)
+    if settings.privacy_test == "randomized":
+        ledger.charge(settings.size_charge()[0])
+    ledger.charge(*settings.seed_charge(n_lower=table_rows or 1).entries)
+    return Plan(ledger=ledger, warnings=tuple(_warnings(settings, num_rows, table_rows)))
+
+
+def _warnings(
+    settings: Settings, num_rows: int | None, table_rows: int | None
+) -> list[str]:
+    found = []
+    if num_rows is not None and settings.privacy_test != "release" and num_rows > settings.row_cap:
+        found.append(f"num_rows ({num_rows}) is above row_cap ({settings.row_cap}): sampling would be refused")
+    if table_rows is None:
+        return found
+    if settings.uses_seeds and settings.k > table_rows:
+        found.append(f"k ({settings.k}) is above the number of rows ({table_rows}): hardly any row would pass")
+    return found

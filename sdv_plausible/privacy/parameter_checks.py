@@ -1,0 +1,56 @@
+"""Checks of scalar parameters: one clear error with the parameter, its value, the rule and a way out."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+
+def positive(name: str, value: Any, hint: str = "") -> float:
+    """Return value as a float if it is a finite number above 0, else raise ValueError."""
+    return _number(name, value, lambda x: x > 0, "must be a finite number above 0", hint)
+
+
+def non_negative(name: str, value: Any, hint: str = "") -> float:
+    """Return value as a float if it is a finite number of at least 0, else raise ValueError."""
+    return _number(name, value, lambda x: x >= 0, "must be a finite number of at least 0", hint)
+
+
+def at_least(name: str, value: Any, lower: float, hint: str = "") -> float:
+    """Return value as a float if it is finite and not below `lower`, else raise ValueError."""
+    return _number(name, value, lambda x: x >= lower, f"must be a finite number of at least {lower}", hint)
+
+
+def open_probability(name: str, value: Any, hint: str = "") -> float:
+    """Return value as a float if it lies strictly between 0 and 1, else raise ValueError."""
+    return _number(name, value, lambda x: 0 < x < 1, "must lie strictly between 0 and 1", hint)
+
+
+def probability(name: str, value: Any, hint: str = "") -> float:
+    """Return value as a float if it lies in [0, 1], else raise ValueError."""
+    return _number(name, value, lambda x: 0 <= x <= 1, "must lie between 0 and 1", hint)
+
+
+def rate(name: str, value: Any, hint: str = "") -> float:
+    """Return value as a float if it lies in (0, 1], else raise ValueError."""
+    return _number(name, value, lambda x: 0 < x <= 1, "must be above 0 and at most 1", hint)
+
+
+def whole(name: str, value: Any, minimum: int, hint: str = "") -> int:
+    """Return value as an int if it is a whole number of at least `minimum`, else raise ValueError."""
+    ok = isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= minimum
+    if not ok:
+        raise ValueError(f"{name} ({value!r}) must be a whole number of at least {minimum}{_tail(hint)}")
+    return int(value)
+
+
+def _number(name: str, value: Any, rule: Any, text: str, hint: str) -> float:
+    ok = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not ok or not rule(value):
+        raise ValueError(f"{name} ({value!r}) {text}{_tail(hint)}")
+    return float(value)
+
+
+def _tail(hint: str) -> str:
+    return f": {hint}" if hint else ""

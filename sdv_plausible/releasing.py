@@ -1,0 +1,160 @@
+"""From codes to something that can be sampled: split, learn, and put the privacy test in front."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.domain import Domain
+from sdv_plausible.mechanism import PlausibleDeniabilityMechanism, ReleasedPrefixes
+from sdv_plausible.models.base import Learner, LearningRows, ModelBudget, Omega
+from sdv_plausible.planning import SIZE_EPSILON, Settings
+from sdv_plausible.privacy import noise
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.noise import Coins
+from sdv_plausible.privacy.privacy_tests import ReleaseTest
+
+
+@dataclass(kw_only=True)
+class Released:
+    """A fitted release: what :meth:`sample` needs, and nothing else.
+
+    Attributes
+    ----------
+    network : SeedModel
+        The fitted model; under the row-by-row tests it holds the seed records.
+    coins : Coins
+        Secret of the sampling streams, independent of everything drawn while fitting.
+    prefixes : ReleasedPrefixes or None
+        Release test: the released prefixes.
+    mechanism : PlausibleDeniabilityMechanism or None
+        Row-by-row tests: Mechanism 1.
+    """
+
+    network: Any
+    coins: Coins
+    prefixes: ReleasedPrefixes | None
+    mechanism: PlausibleDeniabilityMechanism | None
+    attempts_per_row: float = 0.0
+
+    @property
+    def holds_records(self) -> bool:
+        """Whether saving this object saves records of the table."""
+        return self.mechanism is not None
+
+    @property
+    def samples_conditions(self) -> bool:
+        """Whether rows can be drawn given known values."""
+        return self.prefixes is not None
+
+    def set_random_state(self, state: Any) -> None:
+        """SDV offers its public seed; secret coins take none."""
+
+    def sample(self, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:
+        """Released rows as codes (num_rows, m), given known codes per column."""
+        if self.prefixes is not None:
+            if known:
+                return self.prefixes.sample_given(num_rows, dict(known), self.network, coins)
+            return self.prefixes.sample(num_rows, self.network, coins)
+        assert self.mechanism is not None
+        return self.mechanism.release(num_rows, coins, self.max_attempts(num_rows))
+
+    def max_attempts(self, num_rows: int) -> int:
+        """Attempt budget of one call."""
+        return int(self.attempts_per_row * num_rows) + 10_000
+
+    def diagnose(self, num_candidates: int) -> pd.DataFrame:
+        """Group sizes of candidates by number of kept attributes. Looks at the records: not private."""
+        if self.mechanism is None:
+            raise ValueError("diagnose() needs the seed records, which the release test does not keep")
+        coins = Coins.from_os_entropy()
+        m = self.mechanism.num_attributes
+        rows = coins.integers(self.mechanism.num_seeds, num_candidates)
+        found = []
+        for kept in range(m + 1):
+            proposals = self.network.propose(rows, np.full(len(rows), m - kept), coins)
+            sizes = self.network.count_plausible(proposals, self.mechanism.test.gamma)
+            low, middle, high = np.percentile(sizes, [25, 50, 75])
+            share = float((sizes >= self.mechanism.test.k).mean())
+            found.append((m - kept, kept, low, middle, high, share))
+        return pd.DataFrame(found, columns=["omega", "kept", "size_25", "size_50", "size_75", "share_at_least_k"])
+
+
+def fit_release(
+    codes: np.ndarray, domain: Domain, settings: Settings, learner: Learner, ledger: PrivacyLedger, coins: Coins
+) -> Released:
+    """Split the rows, learn the model, and prepare the release.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n, m)
+        All rows.
+    domain : Domain
+        Their columns.
+    settings : Settings
+        Privacy parameters.
+    learner : Learner
+        Makes the model.
+    ledger : PrivacyLedger
+        Charged before every look at the rows.
+    coins : Coins
+        Coins of this fit.
+    """
+    structure, parameters, seeds = split_rows(codes, settings.split, coins.spawn("split"))
+    budget = ModelBudget(epsilon=settings.epsilon, delta=settings.model_delta)
+    rows = LearningRows(structure=structure, parameters=parameters)
+    network: Any = learner.fit(rows, domain, budget, ledger, coins.spawn("learning"))
+    m = len(domain)
+    cards = domain.cardinalities
+    omega = settings.resolve_omega(tuple(cards[j] for j in network.order))
+    sampling = coins.spawn("sampling")
+    test = settings.test()
+    n_lower = 1
+    if settings.privacy_test == "randomized":
+        n_lower = _size_lower_bound(len(seeds), settings, ledger, coins.spawn("number of seeds"))
+    charge = settings.seed_charge(n_lower)
+    ledger.charge(*charge.entries)
+    if isinstance(test, ReleaseTest):
+        kept = m - _single(omega, m)
+        prefixes = ReleasedPrefixes.draw(network, seeds, kept, test, coins.spawn("release"))
+        return Released(network=network, coins=sampling, prefixes=prefixes, mechanism=None)
+    network.attach_seeds(seeds)
+    mechanism = PlausibleDeniabilityMechanism(
+        model=network, num_seeds=len(seeds), test=test, omega=omega, num_attributes=m,
+        pass_rate_floor=settings.pass_rate_floor,
+    )  # fmt: skip
+    return Released(
+        network=network, coins=sampling, prefixes=None, mechanism=mechanism, attempts_per_row=charge.attempts_per_row
+    )
+
+
+def _size_lower_bound(num_seeds: int, settings: Settings, ledger: PrivacyLedger, coins: Coins) -> int:
+    """Noisy lower bound on the number of seeds, charged: the cost of the rows depends on it."""
+    entry, margin = settings.size_charge()
+    ledger.charge(entry)
+    noisy = noise.discrete_laplace(np.array([num_seeds]), sensitivity=1, epsilon=SIZE_EPSILON, coins=coins)
+    return max(1, int(noisy[0]) - margin)
+
+
+def split_rows(
+    codes: np.ndarray, split: tuple[float, float, float] | None, coins: Coins
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows for structure, parameters and seeds: all rows thrice, or disjoint parts by secret independent draws."""
+    if split is None:
+        return codes, codes, codes
+    u = coins.uniform(len(codes))
+    ends = np.cumsum([0.0, *split])
+    first, second, third = (codes[(low <= u) & (u < high)] for low, high in zip(ends[:-1], ends[1:], strict=True))
+    return first, second, third
+
+
+def _single(omega: Omega, m: int) -> int:
+    if omega == "all":
+        return m
+    if isinstance(omega, (tuple, list)):
+        raise ValueError(f"omega ({omega!r}) must be one number or 'all' under privacy_test='release'")
+    return int(omega)

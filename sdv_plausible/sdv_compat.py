@@ -1,0 +1,58 @@
+"""What differs between SDV 1.38 and SDV 2.0 at their public face: bare frames there, ``{table: frame}`` here."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+import pandas as pd
+
+SDV_MAJOR = int(version("sdv").split(".")[0])
+TAKES_DICT = SDV_MAJOR >= 2
+
+
+def split_input(data: Any, parameter: str = "data") -> tuple[str | None, pd.DataFrame]:
+    """Table name (None for a bare frame) and frame of what a user passed.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a DataFrame nor a dict of one table name and DataFrame.
+    """
+    if isinstance(data, pd.DataFrame):
+        return None, data
+    if isinstance(data, dict) and len(data) == 1:
+        name, frame = next(iter(data.items()))
+        if isinstance(frame, pd.DataFrame):
+            return name, frame
+    kind = f"a dict of {len(data)} entries" if isinstance(data, dict) else type(data).__name__
+    raise TypeError(f"{parameter} ({kind}) must be a pandas DataFrame or a dict of one table: {{name: DataFrame}}")
+
+
+def to_native(table_name: str, frame: pd.DataFrame) -> Any:
+    """The form that the installed SDV takes."""
+    return {table_name: frame} if TAKES_DICT else frame
+
+
+def from_native(result: Any) -> pd.DataFrame:
+    """The frame in what the installed SDV returns."""
+    return next(iter(result.values())) if isinstance(result, dict) else result
+
+
+def detect_metadata(frame: pd.DataFrame, table_name: str = "table") -> Any:
+    """Metadata that SDV detects in a table."""
+    from sdv.metadata import Metadata
+
+    return Metadata.detect_from_dataframes({table_name: frame})
+
+
+def metadata_from_columns(columns: dict[str, dict[str, Any]], table_name: str = "table") -> Any:
+    """Metadata from column specifications; SDV 1.38 does not know the keys of declared ranges and gets none."""
+    from sdv.metadata import Metadata
+
+    known = ("sdtype", "datetime_format", "regex_format", "pii")
+    keep = columns if TAKES_DICT else {n: {k: v for k, v in c.items() if k in known} for n, c in columns.items()}
+    document = {"tables": {table_name: {"columns": keep}}, "relationships": []}
+    if TAKES_DICT:
+        document["METADATA_SPEC_VERSION"] = "V2"
+    return Metadata.load_from_dict(document)
