@@ -49,19 +49,31 @@ class Codec:
         )
 
     def encode_value(self, name: str, value: Hashable) -> int:
-        """Code of one value, for conditions.
+        """Code of one value; a number outside the range counts as the nearest bin.
 
         Raises
         ------
         ValueError
-            If the value is not in the column's domain.
+            If a category, or a missing value, is not in the column's domain.
         """
         attribute = self.domain[name]
         code = int(_ColumnCodec(attribute).encode(pd.Series([value], dtype=object))[0])
-        known = "missing values" if pd.isna(value) else f"the value {value!r}"  # type: ignore[call-overload]
-        if code < 0:
-            raise ValueError(f"column {name!r} has no {known} in its domain; use one of its known values")
+        if code < 0 or (code == attribute.missing_code and not pd.isna(value)):  # type: ignore[call-overload]
+            known = "missing value" if pd.isna(value) else f"value {value!r}"  # type: ignore[call-overload]
+            raise ValueError(f"column {name!r} has no {known} in its domain; condition on a known value")
         return code
+
+    def check_value(self, name: str, value: Hashable) -> None:
+        """Raise ValueError unless the value is in the column's domain, its range included."""
+        self.encode_value(name, value)
+        attribute = self.domain[name]
+        if attribute.lower and not pd.isna(value):  # type: ignore[call-overload]
+            number = _ColumnCodec(attribute).numbers(pd.Series([value], dtype=object))[0]
+            if not attribute.lower[0] <= number <= attribute.upper[-1]:
+                ends = [attribute.lower[0], attribute.upper[-1]]
+                if attribute.kind == "datetime":
+                    ends = [pd.Timestamp(e) for e in ends]
+                raise ValueError(f"column {name!r}: the value {value!r} must lie between {ends[0]} and {ends[1]}")
 
 
 def find_strangers(table: pd.DataFrame, domain: Domain) -> dict[str, int]:

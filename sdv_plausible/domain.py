@@ -189,6 +189,10 @@ class Domain:
             raise ValueError(f"{str(path)!r} is not a domain file: {error}") from error
         return cls.from_dict(document)
 
+    def without_rounding(self) -> Domain:
+        """Return the same domain with all digits in the output."""
+        return Domain(tuple(replace(a, decimals=None) for a in self.attributes))
+
     def declared(self) -> Domain:
         """Return the same domain, vouched for by the caller as independent of the rows."""
         return Domain(tuple(replace(a, provenance="declared") for a in self.attributes))

@@ -36,8 +36,12 @@ class PlausibleDeniabilityMechanism:
         Decides which candidates leave.
     omega : int, (int, int) or "all"
         Number of attributes resampled; a range is drawn from anew at every attempt.
-    pass_rate_floor : float
-        The attempt budget is planned so that this pass rate suffices.
+    num_attributes : int
+        The number m of attributes.
+    seed_free_share : float
+        Probability that a proposal resamples everything. All seeds are then plausible, so the pass rate cannot fall
+        below this share by construction, no attempt budget is needed and no failure can be seen
+        (docs/explanation/proofs/pass_rate.md, Theorem 2).
     """
 
     model: SeedModel
@@ -45,40 +49,47 @@ class PlausibleDeniabilityMechanism:
     test: DeterministicTest | RandomizedTest
     omega: Omega
     num_attributes: int
-    pass_rate_floor: float
+    seed_free_share: float = 0.0
 
-    def release(self, num_rows: int, coins: Coins, max_attempts: int) -> np.ndarray:
+    def release(self, num_rows: int, coins: Coins, max_attempts: int | None = None) -> np.ndarray:
         """Released rows as codes (num_rows, m), in the order of acceptance.
 
         Raises
         ------
         TooFewReleasedError
-            If ``max_attempts`` candidates do not give ``num_rows`` released ones.
+            If ``max_attempts`` candidates do not give ``num_rows`` released ones. A visible failure depends on the
+            rows: only a release without a differential-privacy claim may set a maximum.
         """
-        released: list[np.ndarray] = []
-        missing, attempts_left, rate = num_rows, max_attempts, 1.0
+        released = [np.empty((0, self.num_attributes), dtype=np.int32)]
+        missing, attempts, rate = num_rows, 0, 1.0
         while missing > 0:
-            size = min(BATCH, attempts_left, int(missing / rate) + 64)
-            if size <= 0:
+            size = min(BATCH, int(missing / rate) + 64)
+            if max_attempts is not None and attempts >= max_attempts:
                 raise TooFewReleasedError(self._too_few())
             # (1) a uniformly random seed record for each candidate; (2) a candidate from it
             seeds = coins.integers(self.num_seeds, size)
-            proposals = self.model.propose(seeds, draw_omega(self.omega, self.num_attributes, size, coins), coins)
+            proposals = self.model.propose(seeds, self._draw_omega(size, coins), coins)
             # (3) the privacy test on its number of plausible seeds; (4) released, or nothing
             plausible = self.model.count_plausible(proposals, self.test.gamma)
             passed = np.flatnonzero(self.test.passes(plausible, coins))[:missing]
             released.append(proposals.candidates[passed])
             missing -= len(passed)
-            attempts_left -= size
+            attempts += size
             rate = max(len(passed) / size, 1e-3)
-        return np.concatenate(released) if released else np.empty((0, self.num_attributes), dtype=np.int32)
+        return np.concatenate(released)
+
+    def _draw_omega(self, size: int, coins: Coins) -> np.ndarray:
+        omega = draw_omega(self.omega, self.num_attributes, size, coins)
+        if self.seed_free_share > 0:
+            omega = np.where(coins.uniform(size) < self.seed_free_share, self.num_attributes, omega)
+        return omega
 
     def _too_few(self) -> str:
         return (
             f"the privacy test let too few candidates through: k ({self.test.k}) is too high for omega ({self.omega}) "
-            f"on this table, or the pass rate is below the declared floor ({self.pass_rate_floor}). Nothing was "
-            "released. Resample more attributes (raise omega), lower k, or use privacy_test='release'; "
-            "synth.diagnose() shows the holder of the data how large the groups of plausible seeds are (not private)"
+            "on this table. Nothing was released. Resample more attributes (raise omega), lower k, or use "
+            "privacy_test='release'; synth.diagnose() shows the holder of the data how large the groups of plausible "
+            "seeds are (not private)"
         )
 
 

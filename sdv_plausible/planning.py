@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sdv_plausible.domain import Domain
 from sdv_plausible.models.base import Omega, check_omega
-from sdv_plausible.privacy.accounting import size_lower_bound_margin
+from sdv_plausible.privacy.accounting import size_lower_bound_margin, theorem1_best
 from sdv_plausible.privacy.composition import ApproxDP, InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.privacy_tests import (
@@ -19,10 +19,12 @@ from sdv_plausible.privacy.privacy_tests import (
     check_gamma,
     check_k,
 )
-from sdv_plausible.privacy.row_accounting import charge_rows
+from sdv_plausible.privacy.pass_rate import floor_by_construction
+from sdv_plausible.privacy.seed_test import seed_test_loss
 
 TestName = Literal["release", "randomized", "deterministic"]
 PREFIX_CELLS = 8  # default omega keeps this many combinations of the seed's values, at most
+PLANNED_ROWS = 100_000  # rows assumed by plan() where the user gives no figure
 SIZE_EPSILON = 0.1  # randomised test: spent on the noisy number of seeds
 SIZE_DELTA_SHARE = 0.01  # of the seeds' delta, for the event that its lower bound is too high
 SEED_DELTA_SHARE = 0.5  # of delta, where seeds are used; the rest belongs to the model
@@ -44,8 +46,8 @@ class Settings:
         Which test.
     row_cap : int
         Row-by-row tests: rows that may ever be released from one fit.
-    pass_rate_floor : float
-        Randomised test: declared lower bound on the pass rate, in (0, 1].
+    seed_free_share : float
+        Randomised test: probability that a proposal resamples everything, in (0, 1]; a lower bound on the pass rate.
     split : (float, float, float), optional
         Probabilities with which a row serves structure, parameters or seeds; each >= 0, sum at most 1 (the rest of
         the rows is not used). None: every row serves all three.
@@ -59,7 +61,7 @@ class Settings:
     omega: Omega | None
     privacy_test: TestName
     row_cap: int
-    pass_rate_floor: float
+    seed_free_share: float
     split: tuple[float, float, float] | None = None
 
     def __post_init__(self) -> None:
@@ -77,8 +79,8 @@ class Settings:
             )
         if not isinstance(self.row_cap, int) or isinstance(self.row_cap, bool) or self.row_cap < 1:
             raise ValueError(f"row_cap ({self.row_cap!r}) must be a whole number >= 1: the rows ever released")
-        if not _is_real(self.pass_rate_floor) or not 0 < self.pass_rate_floor <= 1:
-            raise ValueError(f"pass_rate_floor ({self.pass_rate_floor!r}) must lie in (0, 1]; try 0.5")
+        if not _is_real(self.seed_free_share) or not 0 < self.seed_free_share <= 1:
+            raise ValueError(f"seed_free_share ({self.seed_free_share!r}) must lie in (0, 1]; try 0.1")
 
         if self.split is not None:
             parts = self.split
@@ -144,42 +146,64 @@ class Settings:
         )
         return entry, size_lower_bound_margin(SIZE_EPSILON, beta)
 
-    def seed_charge(self, n_lower: int = 1) -> SeedCharge:
-        """What the seeds cost.
+    def seed_charge(self, n_lower: int) -> tuple[LedgerEntry, ...]:
+        """Ledger entries of the seeds.
 
         Parameters
         ----------
         n_lower : int
-            A number that the count of seeds reaches (public, or noisy and charged); 1 is always true.
+            A number that the count of seeds reaches (public, or noisy and charged).
         """
         if not self.uses_seeds:
-            return SeedCharge()
+            return ()
         if self.privacy_test == "release":
-            test = self.test()
-            assert isinstance(test, ReleaseTest)
-            return SeedCharge(entries=(_release_entry(test),))
+            return (_release_entry(self.test()),)
         if self.privacy_test == "deterministic":
-            return SeedCharge(entries=(_deterministic_entry(self),), attempts_per_row=1 / self.pass_rate_floor)
-        rows = charge_rows(
-            row_cap=self.row_cap,
-            k=self.k,
-            epsilon0=self.epsilon0,
-            delta=(1 - SIZE_DELTA_SHARE) * self.seed_delta,
-            pass_rate_floor=self.pass_rate_floor,
-            n_lower=n_lower,
+            return (_deterministic_entry(self),)
+        return (_rows_entry(self, n_lower),)
+
+
+def _rows_entry(settings: Settings, n_lower: int) -> LedgerEntry:
+    """Ledger entry of all rows of the randomised test, up to the cap.
+
+    Raises
+    ------
+    ValueError
+        If so few seeds cannot carry this k: decided from ``n_lower`` alone.
+    """
+    delta = (1 - SIZE_DELTA_SHARE) * settings.seed_delta
+    floor = floor_by_construction(settings.seed_free_share, settings.k, settings.epsilon0, n_lower)
+    loss = seed_test_loss(
+        num_rows=settings.row_cap, k=settings.k, gamma=1.0, epsilon0=settings.epsilon0, delta=delta,
+        pass_rate_floor=floor, n_lower=n_lower,
+    )  # fmt: skip
+    if not math.isfinite(loss.epsilon):
+        raise ValueError(
+            f"k ({settings.k}) and epsilon0 ({settings.epsilon0:g}) are out of reach for about {n_lower} seeds (a noisy "
+            f"lower bound) at delta {settings.delta:.3g}: lower k, raise epsilon0 or delta, or use "
+            "privacy_test='release'"
         )
-        return SeedCharge(entries=(rows.entry(self),), attempts_per_row=rows.attempts_per_row)
+    return LedgerEntry(
+        name="rows",
+        mechanism=(
+            f"Privacy Test 2, k = {settings.k}, epsilon0 = {settings.epsilon0:g}; Theorem 1 added up over "
+            f"{settings.row_cap:,} rows would say {_theorem1_sum(settings):,.0f}"
+        ),
+        losses=(ApproxDP(epsilon=loss.epsilon, delta=loss.delta),),
+        scope=f"the first {settings.row_cap:,} rows released from this fit, not the saved synthesizer",
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SeedCharge:
-    """Ledger entries of the seeds, and the attempts per row that they pay for."""
+def _theorem1_sum(settings: Settings) -> float:
+    """The paper's own accounting of the rows: Theorem 1 with the best t, added up."""
+    share = settings.seed_delta / settings.row_cap
+    try:
+        return settings.row_cap * theorem1_best(settings.k, settings.gamma, settings.epsilon0, share).epsilon
+    except ValueError:
+        return math.inf
 
-    entries: tuple[LedgerEntry, ...] = ()
-    attempts_per_row: float = 0.0
 
-
-def _release_entry(test: ReleaseTest) -> LedgerEntry:
+def _release_entry(test: Any) -> LedgerEntry:
     """Ledger entry of the release-level test."""
     return LedgerEntry(
         name="seeds",
@@ -267,7 +291,7 @@ def plan(
     ledger.charge(*learning)
     if settings.privacy_test == "randomized":
         ledger.charge(settings.size_charge()[0])
-    ledger.charge(*settings.seed_charge(n_lower=table_rows or 1).entries)
+    ledger.charge(*settings.seed_charge(table_rows or PLANNED_ROWS))
     return Plan(ledger=ledger, warnings=tuple(_warnings(settings, num_rows, table_rows)))
 
 

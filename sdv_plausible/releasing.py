@@ -16,7 +16,7 @@ from sdv_plausible.planning import SIZE_EPSILON, Settings
 from sdv_plausible.privacy import noise
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise import Coins
-from sdv_plausible.privacy.privacy_tests import ReleaseTest
+from sdv_plausible.privacy.privacy_tests import DeterministicTest, ReleaseTest
 
 
 @dataclass(kw_only=True)
@@ -39,7 +39,6 @@ class Released:
     coins: Coins
     prefixes: ReleasedPrefixes | None
     mechanism: PlausibleDeniabilityMechanism | None
-    attempts_per_row: float = 0.0
 
     @property
     def holds_records(self) -> bool:
@@ -61,11 +60,8 @@ class Released:
                 return self.prefixes.sample_given(num_rows, dict(known), self.network, coins)
             return self.prefixes.sample(num_rows, self.network, coins)
         assert self.mechanism is not None
-        return self.mechanism.release(num_rows, coins, self.max_attempts(num_rows))
-
-    def max_attempts(self, num_rows: int) -> int:
-        """Attempt budget of one call."""
-        return int(self.attempts_per_row * num_rows) + 10_000
+        deterministic = isinstance(self.mechanism.test, DeterministicTest)
+        return self.mechanism.release(num_rows, coins, 1000 * num_rows + 100_000 if deterministic else None)
 
     def diagnose(self, num_candidates: int) -> pd.DataFrame:
         """Group sizes of candidates by number of kept attributes. Looks at the records: not private."""
@@ -116,8 +112,7 @@ def fit_release(
     n_lower = 1
     if settings.privacy_test == "randomized":
         n_lower = _size_lower_bound(len(seeds), settings, ledger, coins.spawn("number of seeds"))
-    charge = settings.seed_charge(n_lower)
-    ledger.charge(*charge.entries)
+    ledger.charge(*settings.seed_charge(n_lower))
     if isinstance(test, ReleaseTest):
         kept = m - _single(omega, m)
         prefixes = ReleasedPrefixes.draw(network, seeds, kept, test, coins.spawn("release"))
@@ -125,11 +120,9 @@ def fit_release(
     network.attach_seeds(seeds)
     mechanism = PlausibleDeniabilityMechanism(
         model=network, num_seeds=len(seeds), test=test, omega=omega, num_attributes=m,
-        pass_rate_floor=settings.pass_rate_floor,
+        seed_free_share=settings.seed_free_share if settings.privacy_test == "randomized" else 0.0,
     )  # fmt: skip
-    return Released(
-        network=network, coins=sampling, prefixes=None, mechanism=mechanism, attempts_per_row=charge.attempts_per_row
-    )
+    return Released(network=network, coins=sampling, prefixes=None, mechanism=mechanism)
 
 
 def _size_lower_bound(num_seeds: int, settings: Settings, ledger: PrivacyLedger, coins: Coins) -> int:

@@ -86,8 +86,9 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         The paper's split of the rows into structure, parameter and seed records; None uses all rows for each.
     row_cap : int
         Row-by-row tests: rows that may ever be released from one fit. The whole cap is charged when fitting.
-    pass_rate_floor : float
-        Randomised test: declared lower bound on the pass rate, in (0, 1].
+    seed_free_share : float
+        Randomised test: probability that a proposal resamples everything, in (0, 1]. Such proposals pass, so that the
+        pass rate is bounded from below without a test that could fail.
     random_state : int, optional
         Reproducible runs for tests and utility studies; the ledger then makes no privacy claim.
 
@@ -123,7 +124,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         max_bins: int = MAX_BINS,
         split: tuple[float, float, float] | None = None,
         row_cap: int = 1_000_000,
-        pass_rate_floor: float = 0.5,
+        seed_free_share: float = 0.1,
         random_state: int | None = None,
     ) -> None:
         self.epsilon, self.delta, self.k, self.gamma, self.epsilon0 = epsilon, delta, k, gamma, epsilon0
@@ -131,10 +132,10 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         self.model_parameters, self.domain, self.undeclared, self.max_bins = (
             model_parameters, domain, undeclared, max_bins,
         )  # fmt: skip
-        self.split, self.row_cap, self.pass_rate_floor, self.random_state = split, row_cap, pass_rate_floor, random_state
+        self.split, self.row_cap, self.seed_free_share, self.random_state = split, row_cap, seed_free_share, random_state
         self._settings = Settings(
             epsilon=epsilon, delta=delta, k=k, gamma=gamma, epsilon0=epsilon0, omega=omega,
-            privacy_test=privacy_test, row_cap=row_cap, pass_rate_floor=pass_rate_floor, split=split,
+            privacy_test=privacy_test, row_cap=row_cap, seed_free_share=seed_free_share, split=split,
         )  # fmt: skip
         self._learner = make_learner(model, structure, model_parameters)
         if random_state is not None:
@@ -321,6 +322,9 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     def sample_remaining_columns(self, known_columns: pd.DataFrame, *args: Any, **kwargs: Any) -> Any:
         """Sample the other columns of given rows; arguments as in the installed SDV."""
         self._validate_fit_before_sample()
+        # SDV groups by the known values; of a category column it would also try the combinations that do not occur.
+        dictionaries = known_columns.select_dtypes("category").columns
+        known_columns = known_columns.astype(dict.fromkeys(dictionaries, object))
         return self._like_fit(self._sampled(super().sample_remaining_columns, (known_columns, *args), kwargs))
 
     def save(self, filepath: str | Path) -> None:

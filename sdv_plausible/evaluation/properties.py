@@ -6,7 +6,7 @@ origins that the distinguisher does not find out (1 where it does no better than
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,8 +16,8 @@ from sdmetrics.errors import IncomputableMetricError
 from sdmetrics.reports.multi_table._properties.base import BaseMultiTableProperty
 from sdmetrics.reports.single_table._properties.base import BaseSingleTableProperty
 
-from sdv_plausible.evaluation import classifiers, coding, distances, figures, game
-from sdv_plausible.evaluation.tables import Kind, TablePair, column_kinds, prepare, prepare_holdout
+from sdv_plausible.evaluation import classifiers, coding, distances, game, plots
+from sdv_plausible.evaluation.tables import TablePair, column_kinds, prepare, prepare_holdout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,13 +40,8 @@ class _TableProperty(BaseSingleTableProperty):  # type: ignore[misc]
     options: ReportOptions
     holdout: pd.DataFrame | None = None
 
-    @staticmethod
-    def iterations(kinds: Mapping[str, Kind], options: ReportOptions) -> int:
-        """Return how often ``rows`` will tick."""
-        raise NotImplementedError
-
-    def rows(self, pair: TablePair, tick: Callable[[], object]) -> pd.DataFrame:
-        """Return the details, with a column ``Score``."""
+    def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
+        """Return the details, a frame with a column ``Score``."""
         raise NotImplementedError
 
     def _generate_details(self, real_data: Any, synthetic_data: Any, metadata: Any, progress_bar: Any = None) -> Any:
@@ -60,11 +55,7 @@ class _TableProperty(BaseSingleTableProperty):  # type: ignore[misc]
 
 
 class _ColumnDistances(_TableProperty):
-    @staticmethod
-    def iterations(kinds: Mapping[str, Kind], options: ReportOptions) -> int:
-        return len(kinds)
-
-    def rows(self, pair: TablePair, tick: Callable[[], object]) -> pd.DataFrame:
+    def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options
         coded, used = coding.encode_pair(pair, options.num_bins, options.max_rows_distances, options.random_state)
         real, synthetic = coded.tables
@@ -83,17 +74,13 @@ class _ColumnDistances(_TableProperty):
         )
 
     def get_visualization(self) -> Any:
-        return figures.column_distances(self.details)
+        return plots.column_distances(self.details)
 
 
 class _PairDistances(_TableProperty):
     statistics: distances.PairStatistics | None = None
 
-    @staticmethod
-    def iterations(kinds: Mapping[str, Kind], options: ReportOptions) -> int:
-        return len(kinds) * (len(kinds) - 1) // 2
-
-    def rows(self, pair: TablePair, tick: Callable[[], object]) -> pd.DataFrame:
+    def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         if len(pair.kinds) < 2:
             raise IncomputableMetricError(f"only column {list(pair.kinds)} can be compared: pairs need two")
         options = self.options
@@ -116,17 +103,13 @@ class _PairDistances(_TableProperty):
         )
 
     def get_visualization(self) -> Any:
-        return figures.pair_distances(self.details)
+        return plots.pair_distances(self.details)
 
 
 class _ClassifierAgreement(_TableProperty):
     majority: float | None = None
 
-    @staticmethod
-    def iterations(kinds: Mapping[str, Kind], options: ReportOptions) -> int:
-        return len(options.classifiers) * options.num_runs
-
-    def rows(self, pair: TablePair, tick: Callable[[], object]) -> pd.DataFrame:
+    def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options
         outcome = classifiers.compare_classifiers(
             pair,
@@ -160,15 +143,11 @@ class _ClassifierAgreement(_TableProperty):
         )
 
     def get_visualization(self) -> Any:
-        return figures.classifier_agreement(self.details)
+        return plots.classifier_agreement(self.details)
 
 
 class _DistinguishingGame(_TableProperty):
-    @staticmethod
-    def iterations(kinds: Mapping[str, Kind], options: ReportOptions) -> int:
-        return len(options.distinguishers) * options.num_runs
-
-    def rows(self, pair: TablePair, tick: Callable[[], object]) -> pd.DataFrame:
+    def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options
         outcome = game.distinguishing_game(
             pair,
@@ -197,7 +176,7 @@ class _DistinguishingGame(_TableProperty):
         )
 
     def get_visualization(self) -> Any:
-        return figures.distinguishing_game(self.details)
+        return plots.distinguishing_game(self.details)
 
 
 def _interval(name: str, estimate: classifiers.Estimate) -> dict[str, float]:
@@ -220,8 +199,10 @@ class ReportProperty(BaseMultiTableProperty):  # type: ignore[misc]
         one.options, one.holdout = self.options, self.holdouts.get(table_name)
 
     def _get_num_iterations(self, metadata: dict[str, Any]) -> int:
-        every = (column_kinds(table, pd.DataFrame()) for table in metadata["tables"].values())
-        return sum(self._single_table_property.iterations(kinds, self.options) for kinds in every)
+        return sum(self._ticks(len(column_kinds(t, pd.DataFrame()))) for t in metadata["tables"].values())
+
+    def _ticks(self, num_columns: int) -> int:
+        raise NotImplementedError
 
     def of_table(self, table_name: str) -> Any:
         """Return the property of one table."""
@@ -233,11 +214,17 @@ class ColumnDistances(ReportProperty):
 
     _single_table_property = _ColumnDistances
 
+    def _ticks(self, num_columns: int) -> int:
+        return num_columns
+
 
 class PairDistances(ReportProperty):
     """Total variation distance of each pair of columns; ``Score`` is ``1 - Distance``."""
 
     _single_table_property = _PairDistances
+
+    def _ticks(self, num_columns: int) -> int:
+        return num_columns * (num_columns - 1) // 2
 
 
 class ClassifierAgreementProperty(ReportProperty):
@@ -245,8 +232,14 @@ class ClassifierAgreementProperty(ReportProperty):
 
     _single_table_property = _ClassifierAgreement
 
+    def _ticks(self, num_columns: int) -> int:  # noqa: ARG002 - every table costs the same
+        return len(self.options.classifiers) * self.options.num_runs
+
 
 class DistinguishingGameProperty(ReportProperty):
     """Accuracy of distinguishers; ``Score`` is 1 at 0.5 (guessing) and 0 at 1."""
 
     _single_table_property = _DistinguishingGame
+
+    def _ticks(self, num_columns: int) -> int:  # noqa: ARG002 - every table costs the same
+        return len(self.options.distinguishers) * self.options.num_runs

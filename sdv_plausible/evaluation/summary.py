@@ -93,8 +93,9 @@ def histogram(column: str, kind: Kind, tables: Sequence[pd.Series[Any]], fmt: st
     if kind == "categorical":
         return _category_histogram(column, tables)
     read = [as_numbers(table, kind, fmt)[0] for table in tables]
+    read = [np.where(np.isfinite(values), values, np.nan) for values in read]
     edges, labels, marks = _bars(np.concatenate(read), kind)
-    # a column without a single readable value has no bars but "missing"
+    # the first count is cut off: a column without a single readable value has no bars but "missing"
     shares = [
         np.bincount(1 + np.searchsorted(edges, x[~np.isnan(x)], side="right"), minlength=len(labels) + 1)[1:]
         for x in read
@@ -113,7 +114,7 @@ def histogram(column: str, kind: Kind, tables: Sequence[pd.Series[Any]], fmt: st
 
 
 def _bars(values: Floats, kind: Kind) -> tuple[Floats, list[str], list[tuple[float, str]]]:
-    present = values[np.isfinite(values)]
+    present = values[~np.isnan(values)]
     if present.size == 0:
         return np.empty(0), [], []
     distinct = np.unique(present)
@@ -124,11 +125,15 @@ def _bars(values: Floats, kind: Kind) -> tuple[Floats, list[str], list[tuple[flo
     low, high = np.quantile(present, [0.005, 0.995], method="nearest")
     low, high = (low, high) if low < high else (distinct[0], distinct[-1])
     ends = np.linspace(low, high, _NUM_BARS + 1)
-    if kind == "numerical" and (present == np.floor(present)).all():
+    whole = kind == "numerical" and bool((present == np.floor(present)).all())
+    if whole:
         step = max(1.0, np.ceil((high - low + 1) / _NUM_BARS))
         ends = low + step * np.arange(np.ceil((high - low + 1) / step) + 1)
     words = _words(ends, kind)
-    labels = [f"{a} to {b}" for a, b in zip(words[:-1], words[1:], strict=True)]
+    upper = words[1:]
+    if whole:  # bins are closed on the left: [17, 21) is "17 to 20"
+        upper = _words(ends[1:] - 1, kind)
+    labels = [a if a == b else f"{a} to {b}" for a, b in zip(words[:-1], upper, strict=True)]
     last = len(labels)
     return ends[1:-1], labels, [(float(i), words[i]) for i in (0, last // 2, last)]
 

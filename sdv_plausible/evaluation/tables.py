@@ -131,6 +131,12 @@ def column_kinds(metadata: dict[str, Any] | None, frame: pd.DataFrame) -> dict[s
     }
 
 
+def datetime_formats(metadata: dict[str, Any] | None, kinds: Mapping[str, Kind]) -> dict[str, str]:
+    """Return the ``datetime_format`` of the compared columns that declare one."""
+    columns = {} if metadata is None else metadata.get("columns", {})
+    return {name: columns[name]["datetime_format"] for name in kinds if columns.get(name, {}).get("datetime_format")}
+
+
 def prepare(real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None) -> TablePair:
     """Check a real and a synthetic table and keep what can be compared.
 
@@ -165,9 +171,8 @@ def prepare(real_data: Any, synthetic_data: Any, metadata: Any = None, table_nam
             "no column can be compared: keys, pii columns and sdtypes other than numerical, datetime, categorical, "
             "boolean and ordinal are left out"
         )
-    columns = {} if described is None else described.get("columns", {})
-    formats = {name: columns[name]["datetime_format"] for name in kinds if columns.get(name, {}).get("datetime_format")}
     names = list(kinds)
+    formats = datetime_formats(described, kinds)
     return TablePair(real=real[names], synthetic=synthetic[names], kinds=kinds, formats=formats)
 
 

@@ -181,11 +181,14 @@ class BayesianNetwork:
         """Plausible seeds of each proposal: the size of its prefix group (gamma is irrelevant for a known omega)."""
         if self._groups is None:
             raise RuntimeError("attach_seeds comes before count_plausible")
-        candidates = proposals.candidates[:, self.order]
         kept = self.num_attributes - proposals.omega
+        lengths = np.flatnonzero(np.bincount(kept, minlength=1))
+        candidates = proposals.candidates[:, self.order[: lengths[-1]]] if len(lengths) else proposals.candidates
+        if len(lengths) == 1:
+            return self._groups.sizes(candidates, int(lengths[0]))
         found = np.zeros(len(candidates), dtype=np.int64)
-        for length in np.unique(kept):
-            rows = kept == length
+        for length in lengths:
+            rows = np.flatnonzero(kept == length)
             found[rows] = self._groups.sizes(candidates[rows], int(length))
         return found
 

@@ -15,8 +15,8 @@ from sdv_plausible.privacy.coins import Coins
 def discrete_laplace_noise(coins: Coins, scale: float, n: int) -> npt.NDArray[np.int64]:
     """Return `n` discrete Laplace draws, Pr[z] proportional to exp(-abs(z) / scale).
 
-    Differences of two geometric draws.     Within 2**-120 of exact in total variation per draw. No rejection: the
-    number of coins used tells nothing.
+    Each is the difference of two geometric draws, within 2**-120 of exact in total variation. There is no rejection:
+    how many coins are used tells nothing.
     """
     if not 2.0**-10 <= scale <= 2.0**50:
         raise ValueError(f"sensitivity / budget ({scale}) must lie in 2**-10, ..., 2**50 for noise drawn from a stream")
@@ -64,7 +64,7 @@ def _geometric(coins: Coins, scale: float, n: int) -> npt.NDArray[np.int64]:
 
 @functools.lru_cache(maxsize=256)
 def _digit_thresholds(scale: float) -> tuple[tuple[np.uint64, np.uint64], ...]:
-    """Return the probability of a one for each digit, rounded down to 128 bits, as two words; digits without any are left off."""
+    """Return each digit's probability of a one, rounded down to 128 bits, as two words; up to the last above zero."""
     exact = Context(prec=60)
     thresholds: list[tuple[np.uint64, np.uint64]] = []
     while True:

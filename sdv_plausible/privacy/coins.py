@@ -71,7 +71,7 @@ class Coins:
         """
         if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
             raise TypeError(
-                f"random_state ({random_state!r}) must be an integer; for secret coins: Coins.from_os_entropy()"
+                f"random_state ({random_state!r}) must be an integer; secret coins: Coins.from_os_entropy()"
             )
         key = hashlib.sha256(b"sdv_plausible random_state" + _encode(random_state)).digest()
         return cls(key, is_secret=False, is_root=True)
@@ -257,8 +257,8 @@ def _encode(item: object) -> bytes:
             tag, body = b"(", b"".join(map(_encode, item))
         case _:
             raise TypeError(
-                f"context item {item!r} ({type(item).__name__}) must be a str, int, float, bytes, bool, None or a tuple "
-                "of these: convert it so that equal contexts give equal values"
+                f"context item {item!r} ({type(item).__name__}) must be a str, int, float, bytes, bool, None or a "
+                "tuple of these: convert it so that equal contexts give equal values"
             )
     return tag + len(body).to_bytes(8, "big") + body
 

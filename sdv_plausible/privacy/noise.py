@@ -128,7 +128,7 @@ def discrete_laplace(
         built, scale = measurement("discrete_laplace", sensitivity, epsilon)
         noisy: npt.NDArray[np.int64] = add_noise(built, counts)
     else:
-        scale = sensitivity / epsilon
+        scale = math.nextafter(sensitivity / epsilon, math.inf)  # the quotient may have been rounded down
         noisy = saturating_add(counts, discrete_laplace_noise(coins, scale, counts.size).reshape(counts.shape))
     _record("discrete_laplace", sensitivity, epsilon, scale=scale, shape=counts.shape, source=source)
     return noisy

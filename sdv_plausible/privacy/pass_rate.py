@@ -11,19 +11,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, betaincc
+from scipy.special import betainc, betaincc, betaincinv
 
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting import Noise, log_pass_probability
-from sdv_plausible.privacy.seed_test import FixedOmegaRows, SeedTestRows, largest_mass_increase, seed_test_loss
+from sdv_plausible.privacy.seed_test import fixed_omega_loss, largest_mass_increase, seed_test_loss
 
 __all__ = ["PassRateTest", "RowByRowLoss", "floor_by_construction", "pass_rate_step", "plan_attempts", "row_by_row_loss"]
 
 FloatArray = npt.NDArray[np.float64]
 _CELLS = 4000
+_FAILURE_SHARE = 1e-3  # share of delta kept for failing being likelier
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +37,7 @@ class RowByRowLoss:
     epsilon, delta : float
         The guarantee.
     rows_epsilon : float
-        Loss of the rows alone, were the floor given.
+        Loss of the rows alone, were the pass rate known to be at or above the floor.
     attempts : int or None
         Budget T of attempts for the charged test; None for a floor by construction.
     t : int or None
@@ -118,6 +120,19 @@ class PassRateTest:
         """Delta at every epsilon >= 0; the same for removing and adding, as the pass rate may move either way."""
         worst = np.maximum(self.beta, np.maximum(self.success_delta(epsilon), self.failure_delta(epsilon)))
         return worst, worst
+
+    def slabs(self, allowed: float) -> list[tuple[float, float, float]]:
+        """Pass rates from the floor to 1 in slabs: lower end, largest chance of success, largest log ratio of it.
+
+        Only slabs in which success is likelier than `allowed` are listed: the others stay within it whatever the rows lose.
+        """
+        targets = np.concatenate([np.geomspace(min(allowed, 0.4), 0.5, 16), [0.7, 0.85, 0.95, 0.99]])
+        cuts = betaincinv(self.num_rows, self.attempts - self.num_rows + 1, targets) - self.step
+        low = np.concatenate([[self.pass_rate_floor], cuts[cuts > self.pass_rate_floor]])
+        top = self._success(np.append(low[1:], 1.0) + self.step)
+        with np.errstate(divide="ignore"):
+            log_ratio = np.log(self._success(low + self.step)) - np.log(self._success(low))
+        return [(float(q), float(g), float(r)) for q, g, r in zip(low, top, log_ratio, strict=True) if g > allowed]
 
     def _success(self, rate: npt.ArrayLike) -> FloatArray:
         """Pr[Bin(T, rate) >= N]."""
@@ -217,7 +232,7 @@ def floor_by_construction(
 
     A seed-free candidate has all seeds as plausible seeds. No test, no error, no attempt budget; account the rows with
     :func:`sdv_plausible.privacy.seed_test.seed_test_loss` at gamma = 1, because omega varies
-    (``docs/explanation/proofs/pass_rate.md``, Theorem 2).
+    (``docs/explanation/proofs/pass_rate.md``, Theorem 3).
 
     Parameters
     ----------
@@ -247,8 +262,8 @@ def row_by_row_loss(
 ) -> RowByRowLoss:
     """Total loss of one call that releases N rows under Privacy Test 2, the pass-rate floor's own cost included.
 
-    ``docs/explanation/proofs/pass_rate.md``, Corollary: at beta = delta the total is the larger of ``rows + success_epsilon`` and
-    the epsilon at which rows and failure together stay within delta.
+    The pass rate is cut into slabs: where the rows would be worst, near the floor, they are hardly ever released
+    (``docs/explanation/proofs/pass_rate.md``, Theorem 2, at beta = delta).
 
     Parameters
     ----------
@@ -274,53 +289,38 @@ def row_by_row_loss(
     delta = check.open_probability("delta", delta)
     if by_construction and gamma is None:
         raise ValueError("gamma (None) must be at least 1 when by_construction is set: omega varies between candidates")
-    rows, t = _rows(num_rows, k, epsilon0, delta, pass_rate_floor, n_lower, gamma, noise)
-    alone = rows.epsilon(delta)
+
+    def rows(floor: float, allowed: float) -> tuple[float, int | None]:
+        common: dict[str, Any] = {
+            "num_rows": num_rows, "k": k, "epsilon0": epsilon0, "delta": allowed,
+            "pass_rate_floor": floor, "n_lower": n_lower, "noise": noise,
+        }  # fmt: skip
+        if gamma is None:
+            return fixed_omega_loss(**common), None
+        best = seed_test_loss(gamma=gamma, **common)
+        return best.epsilon, best.t
+
+    alone, t = rows(pass_rate_floor, delta)
     if by_construction:
         return RowByRowLoss(epsilon=alone, delta=delta, rows_epsilon=alone, attempts=None, t=t)
     step = pass_rate_step(k, epsilon0, n_lower, gamma=gamma or 1.0, noise=noise)
     attempts = plan_attempts(num_rows, pass_rate_floor, step, delta)
     test = PassRateTest(num_rows=num_rows, attempts=attempts, pass_rate_floor=pass_rate_floor, step=step)
-    total = alone + test.success_epsilon
-    while math.isfinite(total) and float(max(rows.profile(total))) + float(test.failure_delta(total)) > delta:
-        # The coarse profile may ask for a little more than the fine epsilon: the success case left room above it.
-        total *= 1.005
+    total = _floor_for_failure(test, delta * _FAILURE_SHARE)
+    allowed = delta * (1 - _FAILURE_SHARE)
+    for floor, likeliest, log_ratio in test.slabs(allowed):
+        total = max(total, rows(floor, allowed / likeliest)[0] + log_ratio)
     return RowByRowLoss(epsilon=total, delta=delta, rows_epsilon=alone, attempts=attempts, t=t)
 
 
-def _rows(
-    num_rows: int,
-    k: int,
-    epsilon0: float,
-    delta: float,
-    pass_rate_floor: float,
-    n_lower: int,
-    gamma: float | None,
-    noise: Noise,
-) -> tuple[FixedOmegaRows | SeedTestRows, int | None]:
-    if gamma is None:
-        fixed = FixedOmegaRows(
-            num_rows=num_rows, k=k, epsilon0=epsilon0, pass_rate_floor=pass_rate_floor, n_lower=n_lower, noise=noise
-        )
-        return fixed, None
-    best = seed_test_loss(
-        num_rows=num_rows,
-        k=k,
-        gamma=gamma,
-        epsilon0=epsilon0,
-        delta=delta,
-        pass_rate_floor=pass_rate_floor,
-        n_lower=n_lower,
-        noise=noise,
-    )
-    general = SeedTestRows(
-        num_rows=num_rows,
-        k=k,
-        gamma=gamma,
-        epsilon0=epsilon0,
-        t=best.t,
-        pass_rate_floor=pass_rate_floor,
-        n_lower=n_lower,
-        noise=noise,
-    )
-    return general, best.t
+def _floor_for_failure(test: PassRateTest, allowed: float) -> float:
+    """Smallest epsilon, within 1e-4, at which failing gives away at most `allowed`."""
+    low, high = 0.0, 1e-4
+    while float(test.failure_delta(high)) > allowed:
+        low, high = high, 2 * high
+        if high > 1e4:
+            return math.inf
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if float(test.failure_delta(middle)) <= allowed else (middle, high)
+    return high

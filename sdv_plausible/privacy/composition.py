@@ -1,0 +1,402 @@
+"""Total loss of everything that looked at the rows.
+
+Three ways, each valid, the smallest counts: adding up, zero-concentrated DP with the tight conversion, and privacy-loss
+distributions (dp-accounting), discretised pessimistically. All Gaussian noise together is one Gaussian mechanism and alone needs
+no discretisation. Proofs: ``docs/explanation/proofs/composition.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+from dp_accounting.pld.pld_pmf import DensePLDPmf
+from scipy.optimize import brentq
+
+from sdv_plausible.privacy import parameter_checks as check
+from sdv_plausible.privacy.losses import (
+    ZCDP,
+    ApproxDP,
+    BoundedRangeLoss,
+    DiscreteLaplaceLoss,
+    GaussianLoss,
+    InfiniteLoss,
+    LaplaceLoss,
+    Loss,
+    PureDP,
+    ReleaseLoss,
+    gaussian_log_delta,
+    zcdp_delta,
+)
+
+__all__ = [
+    "ZCDP",
+    "ApproxDP",
+    "BoundedRangeLoss",
+    "DiscreteLaplaceLoss",
+    "GaussianLoss",
+    "InfiniteLoss",
+    "LaplaceLoss",
+    "Loss",
+    "PureDP",
+    "ReleaseLoss",
+    "calibrate_gaussian",
+    "compose",
+    "compose_delta",
+]
+
+FloatArray = npt.NDArray[np.float64]
+_NUMERICAL_DELTA = 1e-13  # charged once for rounding in the convolutions and the cut tails
+_TAIL = 1e-16  # profile mass given to infinity per mechanism
+_LARGEST_GRID = 1 << 22
+_MARGIN = 2e-6  # relative; a calibrated budget composes to no more than the target, however it is split up
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Total:
+    """Losses sorted by how they compose.
+
+    Parameters
+    ----------
+    mu_squared : float
+        All Gaussian noise together, as one Gaussian mechanism.
+    given_away : float
+        Probability of the pure failures of (0, delta) kind.
+    others : tuple of (loss, count)
+        What needs a privacy-loss distribution; zCDP losses among them as one.
+    """
+
+    mu_squared: float
+    given_away: float
+    others: tuple[tuple[Loss, int], ...]
+
+
+def compose(losses: Iterable[Loss], delta: float) -> float:
+    """Smallest total epsilon, at the given delta, of mechanisms used one after the other, each seeing the earlier results.
+
+    Parameters
+    ----------
+    losses : iterable of Loss
+        What was used, with counts.
+    delta : float
+        Delta of the total, in (0, 1).
+
+    Returns
+    -------
+    float
+        Never below the true total; 0 for nothing used, infinity where no finite epsilon holds at this delta.
+
+    Raises
+    ------
+    ValueError
+        If delta is out of range.
+    """
+    delta = check.open_probability("delta", delta, "it is the failure probability of the total; try 1e-9")
+    used = list(losses)
+    if any(isinstance(loss, InfiniteLoss) for loss in used):
+        return math.inf
+    if not used:
+        return 0.0
+    best = min(_added_up(used, delta), _zcdp_epsilon(used, delta))
+    total = _sort(used)
+    composed = _Composer(total).distribution(total.mu_squared)
+    return min(best, _epsilon_of(composed.delta, delta, best))
+
+
+def compose_delta(losses: Iterable[Loss], epsilon: float) -> float:
+    """Smallest delta at the given total epsilon >= 0; otherwise as :func:`compose`. Values in [0, 1]."""
+    epsilon = check.non_negative("epsilon", epsilon)
+    used = list(losses)
+    if any(isinstance(loss, InfiniteLoss) for loss in used):
+        return 1.0
+    if not used:
+        return 0.0
+    simple = [_pair(loss) for loss in used]
+    total = _sort(used)
+    candidates = [1.0, _Composer(total).distribution(total.mu_squared).delta(epsilon)]
+    if all(simple) and math.fsum(p[0] for p in simple if p) <= epsilon:
+        candidates.append(math.fsum(p[1] for p in simple if p))
+    rhos = [_rho(loss) for loss in used]
+    if all(r is not None for r in rhos):
+        rho = math.fsum(r[0] for r in rhos if r)
+        candidates.append(math.fsum(r[1] for r in rhos if r) + float(zcdp_delta(rho, epsilon)))
+    return min(candidates)
+
+
+def calibrate_gaussian(epsilon: float, delta: float, other_losses: Sequence[Loss] = ()) -> float:
+    """Largest Gaussian budget mu that keeps the total within (epsilon, delta) next to the other losses.
+
+    The budget is a sum of squares: releases with noise sigma_i and sensitivity s_i may be made as long as
+    ``sum (s_i/sigma_i)^2 <= mu^2``; charge each as :class:`GaussianLoss`. What the discrete Gaussian loses against the continuous
+    one is already taken off, for every way of splitting mu up (``docs/explanation/proofs/composition.md``, Theorem 2).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Target of the total; epsilon > 0, delta in (0, 1).
+    other_losses : sequence of Loss
+        Everything else that is charged.
+
+    Returns
+    -------
+    float
+        mu > 0. In terms of zCDP it is rho = mu^2/2, above what the zCDP conversion allows: by 16 % at (1, 1e-9).
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range or the other losses leave nothing.
+    """
+    target = check.positive("epsilon", epsilon, "it is the total to stay within") * (1 - _MARGIN)
+    delta = check.open_probability("delta", delta)
+    others = list(other_losses)
+    spent = compose(others, delta)
+    if spent >= target:
+        raise ValueError(
+            f"epsilon ({epsilon!r}) is used up: the other losses compose to {spent:.4g} at delta {delta:.3g}; raise epsilon "
+            f"or spend less on them"
+        )
+    base = _sort(others)
+    ceiling = _largest_mu(lambda mu: float(np.exp(gaussian_log_delta(mu, target))), delta, 1e3)
+    if base.others or base.given_away:
+        composer = _Composer(base, scale=ceiling)
+        dominating = _largest_mu(
+            lambda mu: composer.distribution(base.mu_squared + mu * mu).delta(target), delta, ceiling
+        )
+    elif base.mu_squared:
+        dominating = math.sqrt(max(0.0, ceiling**2 - base.mu_squared))
+    else:
+        dominating = ceiling
+    # Discrete Gaussians add (1 + 1/(16 sigma^2)) at most, and no single sigma is below 1/mu: solve m (1 + m^2/16) = mu.
+    return float(brentq(lambda m: m * (1 + m * m / 16) - dominating, 0.0, dominating, xtol=1e-15, rtol=1e-12))
+
+
+class _Composed:
+    """A total: failures, Gaussian noise, and the distribution of the other losses, each direction apart."""
+
+    def __init__(self, given_away: float, mu: float, directions: Sequence[DensePLDPmf]) -> None:
+        self._given_away, self._mu, self._directions = given_away, mu, directions
+
+    def delta(self, epsilon: float) -> float:
+        """Delta at epsilon >= 0, never below the true one."""
+        if self._directions:
+            # Rounding is relative in the discretisation and absolute in the fast Fourier transforms.
+            worst = max(float(pmf.get_delta_for_epsilon(epsilon)) for pmf in self._directions)
+            worst = worst * (1 + 1e-8) + _NUMERICAL_DELTA
+        else:
+            worst = math.exp(float(gaussian_log_delta(self._mu, epsilon))) * (1 + 1e-9) if self._mu else 0.0
+        return min(1.0, self._given_away + (1 - self._given_away) * worst)
+
+
+class _Composer:
+    """Composes a fixed set of losses with any amount of Gaussian noise.
+
+    Parameters
+    ----------
+    total : _Total
+        The losses.
+    scale : float
+        Largest Gaussian mu that will be asked for beyond what `total` holds.
+    """
+
+    def __init__(self, total: _Total, scale: float = 0.0) -> None:
+        self._given_away = total.given_away
+        tops = [_top(loss) for loss, _ in total.others]
+        uses = 1 + sum(count for _, count in total.others)
+        variance = total.mu_squared + scale**2 + math.fsum(
+            count * (top / 8) ** 2 for (_, count), top in zip(total.others, tops, strict=True)
+        )
+        self._step = _grid_step(variance, uses, max(tops, default=0.0))
+        self._others: tuple[DensePLDPmf, ...] = ()
+        if total.others:
+            pairs = [_pmfs(loss, top, self._step) for (loss, _), top in zip(total.others, tops, strict=True)]
+            counts = [count for _, count in total.others]
+            symmetric = all(remove is add for remove, add in pairs)
+            self._others = tuple(
+                reduce(_convolve, (_repeat(pair[side], n) for pair, n in zip(pairs, counts, strict=True)))
+                for side in ((0,) if symmetric else (0, 1))
+            )
+
+    def distribution(self, mu_squared: float) -> _Composed:
+        """Everything together with Gaussian noise of the given mu squared."""
+        mu, directions = math.sqrt(mu_squared), self._others
+        if directions and mu > 0:
+            noise = _Gaussian(mu)
+            gaussian, _ = _pmfs(noise, _top(noise), self._step)
+            directions = tuple(_convolve(pmf, gaussian) for pmf in directions)
+        return _Composed(self._given_away, mu, directions)
+
+
+@dataclass(frozen=True)
+class _Gaussian:
+    """The continuous Gaussian mechanism with parameter mu."""
+
+    mu: float
+    count: int = 1
+
+    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        delta = np.exp(gaussian_log_delta(self.mu, epsilon))
+        return delta, delta
+
+
+def _grid_step(variance: float, uses: int, top: float) -> float:
+    """Width of the grid of losses, a power of two.
+
+    Connecting the dots splits each atom between its neighbours on the grid, which adds at most step^2/4 to the variance of a
+    loss: keep that below a millionth of the whole, unless the grid gets too long (a wider grid only bounds more loosely).
+    """
+    step = max(math.sqrt(4e-6 * variance / uses), 2 * max(top, 16 * math.sqrt(variance)) / _LARGEST_GRID)
+    return float(2.0 ** math.floor(math.log2(step)))
+
+
+def _top(loss: Loss) -> float:
+    """An epsilon beyond which a profile has nothing left but what it gives away for sure."""
+    grid = np.append(np.geomspace(1e-7, 700.0, 600), 700.0)
+    remove, add = loss.profile(grid)
+    settled = np.maximum(remove - remove[-1], add - add[-1]) <= _TAIL
+    return float(grid[np.argmax(settled)])
+
+
+def _pmfs(loss: Loss, top: float, step: float) -> tuple[DensePLDPmf, DensePLDPmf]:
+    """Privacy-loss distributions of both directions on a grid, by connecting the dots of the profile from above.
+
+    Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, *Connect the Dots*, PETS 2022. The masses of negative losses come from the
+    other direction's positive ones, which is exact and free of cancellation.
+    """
+    knots = max(1, math.ceil(top / step))
+    remove, add = loss.profile(np.arange(knots + 1) * step)
+    symmetric = remove is add
+    start = max(remove[0], add[0])  # total variation: the same for both directions
+    positive = [_positive_masses(np.append(start, curve[1:]), step) for curve in (remove, add)]
+    decay = np.exp(-step * np.arange(1, knots + 1))
+
+    def pmf(own: int, curve: FloatArray) -> DensePLDPmf:
+        negative = (positive[1 - own] * decay)[::-1]
+        at_zero = max(0.0, 1 - math.fsum(positive[own]) - math.fsum(negative) - float(curve[-1]))
+        masses = np.concatenate([negative, [at_zero], positive[own]])
+        return DensePLDPmf(step, -knots, masses, float(curve[-1]), True)
+
+    first = pmf(0, remove)
+    return first, (first if symmetric else pmf(1, add))
+
+
+def _positive_masses(curve: FloatArray, step: float) -> FloatArray:
+    """Masses at step, 2 step, ... whose hockey-stick divergences pass through the curve's points at 0, step, 2 step, ..."""
+    falls = np.maximum(0.0, -np.diff(curve))
+    masses: FloatArray = falls / -math.expm1(-step) - np.append(falls[1:], 0.0) / math.expm1(step)
+    return np.maximum(0.0, masses)
+
+
+def _repeat(pmf: DensePLDPmf, count: int) -> DensePLDPmf:
+    return pmf if count == 1 else pmf.self_compose(count)
+
+
+def _convolve(first: DensePLDPmf, second: DensePLDPmf) -> DensePLDPmf:
+    return first.compose(second, tail_mass_truncation=1e-15)
+
+
+def _largest_mu(delta_at: Callable[[float], float], delta: float, ceiling: float) -> float:
+    """Largest mu in (0, ceiling], within a relative 1e-9, at which an increasing delta is at most the target."""
+    low, high = 0.0, ceiling
+    if delta_at(high) <= delta:
+        return high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        if middle < 1e-9 * ceiling:
+            return 0.0
+        low, high = (middle, high) if delta_at(middle) <= delta else (low, middle)
+    return low
+
+
+def _sort(losses: Sequence[Loss]) -> _Total:
+    gaussians = [loss for loss in losses if isinstance(loss, GaussianLoss)]
+    rho = math.fsum(loss.rho for loss in losses if isinstance(loss, ZCDP))
+    log_kept, others = 0.0, list[tuple[Loss, int]]()
+    for loss in losses:
+        if isinstance(loss, ApproxDP):
+            log_kept += loss.count * math.log1p(-loss.delta) if loss.delta < 1 else -math.inf
+            if loss.epsilon > 0:
+                others.append((PureDP(epsilon=loss.epsilon), loss.count))
+        elif isinstance(loss, PureDP):
+            if loss.epsilon > 0:
+                others.append((loss, loss.count))
+        elif not isinstance(loss, (GaussianLoss, ZCDP)):
+            others.append((loss, loss.count))
+    if rho > 0:
+        others.append((ZCDP(rho=rho), 1))
+    return _Total(
+        mu_squared=math.fsum(loss.count * loss.mu**2 for loss in gaussians),
+        given_away=-math.expm1(log_kept),
+        others=tuple(others),
+    )
+
+
+def _pair(loss: Loss) -> tuple[float, float] | None:
+    """(epsilon, delta) of all uses of a loss that has such a pair."""
+    match loss:
+        case ApproxDP():
+            return loss.count * loss.epsilon, min(1.0, loss.count * loss.delta)
+        case PureDP() | DiscreteLaplaceLoss() | LaplaceLoss() | BoundedRangeLoss():
+            return loss.count * loss.epsilon, 0.0
+        case ReleaseLoss():
+            return loss.epsilon0, loss.delta
+        case _:
+            return None
+
+
+def _rho(loss: Loss) -> tuple[float, float] | None:
+    """(rho, delta) of all uses of a loss that is zCDP but for probability delta."""
+    match loss:
+        case ZCDP():
+            return loss.rho, 0.0
+        case GaussianLoss():
+            return loss.count * loss.sensitivity_over_sigma**2 / 2, 0.0
+        case BoundedRangeLoss():
+            return loss.count * loss.epsilon**2 / 8, 0.0
+        case _:
+            pair = _pair(loss)
+            uses = loss.count
+            return None if pair is None else (uses * (pair[0] / uses) ** 2 / 2, pair[1])
+
+
+def _added_up(losses: Sequence[Loss], delta: float) -> float:
+    pairs = [_pair(loss) for loss in losses]
+    if any(pair is None for pair in pairs) or math.fsum(p[1] for p in pairs if p) > delta:
+        return math.inf
+    return math.fsum(p[0] for p in pairs if p)
+
+
+def _zcdp_epsilon(losses: Sequence[Loss], delta: float) -> float:
+    rhos = [_rho(loss) for loss in losses]
+    if any(r is None for r in rhos):
+        return math.inf
+    rho, failing = math.fsum(r[0] for r in rhos if r), math.fsum(r[1] for r in rhos if r)
+    if failing >= delta:
+        return math.inf
+    left = delta - failing
+    start = rho + 2 * math.sqrt(rho * math.log(1 / left))  # Bun and Steinke's simple conversion is an upper bound
+    return _epsilon_of(lambda e: float(zcdp_delta(rho, e)), left, start * (1 + 1e-9))
+
+
+def _epsilon_of(delta_at: Callable[[float], float], delta: float, upper: float) -> float:
+    """Smallest epsilon in [0, upper], within a relative 1e-8, at which a decreasing delta is at most the target."""
+    if delta_at(0.0) <= delta:
+        return 0.0
+    low, high = 0.0, 1.0
+    if math.isfinite(upper):
+        high = upper
+        if delta_at(high) > delta:
+            return math.inf
+    else:
+        while delta_at(high) > delta:
+            low, high = high, 2 * high
+            if high > 1e4:
+                return math.inf
+    while high - low > 1e-8 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if delta_at(middle) <= delta else (middle, high)
+    return high

@@ -1,0 +1,53 @@
+"""Shared data and helpers of the tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+DATA = Path(os.environ.get("SDV_PLAUSIBLE_DATA", Path(__file__).parents[1] / "../shared/data")).resolve()
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Folder of the real tables; tests that need it are skipped where it is absent."""
+    if not DATA.is_dir():
+        pytest.skip(f"real tables are not at {DATA}; set SDV_PLAUSIBLE_DATA")
+    return DATA
+
+
+@pytest.fixture(autouse=True)
+def _quiet_progress_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+
+
+@pytest.fixture
+def mixed_table() -> pd.DataFrame:
+    """600 rows with every kind of column that SDV knows."""
+    rng = np.random.default_rng(7)
+    n = 600
+    city = rng.choice(["Bern", "Basel", "Chur"], n, p=[0.5, 0.3, 0.2])
+    income = np.round(rng.gamma(3, 900, n) + 500 * (city == "Basel"), 2)
+    income[rng.random(n) < 0.1] = np.nan
+    start = pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D")
+    table = pd.DataFrame(
+        {
+            "id": [f"P{i:05d}" for i in range(n)],
+            "email": [f"user{i}@example.org" for i in range(n)],
+            "ticket": [f"T-{i % 17}" for i in range(n)],
+            "city": pd.Series(city).where(rng.random(n) > 0.05),
+            "member": rng.random(n) < 0.4,
+            "age": rng.integers(18, 90, n),
+            "children": pd.array(rng.integers(0, 4, n), dtype="Int64"),
+            "income": income,
+            "start": pd.Series(start).where(rng.random(n) > 0.07),
+            "day": pd.Series(start.strftime("%d.%m.%Y")),
+            "grade": pd.Categorical(rng.choice(["A", "B", "C"], n), categories=["A", "B", "C", "never used"]),
+        }
+    )
+    table.loc[::29, "children"] = pd.NA
+    return table

@@ -1,0 +1,484 @@
+"""Everything that users know from SDV's single-table synthesizers works, on both SDV lines."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sdv.cag import FixedCombinations, Inequality
+from sdv.errors import InvalidDataError, SamplingError
+from sdv.sampling import Condition, DataFrameCondition
+from sdv.utils import load_synthesizer
+
+from sdv_plausible import sdv_compat
+from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer, RowCapExceededError
+
+pytestmark = pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")
+
+COLUMNS = {
+    "id": {"sdtype": "id", "regex_format": "P[0-9]{5}"},
+    "email": {"sdtype": "email", "pii": True},
+    "ticket": {"sdtype": "id"},
+    "city": {"sdtype": "categorical"},
+    "member": {"sdtype": "boolean"},
+    "age": {"sdtype": "numerical"},
+    "children": {"sdtype": "numerical"},
+    "income": {"sdtype": "numerical"},
+    "start": {"sdtype": "datetime"},
+    "day": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
+    "grade": {"sdtype": "categorical"},
+}
+
+
+def make(columns=None, primary_key=None, **options):
+    metadata = sdv_compat.metadata_from_columns(columns or COLUMNS)
+    if primary_key:
+        metadata.set_primary_key(primary_key)
+    return PlausibleDeniabilitySynthesizer(metadata, **options)
+
+
+@pytest.fixture
+def fitted(mixed_table):
+    synth = make(primary_key="id", random_state=1)
+    synth.fit(mixed_table)
+    return synth
+
+
+def test_sample_has_the_columns_types_and_values_of_the_data(fitted, mixed_table):
+    rows = fitted.sample(500)
+    assert list(rows.columns) == list(mixed_table.columns)
+    assert len(rows) == 500
+    assert rows["id"].is_unique
+    assert rows["id"].str.fullmatch(r"P\d{5}").all()
+    for name in ("city", "member", "grade", "age"):
+        assert set(rows[name].dropna()) <= set(mixed_table[name].dropna())
+    for name in rows:
+        assert rows[name].dtype == mixed_table[name].dtype, name
+    assert rows["income"].dropna().between(mixed_table["income"].min(), mixed_table["income"].max()).all()
+    assert (rows["income"].dropna() == rows["income"].dropna().round(2)).all()
+    assert (rows["start"].dropna() == rows["start"].dropna().dt.normalize()).all()
+    assert pd.to_datetime(rows["day"], format="%d.%m.%Y").notna().all()
+    for name in ("city", "children", "income", "start"):
+        assert 0 < rows[name].isna().mean() < 0.5, name
+
+
+def test_ids_and_personal_data_are_invented(fitted, mixed_table):
+    rows = fitted.sample(300)
+    assert not set(rows["email"]) & set(mixed_table["email"])
+    assert not set(rows["ticket"].dropna()) & set(mixed_table["ticket"])
+
+
+def test_missing_values_depend_on_other_columns():
+    """Missingness is modelled: here it is decided by the group. Without a model the shares would be equal."""
+    rng = np.random.default_rng(0)
+    group = rng.choice(["a", "b"], 3000)
+    table = pd.DataFrame({"group": group, "value": np.where(group == "a", np.nan, rng.normal(size=3000))})
+    synth = make({"group": {"sdtype": "categorical"}, "value": {"sdtype": "numerical"}}, epsilon=np.inf)
+    synth.fit(table)
+    rows = synth.sample(2000)
+    missing = rows["value"].isna().groupby(rows["group"]).mean()
+    assert missing["a"] > 0.9
+    assert missing["b"] < 0.1
+
+
+def test_dict_in_dict_out_frame_in_frame_out(mixed_table):
+    synth = make(random_state=0)
+    synth.fit({"table": mixed_table})
+    rows = synth.sample(5)
+    assert list(rows) == ["table"]
+    assert len(rows["table"]) == 5
+    synth.fit(mixed_table)
+    assert isinstance(synth.sample(5), pd.DataFrame)
+
+
+def test_preprocess_and_fit_processed_data(mixed_table):
+    synth = make(random_state=0)
+    processed = synth.preprocess(mixed_table)
+    assert isinstance(processed, pd.DataFrame)
+    synth.fit_processed_data(processed)
+    assert len(synth.sample(7)) == 7
+
+
+def test_reset_sampling_repeats_and_samples_differ(fitted):
+    first, second = fitted.sample(40), fitted.sample(40)
+    fitted.reset_sampling()
+    again = fitted.sample(40)
+    modelled = ["city", "member", "age", "children", "income", "start", "day", "grade"]
+    pd.testing.assert_frame_equal(first, again)
+    assert not first[modelled].equals(second[modelled])
+
+
+def test_global_numpy_state_is_untouched(fitted):
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    fitted.sample(10)
+    assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+
+
+def test_sample_from_conditions(fitted):
+    rows = fitted.sample_from_conditions(
+        [Condition({"city": "Chur", "member": True}, num_rows=30), Condition({"age": 44}, num_rows=5)]
+    )
+    assert len(rows) == 35
+    assert (rows["city"][:30] == "Chur").all()
+    assert rows["member"][:30].all()
+    assert (rows["age"][30:] == 44).all()
+
+
+def test_missing_value_as_a_condition(fitted):
+    rows = fitted.sample_from_conditions([Condition({"income": np.nan}, num_rows=12)])
+    assert len(rows) == 12
+    assert rows["income"].isna().all()
+
+
+def test_dataframe_condition_and_float_condition(fitted):
+    wanted = pd.DataFrame({"income": [2500.0, 2500.0, 1800.0], "grade": ["A", "B", "C"]})
+    rows = fitted.sample_from_conditions([DataFrameCondition(wanted)])
+    assert rows["income"].tolist() == [2500.0, 2500.0, 1800.0]
+    assert rows["grade"].tolist() == ["A", "B", "C"]
+
+
+def test_sample_remaining_columns(fitted, mixed_table):
+    known = mixed_table[["city", "grade"]].head(20)
+    rows = fitted.sample_remaining_columns(known)
+    assert len(rows) == 20
+    assert rows["grade"].astype(str).tolist() == known["grade"].astype(str).tolist()
+    assert rows["city"].isna().tolist() == known["city"].isna().tolist()
+
+
+@pytest.mark.parametrize("test", ["randomized", "deterministic"])
+def test_conditions_under_the_row_by_row_tests(mixed_table, test):
+    synth = make(random_state=3, privacy_test=test, k=5, row_cap=50_000)
+    synth.fit(mixed_table)
+    rows = synth.sample_from_conditions([Condition({"member": True, "grade": "B"}, num_rows=10)])
+    assert len(rows) == 10
+    assert rows["member"].all()
+
+
+def test_unseen_category_in_a_condition_is_one_clear_error(fitted):
+    with pytest.raises(ValueError, match="'city'.*'Paris'.*known"):
+        fitted.sample_from_conditions([Condition({"city": "Paris"}, num_rows=1)])
+    with pytest.raises(ValueError, match="'age'.*200.*between"):
+        fitted.sample_from_conditions([Condition({"age": 200}, num_rows=1)])
+
+
+def test_constraints(mixed_table):
+    table = mixed_table[["city", "grade"]].dropna().assign(low=range(len(mixed_table["city"].dropna())))
+    table["grade"] = table["grade"].astype(object)
+    table["high"] = table["low"] + 1 + table["low"] % 5
+    columns = {
+        "city": {"sdtype": "categorical"},
+        "grade": {"sdtype": "categorical"},
+        "low": {"sdtype": "numerical"},
+        "high": {"sdtype": "numerical"},
+    }
+    synth = make(columns, random_state=0)
+    synth.add_constraints([Inequality("low", "high"), FixedCombinations(["city", "grade"])])
+    synth.fit(table)
+    rows = synth.sample(200)
+    assert (rows["low"] <= rows["high"]).all()
+    pairs = set(map(tuple, table[["city", "grade"]].to_numpy()))
+    assert set(map(tuple, rows[["city", "grade"]].to_numpy())) <= pairs
+    assert "constraints" in str(synth.privacy_ledger())
+    conditioned = synth.sample_from_conditions([Condition({"city": "Bern", "grade": "A"}, num_rows=5)])
+    assert (conditioned["city"] == "Bern").all()
+
+
+def test_update_transformers(mixed_table):
+    from rdt.transformers import FloatFormatter
+
+    synth = make(random_state=0)
+    synth.auto_assign_transformers(mixed_table)
+    synth.update_transformers({"age": FloatFormatter(learn_rounding_scheme=True)})
+    synth.fit(mixed_table)
+    rows = synth.sample(50)
+    assert rows["age"].between(18, 90).all()
+    assert "transformers" in str(synth.privacy_ledger())
+    assert isinstance(synth.get_transformers()["age"], FloatFormatter)
+
+
+def test_get_parameters_rebuilds_the_synthesizer(mixed_table):
+    synth = make(k=7, omega=(1, 3), privacy_test="deterministic", structure={"age": ["city"]}, random_state=5)
+    parameters = synth.get_parameters()
+    assert parameters["k"] == 7
+    assert parameters["omega"] == (1, 3)
+    assert parameters["locales"] == ["en_US"]
+    twin = PlausibleDeniabilitySynthesizer(synth.get_metadata(), **parameters)
+    assert twin.get_parameters() == parameters
+
+
+def test_get_info(fitted):
+    info = fitted.get_info()
+    assert info["class_name"] == "PlausibleDeniabilitySynthesizer"
+    assert info["is_fit"]
+
+
+def test_save_and_load(fitted, tmp_path):
+    fitted.sample(3)
+    fitted.save(tmp_path / "synth.pkl")
+    loaded = load_synthesizer(str(tmp_path / "synth.pkl"))
+    pd.testing.assert_frame_equal(loaded.sample(20), fitted.sample(20))
+    assert str(loaded.privacy_ledger()) == str(fitted.privacy_ledger())
+    assert PlausibleDeniabilitySynthesizer.load(tmp_path / "synth.pkl").get_structure() == fitted.get_structure()
+    assert [p.name for p in tmp_path.iterdir()] == ["synth.pkl"]
+
+
+def test_saving_seed_records_warns(mixed_table, tmp_path):
+    synth = make(privacy_test="deterministic", k=5, random_state=0)
+    synth.fit(mixed_table)
+    with pytest.warns(UserWarning, match="holds seed records"):
+        synth.save(tmp_path / "synth.pkl")
+
+
+def test_the_release_test_saves_no_record(mixed_table, tmp_path):
+    """A canary value of every kind must not be in the file. Control: the row-by-row object does hold its codes."""
+    table = mixed_table.copy()
+    table.loc[5, "id"] = "P31337"
+    table.loc[5, "email"] = "canary.person@example.net"
+    columns = {n: COLUMNS[n] for n in ("id", "email", "city", "member", "grade")}
+    synth = make(columns, primary_key="id", omega=3, k=20)
+    synth.fit(table[list(columns)])
+    synth.save(tmp_path / "synth.pkl")
+    content = (tmp_path / "synth.pkl").read_bytes()
+    assert b"P31337" not in content
+    assert b"canary.person" not in content
+    assert not synth._released.holds_records
+    control = make(columns, primary_key="id", privacy_test="deterministic", k=5)
+    control.fit(table[list(columns)])
+    assert control._released.holds_records
+
+
+@pytest.mark.parametrize("content", [b"", b"not a pickle", b"\x80\x04K\x05."])
+def test_damaged_and_foreign_files(tmp_path, content):
+    path = tmp_path / "x.pkl"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"x\.pkl.*(damaged|holds)"):
+        PlausibleDeniabilitySynthesizer.load(path)
+
+
+def test_output_file_with_batches(fitted, tmp_path):
+    if sdv_compat.TAKES_DICT:
+        rows = fitted.sample(50, batch_size=20, output_folder_path=str(tmp_path / "out"))
+        written = tmp_path / "out" / "table.csv"
+        again = {"output_folder_path": str(tmp_path / "out")}
+    else:
+        written = tmp_path / "out.csv"
+        rows = fitted.sample(50, batch_size=20, output_file_path=str(written))
+        again = {"output_file_path": str(written)}
+    assert len(rows) == 50
+    content = written.read_text()
+    assert len(pd.read_csv(written)) >= 50
+    with pytest.raises(AssertionError, match="already exist"):
+        fitted.sample(5, **again)
+    assert written.read_text() == content
+
+
+def test_failed_sampling_leaves_no_file(mixed_table, tmp_path):
+    synth = make(privacy_test="deterministic", k=5, row_cap=10, random_state=0)
+    synth.fit(mixed_table)
+    target = {"output_folder_path": str(tmp_path / "o")} if sdv_compat.TAKES_DICT else {"output_file_path": str(tmp_path / "o.csv")}
+    with pytest.raises(RowCapExceededError, match="row_cap"):
+        synth.sample(50, **target)
+    assert not list(tmp_path.rglob("*.csv"))
+
+
+def test_time_zones_and_nullable_types():
+    rng = np.random.default_rng(1)
+    n = 400
+    table = pd.DataFrame(
+        {
+            "when": pd.Series(pd.date_range("2024-01-01", periods=n, freq="h", tz="Europe/Zurich")),
+            "flag": pd.array(rng.random(n) < 0.5, dtype="boolean"),
+            "text": pd.array(rng.choice(["x", "y"], n), dtype="string"),
+            "small": rng.integers(0, 5, n).astype("int8"),
+            "share": pd.array(rng.random(n).round(3), dtype="Float64"),
+        }
+    )
+    table.loc[::11, "flag"] = pd.NA
+    columns = {
+        "when": {"sdtype": "datetime"},
+        "flag": {"sdtype": "boolean"},
+        "text": {"sdtype": "categorical"},
+        "small": {"sdtype": "numerical"},
+        "share": {"sdtype": "numerical"},
+    }
+    synth = make(columns, random_state=0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="No 'datetime_format'")
+        synth.fit(table)
+        rows = synth.sample(100)
+    assert rows.dtypes.astype(str).to_dict() == table.dtypes.astype(str).to_dict()
+    assert rows["when"].between(table["when"].min(), table["when"].max()).all()
+
+
+def test_hard_tables():
+    n = 60
+    table = pd.DataFrame(
+        {
+            "constant": ["same"] * n,
+            "empty": [np.nan] * n,
+            "many": [f"v{i}" for i in range(n)],
+            "one number": [3.5] * n,
+        }
+    )
+    columns = {
+        "constant": {"sdtype": "categorical"},
+        "empty": {"sdtype": "numerical"},
+        "many": {"sdtype": "categorical"},
+        "one number": {"sdtype": "numerical"},
+    }
+    for rows in (n, 1):
+        synth = make(columns, random_state=0)
+        synth.fit(table.head(rows))
+        sample = synth.sample(10)
+        assert (sample["constant"] == "same").all()
+        assert sample["empty"].isna().all()
+        assert (sample["one number"] == 3.5).all()
+        assert set(sample["many"]) <= set(table["many"])
+
+
+def test_high_cardinality():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"code": rng.integers(0, 700, 4000).astype(str), "group": rng.choice(list("abc"), 4000)})
+    synth = make({"code": {"sdtype": "categorical"}, "group": {"sdtype": "categorical"}})
+    synth.fit(table)
+    assert set(synth.sample(2000)["code"]) <= set(table["code"])
+
+
+def test_table_of_keys_only(mixed_table):
+    synth = make({"id": COLUMNS["id"], "email": COLUMNS["email"]}, primary_key="id")
+    synth.fit(mixed_table[["id", "email"]])
+    rows = synth.sample(10)
+    assert rows["id"].is_unique
+    assert list(rows.columns) == ["id", "email"]
+
+
+def test_integer_column_names():
+    table = pd.DataFrame({0: [1, 2, 3] * 30, 1: ["a", "b", "c"] * 30})
+    synth = make({"0": {"sdtype": "numerical"}, "1": {"sdtype": "categorical"}}, random_state=0)
+    synth.fit(table)
+    assert list(synth.sample(5).columns) == [0, 1]
+    assert list(table.columns) == [0, 1]
+
+
+# --- what bad input gets ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("k", 0), ("k", 2.5), ("k", True), ("gamma", 1), ("gamma", np.nan), ("gamma", np.inf), ("epsilon0", 0),
+        ("epsilon0", np.nan), ("epsilon", 0), ("epsilon", np.nan), ("epsilon", -1), ("delta", 0), ("delta", 1),
+        ("delta", np.nan), ("omega", -1), ("omega", 2.5), ("omega", (3, 1)), ("omega", "most"), ("omega", (1, 2, 3)),
+        ("privacy_test", "none"), ("model", "gan"), ("row_cap", 0), ("seed_free_share", 0), ("max_bins", 1),
+        ("split", (0.5, 0.6, 0.2)), ("structure", "magic"), ("random_state", "seed"), ("domain", 7), ("undeclared", "?"),
+    ],
+)  # fmt: skip
+def test_bad_parameters(option, value):
+    with pytest.raises((ValueError, TypeError), match=option.replace("_", ".")):
+        make(**{option: value})
+
+
+def test_omega_beyond_the_columns(mixed_table):
+    synth = make(omega=40)
+    with pytest.raises(ValueError, match=r"omega \(40\).*between 0 and"):
+        synth.fit(mixed_table)
+
+
+def test_structure_with_a_cycle_or_a_stranger(mixed_table):
+    for structure, words in (({"age": ["city"], "city": ["age"]}, "cycle"), ({"age": ["height"]}, "height")):
+        with pytest.raises(ValueError, match=words):
+            make(structure=structure).fit(mixed_table)
+
+
+def test_k_above_the_rows_only_under_the_deterministic_test(mixed_table):
+    small = mixed_table.head(30)
+    with pytest.raises(InvalidDataError, match=r"k \(50\) is above the number of rows \(30\)"):
+        make(privacy_test="deterministic").fit(small)
+    make(privacy_test="release", omega=5).fit(small)  # n is private there: nothing may be raised
+
+
+@pytest.mark.parametrize("bad", [7, None, {}, {"a": 1}, [1, 2]])
+def test_data_of_the_wrong_type(bad):
+    with pytest.raises(TypeError, match="data.*DataFrame"):
+        make().fit(bad)
+
+
+def test_empty_and_mismatched_tables(mixed_table):
+    with pytest.raises(ValueError, match="0 rows"):
+        make().fit(mixed_table.head(0))
+    with pytest.raises(InvalidDataError, match="height"):
+        make().fit(mixed_table.assign(height=1.0))
+    with pytest.raises(InvalidDataError, match="age"):
+        make().fit(mixed_table.drop(columns="age"))
+    with pytest.raises(InvalidDataError, match="age"):
+        make().fit(mixed_table.assign(age="old"))
+
+
+@pytest.mark.parametrize("num_rows", [-1, 2.5, "10", None, True])
+def test_bad_num_rows(fitted, num_rows):
+    with pytest.raises(ValueError, match="num_rows"):
+        fitted.sample(num_rows)
+
+
+def test_zero_rows_give_the_columns(fitted, mixed_table):
+    first = fitted.sample(5)
+    fitted.reset_sampling()
+    empty = fitted.sample(0)
+    assert list(empty.columns) == list(mixed_table.columns)
+    assert len(empty) == 0
+    pd.testing.assert_frame_equal(fitted.sample(5)[["age", "city"]], first[["age", "city"]])
+
+
+def test_sampling_before_fit():
+    synth = make()
+    for call in (lambda: synth.sample(1), lambda: synth.sample_from_conditions([]), synth.privacy_ledger, synth.get_structure):
+        with pytest.raises(SamplingError, match="fit"):
+            call()
+
+
+def test_a_failed_fit_leaves_the_earlier_one_as_it_was(fitted, mixed_table):
+    ledger = str(fitted.privacy_ledger())
+    fitted.reset_sampling()
+    before = fitted.sample(10)
+    for bad in (mixed_table.drop(columns="age"), mixed_table.assign(age="old"), mixed_table.assign(income=np.inf)):
+        with pytest.raises((InvalidDataError, ValueError), match="age|income"):
+            fitted.fit(bad)
+        fitted.reset_sampling()
+        pd.testing.assert_frame_equal(fitted.sample(10), before)
+        assert str(fitted.privacy_ledger()) == ledger
+
+
+def test_row_cap(mixed_table):
+    synth = make(privacy_test="deterministic", k=5, row_cap=100, random_state=0)
+    synth.fit(mixed_table)
+    rows = synth.sample(60)
+    synth.reset_sampling()
+    pd.testing.assert_frame_equal(synth.sample(60), rows)  # the same rows again cost nothing
+    with pytest.raises(RowCapExceededError, match=r"row_cap \(100\)"):
+        synth.sample(41)
+    assert len(synth.sample(40)) == 40
+
+
+def test_nothing_passes(mixed_table):
+    from sdv_plausible.mechanism import TooFewReleasedError
+
+    synth = make(privacy_test="deterministic", k=590, omega=2)
+    synth.fit(mixed_table)
+    with pytest.raises(TooFewReleasedError, match=r"k \(590\).*omega \(2\)"):
+        synth.sample(10)
+    sizes = synth.diagnose(500)
+    assert sizes["share_at_least_k"].iloc[0] == 1
+    synth = make(omega=0, k=50)
+    synth.fit(mixed_table)
+    with pytest.raises(TooFewReleasedError, match="lower k"):
+        synth.sample(10)
+
+
+def test_the_user_s_table_is_not_changed(mixed_table):
+    before = mixed_table.copy(deep=True)
+    synth = make(primary_key="id")
+    synth.fit(mixed_table)
+    synth.sample(5)
+    pd.testing.assert_frame_equal(mixed_table, before)

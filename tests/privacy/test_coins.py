@@ -1,0 +1,412 @@
+"""The secret streams: exact numbers, independent names, no sharing between processes, no influence of public seeds."""
+
+from __future__ import annotations
+
+import copy
+import hmac
+import os
+import pickle
+import random
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from sdv_plausible.privacy.coins import Coins, _encode
+
+ALARM = 1e-7  # p-value at which a check rejects: its false-alarm probability
+SECRET_AND_SEEDED = pytest.mark.parametrize("coins", [Coins.from_os_entropy(), Coins.from_seed(1)], ids=repr)
+
+
+def in_new_process(script: str, *arguments: bytes) -> str:
+    """Run a script in a fresh interpreter; it finds the arguments, decoded, in `given`."""
+    header = "import sys\ngiven = [bytes.fromhex(a) for a in sys.argv[1:]]\n"
+    command = [sys.executable, "-c", header + script, *(a.hex() for a in arguments)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+# ---- the stream -----------------------------------------------------------------------------------------------------
+
+
+def test_the_stream_is_aes_256_in_counter_mode_under_a_derived_key() -> None:
+    coins = Coins.from_os_entropy()
+    key = hmac.digest(coins._key, b"stream\0", "sha256")
+    block_cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+    expected = block_cipher.update(b"".join(i.to_bytes(16, "big") for i in range(5)))
+    assert coins.bytes(80) == expected
+
+
+def test_draws_follow_each_other_without_overlap() -> None:
+    whole, parts = Coins.from_seed(5), Coins.from_seed(5)
+    assert whole.bytes(80) == parts.bytes(16) + parts.bytes(48) + parts.bytes(16)
+
+
+def test_seeded_numbers_stay_the_same_over_releases() -> None:
+    coins = Coins.from_seed(42)
+    assert coins.integers(1000, 4).tolist() == [778, 709, 47, 439]
+    assert coins.spawn("fit", 3, (None, 0.5)).integers(1000, 4).tolist() == [455, 536, 757, 229]
+
+
+def test_seeds_are_reproducible_and_differ() -> None:
+    first = Coins.from_seed(3).uniform(5)
+    assert (first == Coins.from_seed(np.int64(3)).uniform(5)).all()
+    for other in (4, -3, 2**80 + 3):
+        assert not np.isin(Coins.from_seed(other).uniform(5), first).any()
+
+
+def test_threads_never_draw_the_same_words() -> None:
+    def words_of(streams: list[Coins]) -> np.ndarray:
+        drawn: list[np.ndarray] = []
+        workers = [threading.Thread(target=lambda c=c: drawn.extend(c.words(2) for _ in range(300))) for c in streams]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return np.concatenate(drawn)
+
+    shared = Coins.from_os_entropy()
+    words = words_of([shared] * 4)
+    assert len(np.unique(words)) == len(words)  # false alarm: 2400**2 / 2**65, below 1e-12
+    copies = words_of([copy.copy(shared) for _ in range(4)])  # control: copies share a position
+    assert len(np.unique(copies)) < len(copies)
+
+
+# ---- exactness of the numbers ---------------------------------------------------------------------------------------
+
+
+def bits_are_fair(uniform: np.ndarray) -> bool:
+    """Check the 53 bits of uniforms, four at a time, by the chi-square of 16 patterns."""
+    words = (uniform * 2.0**53).astype(np.uint64)
+    assert (words * 2.0**-53 == uniform).all()
+    tables = [np.bincount((words >> np.uint64(s)).astype(np.int64) & 15, minlength=16) for s in [*range(0, 49, 4), 49]]
+    return all(stats.chisquare(table).pvalue > ALARM / len(tables) for table in tables)
+
+
+@SECRET_AND_SEEDED
+def test_uniform_has_53_fair_bits_in_the_half_open_interval(coins: Coins) -> None:
+    uniform = coins.uniform(50_000)
+    assert uniform.dtype == np.float64
+    assert uniform.min() >= 0
+    assert uniform.max() < 1
+    assert bits_are_fair(uniform)
+    assert not bits_are_fair(np.floor(uniform * 2**32) / 2**32)  # control: a 32-bit generator
+
+
+def test_largest_uniform_is_below_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Coins, "words", lambda self, n: np.full(n, 2**64 - 1, dtype=np.uint64))
+    coins = Coins.from_seed(0)
+    assert coins.uniform() == 1 - 2.0**-53
+    assert 0 < coins.exponential() < 1e-15
+    assert np.isfinite(coins.normal())
+
+
+def test_smallest_uniform_gives_finite_tails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Coins, "words", lambda self, n: np.zeros(n, dtype=np.uint64))
+    coins = Coins.from_seed(0)
+    assert coins.uniform() == 0
+    assert 36 < coins.exponential() < 37  # 53 ln 2
+    assert -8.3 < coins.normal() < -8.2
+
+
+@pytest.mark.parametrize("high", [1, 2, 10, 24, 255])
+@SECRET_AND_SEEDED
+def test_integers_are_uniform(coins: Coins, high: int) -> None:
+    drawn = coins.integers(high, 100_000)
+    assert drawn.dtype == np.int64
+    counts = np.bincount(drawn, minlength=high)
+    assert len(counts) == high
+    assert high == 1 or stats.chisquare(counts).pvalue > ALARM
+    if high > 1:  # control: the last value never drawn
+        assert stats.chisquare(np.append(counts[:-2], [counts[-2] + counts[-1], 0])).pvalue < ALARM
+
+
+@SECRET_AND_SEEDED
+def test_integers_have_no_modulo_bias(coins: Coins) -> None:
+    high = 3 * 2**61  # 2**64 is 2 2/3 times this: remainders below 2**62 have three words each, the others two
+
+    def fair(drawn: np.ndarray) -> bool:
+        low = int((drawn < 2**62).sum())
+        return bool(stats.binomtest(low, len(drawn), 2 / 3).pvalue > ALARM)
+
+    assert fair(coins.integers(high, 20_000))
+    assert fair(coins.integers(np.full(20_000, high)))
+    assert not fair(coins.words(20_000) % np.uint64(high))  # control: 3/4 instead of 2/3
+
+
+def test_integers_with_a_bound_for_each() -> None:
+    highs = np.array([1, 5, 2**63 - 1] * 1000)
+    drawn = Coins.from_seed(2).integers(highs)
+    assert ((drawn >= 0) & (drawn < highs)).all()
+    assert np.bincount(drawn[1::3]).min() > 100
+    assert Coins.from_seed(2).integers(np.array([3, 4]), (5, 2)).shape == (5, 2)
+
+
+def test_shapes_and_scalars() -> None:
+    coins = Coins.from_seed(9)
+    assert isinstance(coins.uniform(), float)
+    assert isinstance(coins.integers(3), int)
+    assert isinstance(coins.exponential(), float)
+    assert isinstance(coins.normal(), float)
+    for draw in (coins.uniform, coins.exponential, coins.normal, lambda size: coins.integers(9, size)):
+        assert [np.shape(draw(size)) for size in (0, 3, (2, 0), (2, 3), ())] == [(0,), (3,), (2, 0), (2, 3), ()]
+    assert coins.permutation(0).shape == (0,)
+    assert coins.bytes(0) == b""
+
+
+def test_permutations_are_uniform() -> None:
+    def fair(orders: list[np.ndarray]) -> bool:
+        counts = np.bincount([int(o @ [64, 16, 4, 1]) for o in orders], minlength=256)
+        return bool(stats.chisquare(counts[counts > 0]).pvalue > ALARM) and np.count_nonzero(counts) == 24
+
+    def swap_with_any(coins: Coins) -> np.ndarray:  # control: the well-known wrong shuffle
+        order = np.arange(4)
+        for i, j in enumerate(coins.integers(4, 4)):
+            order[[i, j]] = order[[j, i]]
+        return order
+
+    coins = Coins.from_seed(8)
+    assert fair([coins.permutation(4) for _ in range(12_000)])
+    assert not fair([swap_with_any(coins) for _ in range(12_000)])
+
+
+def test_permutation_draws_again_when_keys_tie(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = iter([[7, 7, 1], [5, 9, 2]])
+    monkeypatch.setattr(Coins, "words", lambda self, n: np.array(next(keys), dtype=np.uint64))
+    assert Coins.from_seed(0).permutation(3).tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "draw", "exact"),
+    [
+        ("exponential", lambda c, n: c.exponential(n), stats.expon()),
+        ("normal", lambda c, n: c.normal(n), stats.norm()),
+        ("gamma 0.3", lambda c, n: c.standard_gamma(np.full(n, 0.3)), stats.gamma(0.3)),
+        ("gamma 20", lambda c, n: c.standard_gamma(np.full(n, 20)), stats.gamma(20)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_continuous_draws_follow_their_distribution(name: str, draw, exact) -> None:
+    drawn = draw(Coins.from_seed(4), 20_000)
+    assert stats.kstest(drawn, exact.cdf).pvalue > ALARM
+    assert stats.kstest(1.3 * drawn, exact.cdf).pvalue < ALARM  # control: too wide
+
+
+def test_gamma_of_shape_zero_is_zero_and_keeps_the_shape() -> None:
+    drawn = Coins.from_seed(4).standard_gamma([[0, 1, 2.5], [0.0, 0.0, 1e4]])
+    assert ((drawn == 0) == [[True, False, False], [True, True, False]]).all()
+
+
+# ---- names ----------------------------------------------------------------------------------------------------------
+
+items = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
+    lambda inner: st.lists(inner, max_size=4).map(tuple),
+    max_leaves=6,
+)
+
+
+def typed(item: object) -> object:
+    """Return a value that is equal exactly for contexts that must name the same stream."""
+    return (type(item).__name__, tuple(map(typed, item)) if isinstance(item, tuple) else item)
+
+
+@given(items, items)
+def test_contexts_have_the_same_encoding_only_if_they_are_the_same(one: object, other: object) -> None:
+    assert (_encode(one) == _encode(other)) == (typed(one) == typed(other))
+
+
+AMBIGUOUS = [
+    (("a", "bc"), ("ab", "c"), (("a", "bc"),), ("abc",), (b"abc",), ("a", ("bc",))),
+    ((1,), (1.0,), (True,), ("1",), (b"1",), (b"\x01",), ((1,),), (1, None), (1, ())),
+    ((-1,), (255,), (65535,), (-129,), (2**64,)),
+]
+
+
+@pytest.mark.parametrize("contexts", AMBIGUOUS)
+def test_similar_names_are_different_streams(contexts: tuple[tuple[object, ...], ...]) -> None:
+    parent = Coins.from_os_entropy()
+    assert len({parent.spawn(*context).bytes(16) for context in contexts}) == len(contexts)
+    joined = {"".join(str(item) for item in context) for context in contexts[:4]}
+    assert len(joined) < 4 or contexts is AMBIGUOUS[2]  # control: plain text would confuse them
+
+
+def test_equal_names_are_one_stream() -> None:
+    parent = Coins.from_os_entropy()
+    for one, other in [((0.0,), (-0.0,)), ((3,), (np.int64(3),)), ((float("nan"),), (-float("nan"),)), ((), ())]:
+        assert parent.spawn(*one).bytes(32) == parent.spawn(*other).bytes(32)
+
+
+def test_spawn_is_pure() -> None:
+    parent, untouched = Coins.from_seed(6), Coins.from_seed(6)
+    child = parent.spawn("child")
+    before = child.uniform(10)
+    assert (parent.uniform(3) == untouched.uniform(3)).all()
+    assert (parent.spawn("child").uniform(10) == before).all()  # wherever parent and child stand
+    assert Coins.from_os_entropy().spawn("child").bytes(16) != Coins.from_os_entropy().spawn("child").bytes(16)
+
+
+def test_parent_and_children_are_independent() -> None:
+    def independent(one: np.ndarray, other: np.ndarray) -> bool:
+        table = np.bincount((one * 8).astype(int) * 8 + (other * 8).astype(int), minlength=64)
+        return bool(stats.chisquare(table).pvalue > ALARM)
+
+    n, parent = 20_000, Coins.from_seed(7)
+    streams = [
+        c.uniform(n) for c in (parent, parent.spawn(), parent.spawn(0), parent.spawn(1), parent.spawn(0).spawn(0))
+    ]
+    pairs = [(a, b) for i, a in enumerate(streams) for b in streams[:i]]
+    assert all(independent(a, b) for a, b in pairs)
+    assert not independent(streams[0], np.where(streams[1] < 0.1, streams[0], streams[1]))  # control: a tenth in common
+
+
+@pytest.mark.parametrize("item", [[1], {"a": 1}, np.array([1]), object(), np.bool_(True), 1j, (1, [2])], ids=repr)
+def test_other_types_are_no_names(item: object) -> None:
+    with pytest.raises(TypeError, match="context item"):
+        Coins.from_seed(0).spawn(item)
+
+
+# ---- secrets, copies, processes -------------------------------------------------------------------------------------
+
+
+def test_secrecy_is_inherited() -> None:
+    assert Coins.from_os_entropy().spawn("a").spawn(1).is_secret
+    assert not Coins.from_seed(0).spawn("a").spawn(1).is_secret
+    with pytest.raises(AttributeError):
+        Coins.from_seed(0).is_secret = True  # type: ignore[misc]
+
+
+def test_public_seeds_reach_no_secret_coin() -> None:
+    def repeats(draw) -> bool:
+        seen = []
+        for _ in range(2):
+            np.random.seed(73251)  # noqa: NPY002 (what SDV does)
+            random.seed(73251)
+            seen.append(draw())
+        return bool(np.array_equal(*seen))
+
+    assert not repeats(lambda: Coins.from_os_entropy().uniform(4))  # false alarm: 2**-212
+    assert not repeats(lambda: Coins.from_os_entropy().spawn("a").permutation(100))
+    assert repeats(lambda: np.random.random(4))  # noqa: NPY002 (control)
+    assert repeats(random.random)
+
+
+def test_coins_leave_public_generators_alone() -> None:
+    before = np.random.get_state()[1].tolist(), random.getstate()  # noqa: NPY002
+    Coins.from_seed(1).spawn(2).standard_gamma(np.ones(10))
+    assert (np.random.get_state()[1].tolist(), random.getstate()) == before  # noqa: NPY002
+
+
+@pytest.mark.parametrize("coins", [Coins.from_os_entropy(), Coins.from_os_entropy().spawn("a"), Coins.from_seed(1)])
+def test_text_never_shows_the_key(coins: Coins) -> None:
+    shown = f"{coins!r} {coins} {[coins]}"
+    assert not any(secret in shown for secret in (coins._key.hex(), repr(coins._key), str(coins._key[:4])))
+    assert ("secret" in shown) == coins.is_secret
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))])
+@pytest.mark.parametrize("coins", [Coins.from_os_entropy(), Coins.from_os_entropy().spawn("a"), Coins.from_seed(1)])
+def test_copies_continue_where_the_original_is(coins: Coins, duplicate) -> None:
+    coins.uniform(3)
+    twin = duplicate(coins)
+    assert twin.is_secret == coins.is_secret
+    assert (twin.spawn("b").uniform(5) == coins.spawn("b").uniform(5)).all()
+    first = twin.uniform(5)
+    assert (first == coins.uniform(5)).all()
+    assert not np.isin(twin.uniform(5), first).any()
+
+
+FORK = """
+import os, pickle
+from sdv_plausible.privacy.noise import Coins, discrete_laplace
+root, seeded = Coins.from_os_entropy(), Coins.from_seed(1)
+child = root.spawn("child")
+
+def attempt(coins):
+    try:
+        return coins.uniform(2).tolist()
+    except RuntimeError as error:
+        assert "spawn" in str(error)
+        return "refused"
+
+def report():
+    import copy
+    named = [root.spawn("worker", 1), pickle.loads(pickle.dumps(child))]
+    noise = discrete_laplace([0] * 40, sensitivity=1, epsilon=0.01, coins=root).tolist()
+    unnamed = [root, child, copy.copy(child), pickle.loads(pickle.dumps(root)), seeded]
+    return [attempt(c) for c in unnamed + named] + [noise]
+
+read, write = os.pipe()
+if os.fork() == 0:
+    os.write(write, repr(report()).encode())
+    os._exit(0)
+os.wait()
+print([report(), eval(os.read(read, 100000))])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork on this platform")
+def test_a_fork_shares_no_stream_by_accident() -> None:
+    parent, worker = eval(in_new_process(FORK))
+    assert (
+        worker[:4] == ["refused"] * 4
+    )  # root, child, and copies of both that did not go through a pickle of the child
+    assert "refused" not in parent
+    assert worker[4] == parent[4]  # control: an unguarded stream does draw the same numbers in both
+    assert worker[5:7] == parent[5:7]  # streams by name repeat
+    assert worker[7] != parent[7]  # noise is fresh; false alarm below 1e-90
+
+
+def test_a_pickle_in_another_process_repeats_names_and_refuses_the_root() -> None:
+    root = Coins.from_os_entropy()
+    named = root.spawn("rows", 3)
+    named.uniform(5)
+    script = """
+import pickle
+root, named = map(pickle.loads, given)
+try:
+    root.uniform()
+except RuntimeError:
+    print([named.uniform(3).tolist(), root.spawn("rows", 4).uniform(3).tolist()])
+"""
+    there = in_new_process(script, pickle.dumps(root), pickle.dumps(named))
+    assert there == str([named.uniform(3).tolist(), root.spawn("rows", 4).uniform(3).tolist()])
+
+
+# ---- errors ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("random_state", [None, 1.0, "1", True, np.float64(1)])
+def test_a_seed_is_an_integer(random_state: object) -> None:
+    with pytest.raises(TypeError, match="random_state"):
+        Coins.from_seed(random_state)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda c: c.integers(0),
+        lambda c: c.integers([3, -1]),
+        lambda c: c.integers(2.0),
+        lambda c: c.integers(2**63),
+        lambda c: c.integers([1, 2], 3),
+        lambda c: c.uniform(-1),
+        lambda c: c.uniform((2, 2.0)),
+        lambda c: c.permutation(-1),
+        lambda c: c.bytes(1.5),
+        lambda c: c.standard_gamma([1.0, -0.1]),
+        lambda c: c.standard_gamma([np.nan]),
+        lambda c: c.standard_gamma(["1"]),
+    ],
+)
+def test_bad_arguments_are_named(call) -> None:
+    with pytest.raises((ValueError, TypeError), match=r"^(high|size|n|shape)\b"):
+        call(Coins.from_seed(0))
