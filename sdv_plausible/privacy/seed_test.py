@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +28,7 @@ __all__ = [
     "SeedTestLoss",
     "SeedTestRows",
     "fixed_omega_loss",
+    "largest_feasible_t",
     "largest_mass_increase",
     "max_rows",
     "seed_test_loss",
@@ -164,7 +165,7 @@ class SeedTestRows(_Rows):
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon at the given delta in (0, 1) that this t proves."""
         delta = check.open_probability("delta", delta)
-        small = self._small_partition_delta()
+        small = self.small_partition_delta()
         if small >= delta:
             return math.inf
         pairs = self._pairs(_FINE)
@@ -172,7 +173,7 @@ class SeedTestRows(_Rows):
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Delta at every epsilon >= 0, for removing and for adding."""
-        small = self._small_partition_delta()
+        small = self.small_partition_delta()
         shifted = np.maximum(np.asarray(epsilon, dtype=np.float64) - self._shift(), 0.0)
         remove, add = self._pairs(_COARSE).profile(self.num_rows, shifted)
         return np.minimum(1.0, small + remove), np.minimum(1.0, small + add)
@@ -182,7 +183,8 @@ class SeedTestRows(_Rows):
         log_t = float(log_pass_probability(self.t, self.k, self.epsilon0, self.noise))
         return min(1.0, (1 + self.gamma * (self.t - 1)) * math.exp(log_t) / self._passing_seeds)
 
-    def _small_partition_delta(self) -> float:
+    def small_partition_delta(self) -> float:
+        """Probability that any of the rows comes through a partition below t."""
         small = self._small()
         return 1.0 if small == 1 else -math.expm1(self.num_rows * math.log1p(-small))
 
@@ -278,12 +280,21 @@ def seed_test_loss(
         )
 
     check.open_probability("delta", delta)
-    if rows(1)._small_partition_delta() >= delta:
+    highest = largest_feasible_t(rows(1), delta)
+    if highest == 0:
         return SeedTestLoss(math.inf, delta, 1)
-    highest = _last_true(lambda t: rows(t)._small_partition_delta() < delta, 1, k)
     # delta falls by the factor exp(-epsilon0) per step down: the best t leaves it a small share, a few 1/epsilon0 below.
     candidates = sorted({max(1, highest - round(step / (4 * epsilon0))) for step in range(25)})
     return min(SeedTestLoss(rows(t).epsilon(delta), delta, t) for t in candidates)
+
+
+def largest_feasible_t(rows: SeedTestRows, delta: float) -> int:
+    """Largest t up to k whose small partitions are charged less than delta, 0 if there is none."""
+
+    def fits(t: int) -> bool:
+        return replace(rows, t=t).small_partition_delta() < delta
+
+    return _last_true(fits, 1, rows.k) if fits(1) else 0
 
 
 def max_rows(*, epsilon: float, delta: float, loss: Callable[[int], float], limit: int = 10**9) -> int:
