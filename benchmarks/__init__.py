@@ -1,0 +1,1 @@
+"""Benchmarks: one script per table or figure; README.md says what each shows."""

@@ -155,9 +155,7 @@ NETWORK = (
             "age": starting_at("age", 25, 30, 38),
             "relationship": HOUSEHOLDER,
             "occupation": each("occupation"),
-            "education": starting_at(
-                "education", "GED or alternative credential", "Associate's degree", "Bachelor's degree"
-            ),
+            "education": starting_at("education", "GED or alternative credential", "Associate's degree", "Bachelor's degree"),
             "sex": each("sex"),
             "marital_status": MARRIAGE,
         },

@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _demo(options: argparse.Namespace) -> None:
     from sdv_plausible.datasets import census_like, census_like_metadata
-    from sdv_plausible.demo_page import write_page
+    from sdv_plausible.evaluation import PlausibleDeniabilityReport
     from sdv_plausible.sdv_compat import metadata_from_columns
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
@@ -76,15 +76,21 @@ def _demo(options: argparse.Namespace) -> None:
     table = census_like(options.table_rows, random_state=0)
     columns = census_like_metadata()
     print(f"A simulated census table: {len(table):,} rows, {table.shape[1]} columns.")
-    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), epsilon=options.epsilon, domain=columns)
+    metadata = metadata_from_columns(columns)
+    synth = PlausibleDeniabilitySynthesizer(metadata, epsilon=options.epsilon, domain=columns)
     synth.fit(table)
     synthetic = synth.sample(options.rows)
     ledger = synth.privacy_ledger()
     options.output.mkdir(parents=True, exist_ok=True)
     _write_whole(options.output / "synthetic.csv", lambda path: synthetic.to_csv(path, index=False))
     _write_whole(options.output / "ledger.json", lambda path: path.write_text(ledger.to_json(), encoding="utf-8"))
-    page = options.output / "comparison.html"
-    _write_whole(page, lambda path: write_page(path, table, synthetic, ledger, synth.get_structure()))
+    holdout = census_like(10_000, random_state=1)
+    report = PlausibleDeniabilityReport(
+        ledger=ledger, structure=synth.get_structure(), holdout=holdout, target="income_class",
+        classifiers=("tree",), distinguishers=("tree",), num_runs=1,
+    )  # fmt: skip
+    report.generate(table, synthetic, metadata, verbose=False)
+    _write_whole(options.output / "comparison.html", report.to_html)
     print(synthetic.head(5).to_string(index=False))
     print(f"\n{ledger}\n")
     print(f"Wrote {options.output}/synthetic.csv ({len(synthetic):,} rows), ledger.json and comparison.html")

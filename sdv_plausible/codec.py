@@ -123,7 +123,7 @@ class _ColumnCodec:
             codes = np.zeros(len(column), dtype=np.int64)
         else:
             numbers = self.numbers(column)
-            missing = column.isna().to_numpy() | (numbers != numbers)
+            missing = column.isna().to_numpy() | np.isnan(numbers.astype(float))
             codes = np.clip(np.searchsorted(self._lower, numbers, side="right") - 1, 0, len(self._lower) - 1)
         codes[missing] = attribute.missing_code if attribute.missing_code is not None else -1
         return codes
@@ -170,9 +170,7 @@ class _ColumnCodec:
     def _draw(self, low: np.ndarray, high: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Uniform inside the closed bin; whole units for integers and dates."""
         if self.attribute.kind == "float":
-            drawn: np.ndarray = low + u * (high - low)
-            return drawn
+            return low + u * (high - low)
         unit = self.attribute.unit
         steps = (high - low) // unit + 1
-        drawn = low + np.minimum((u * steps).astype(np.int64), steps - 1) * unit
-        return drawn
+        return low + np.minimum((u * steps).astype(np.int64), steps - 1) * unit

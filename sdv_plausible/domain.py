@@ -158,14 +158,8 @@ class Domain:
         """
         if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
             raise ValueError(f"not a domain document: its 'schema' must be {SCHEMA!r}; write one with Domain.save")
-        sequences = ("values", "lower", "upper", "buckets")
         try:
-            return cls(
-                tuple(
-                    Attribute(**{k: tuple(v) if k in sequences and v is not None else v for k, v in entry.items()})
-                    for entry in document["attributes"]
-                )
-            )
+            return cls(tuple(_attribute_from_dict(entry) for entry in document["attributes"]))
         except (TypeError, KeyError) as error:
             raise ValueError(f"not a domain document: {error}") from error
 
@@ -196,6 +190,12 @@ class Domain:
     def declared(self) -> Domain:
         """Return the same domain, vouched for by the caller as independent of the rows."""
         return Domain(tuple(replace(a, provenance="declared") for a in self.attributes))
+
+
+def _attribute_from_dict(entry: Mapping[str, Any]) -> Attribute:
+    sequences = ("values", "lower", "upper", "buckets")
+    fields: dict[str, Any] = {k: tuple(v) if k in sequences and v is not None else v for k, v in entry.items()}
+    return Attribute(**fields)
 
 
 def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_BINS) -> Attribute | None:
@@ -234,8 +234,8 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
         unit = _format_unit(form)
         start, end = (pd.to_datetime(v, format=form).value for v in (low, high))
         lower, upper = equal_bins(start // unit, end // unit, max_bins)
-        scaled = (tuple(int(v) * unit for v in ends) for ends in (lower, upper))
-        return Attribute(kind="datetime", **dict(zip(("lower", "upper"), scaled, strict=True)), unit=unit, **common)
+        lower, upper = (tuple(v * unit for v in ends) for ends in (lower, upper))
+        return Attribute(kind="datetime", lower=lower, upper=upper, unit=unit, **common)
     if sdtype != "numerical":
         return None
     decimals = spec.get("decimal_places")
@@ -296,7 +296,7 @@ def infer_attribute(
     return Attribute(name=name, kind=kind, values=values, nullable=nullable or not values, provenance="inferred")
 
 
-def date_style(column: pd.Series[Any], datetime_format: str | None) -> dict[str, str | None]:
+def date_style(column: pd.Series[Any], datetime_format: str | None) -> dict[str, Any]:
     """How a column's dates are written: its dtype's time zone, or the text format where it holds text."""
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         return {"time_zone": str(column.dtype.tz)}
@@ -392,7 +392,15 @@ def _format_unit(form: str | None) -> int:
     """Granularity that a strftime format can show, in nanoseconds."""
     if form is None or "%f" in form:
         return 1
-    for directive, unit in (("%S", "s"), ("%T", "s"), ("%c", "s"), ("%X", "s"), ("%M", "min"), ("%H", "h"), ("%I", "h")):
+    for directive, unit in (
+        ("%S", "s"),
+        ("%T", "s"),
+        ("%c", "s"),
+        ("%X", "s"),
+        ("%M", "min"),
+        ("%H", "h"),
+        ("%I", "h"),
+    ):
         if directive in form:
             return NANOSECONDS[unit]
     return NANOSECONDS["D"]

@@ -116,9 +116,7 @@ def domain_entries(domain: Domain) -> list[LedgerEntry]:
     entries = []
     declared = [a.name for a in domain if a.provenance == "declared"]
     if declared:
-        entries.append(
-            LedgerEntry(name="domain", mechanism=f"declared: {_list(declared)}", losses=(), scope="the domain")
-        )
+        entries.append(LedgerEntry(name="domain", mechanism=f"declared: {_list(declared)}", losses=(), scope="the domain"))
     if domain.inferred:
         names = _list(domain.inferred)
         entries.append(

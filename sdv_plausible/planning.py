@@ -11,6 +11,7 @@ from sdv_plausible.models.base import Omega, check_omega
 from sdv_plausible.privacy.accounting import size_lower_bound_margin, theorem1_best
 from sdv_plausible.privacy.composition import ApproxDP, InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.pass_rate import floor_by_construction
 from sdv_plausible.privacy.privacy_tests import (
     DeterministicTest,
     RandomizedTest,
@@ -19,7 +20,6 @@ from sdv_plausible.privacy.privacy_tests import (
     check_gamma,
     check_k,
 )
-from sdv_plausible.privacy.pass_rate import floor_by_construction
 from sdv_plausible.privacy.seed_test import seed_test_loss
 
 TestName = Literal["release", "randomized", "deterministic"]
@@ -74,9 +74,7 @@ class Settings:
         check_epsilon0(self.epsilon0)
         check_omega(self.omega)
         if self.privacy_test not in ("release", "randomized", "deterministic"):
-            raise ValueError(
-                f'privacy_test ({self.privacy_test!r}) must be "release", "randomized" or "deterministic"'
-            )
+            raise ValueError(f'privacy_test ({self.privacy_test!r}) must be "release", "randomized" or "deterministic"')
         if not isinstance(self.row_cap, int) or isinstance(self.row_cap, bool) or self.row_cap < 1:
             raise ValueError(f"row_cap ({self.row_cap!r}) must be a whole number >= 1: the rows ever released")
         if not _is_real(self.seed_free_share) or not 0 < self.seed_free_share <= 1:
@@ -295,9 +293,7 @@ def plan(
     return Plan(ledger=ledger, warnings=tuple(_warnings(settings, num_rows, table_rows)))
 
 
-def _warnings(
-    settings: Settings, num_rows: int | None, table_rows: int | None
-) -> list[str]:
+def _warnings(settings: Settings, num_rows: int | None, table_rows: int | None) -> list[str]:
     found = []
     if num_rows is not None and settings.privacy_test != "release" and num_rows > settings.row_cap:
         found.append(f"num_rows ({num_rows}) is above row_cap ({settings.row_cap}): sampling would be refused")

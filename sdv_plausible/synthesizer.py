@@ -21,7 +21,7 @@ from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible import sdv_compat
 from sdv_plausible.codec import Codec
-from sdv_plausible.domain import MAX_BINS, Domain
+from sdv_plausible.domain import MAX_BINS
 from sdv_plausible.domain_building import build_domain, domain_entries, read_declarations
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import Omega
@@ -103,6 +103,9 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     # Raw values reach our own codec: SDV's transformers would learn bounds, rounding and categories from the rows.
     _model_sdtype_transformers = dict.fromkeys(MODELLED_SDTYPES)
 
+    _released: Released | None
+    _ledger: PrivacyLedger | None
+
     def __init__(
         self,
         metadata: Any,
@@ -132,7 +135,12 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         self.model_parameters, self.domain, self.undeclared, self.max_bins = (
             model_parameters, domain, undeclared, max_bins,
         )  # fmt: skip
-        self.split, self.row_cap, self.seed_free_share, self.random_state = split, row_cap, seed_free_share, random_state
+        self.split, self.row_cap, self.seed_free_share, self.random_state = (
+            split,
+            row_cap,
+            seed_free_share,
+            random_state,
+        )
         self._settings = Settings(
             epsilon=epsilon, delta=delta, k=k, gamma=gamma, epsilon0=epsilon0, omega=omega,
             privacy_test=privacy_test, row_cap=row_cap, seed_free_share=seed_free_share, split=split,
@@ -143,8 +151,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
         self._declared = read_declarations(domain, undeclared, max_bins, self._column_specs())
         self._returns_dict = False
-        self._released: Released | None = None
-        self._ledger: PrivacyLedger | None = None
+        self._released = None
+        self._ledger = None
 
     # --- what SDV calls -------------------------------------------------------------------------------------------
 
@@ -166,8 +174,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     def _validate(self, table_data: pd.DataFrame) -> list[str]:
         if self.privacy_test == "deterministic" and self.k > len(table_data):
             return [
-                f"k ({self.k}) is above the number of rows ({len(table_data)}): no row could have k plausible seeds; "
-                "lower k"
+                f"k ({self.k}) is above the number of rows ({len(table_data)}): no row could have k plausible seeds; lower k"
             ]
         return []
 
@@ -264,7 +271,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         if frame.empty:
             raise ValueError(f"data has {len(frame)} rows and {frame.shape[1]} columns: there is nothing to fit")
         with self._restored_on_error():
-            self._released = self._ledger = self._model = None
+            self._released = None
+            self._model = None
             self._ledger = PrivacyLedger(delta=self.delta)
             super().fit(sdv_compat.to_native(given or self._table_name, frame.copy(deep=False)))
         self._returns_dict = given is not None
@@ -365,7 +373,17 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             loaded = load_synthesizer(str(filepath))
         except OSError:
             raise
-        except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
+        except (
+            pickle.UnpicklingError,
+            EOFError,
+            AttributeError,
+            ImportError,
+            IndexError,
+            KeyError,
+            TypeError,
+            ValueError,
+            UnicodeDecodeError,
+        ) as error:
             raise ValueError(f"{str(filepath)!r} is not a saved synthesizer, or is damaged: {error}") from error
         if not isinstance(loaded, cls):
             raise ValueError(f"{str(filepath)!r} holds a {type(loaded).__name__}, not a {cls.__name__}")

@@ -98,9 +98,7 @@ def conditional_tables() -> tuple[ConditionalTable, ...]:
     return tuple(ConditionalTable.from_document(position[name], document) for name, document in stored.items())
 
 
-def census_like_codes(
-    num_rows: int = 10_000, random_state: int | None = 0
-) -> tuple[NDArray[np.int16], tuple[int, ...]]:
+def census_like_codes(num_rows: int = 10_000, random_state: int | None = 0) -> tuple[NDArray[np.int16], tuple[int, ...]]:
     """Simulate the table of :func:`census_like` as integer codes, without labels.
 
     Parameters
@@ -132,9 +130,7 @@ def census_like_codes(
     return codes, tuple(len(column.values) for column in COLUMNS)
 
 
-def census_like(
-    num_rows: int = 10_000, random_state: int | None = 0, *, categorical_dtype: bool = False
-) -> pd.DataFrame:
+def census_like(num_rows: int = 10_000, random_state: int | None = 0, *, categorical_dtype: bool = False) -> pd.DataFrame:
     """Simulate a census table: 11 columns on working people in the United States in 2013.
 
     The table is **simulated**. Every row is drawn from a Bayesian network whose conditional tables were estimated from

@@ -16,9 +16,7 @@ _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 _SCALE = ((247, 251, 255), (198, 219, 239), (107, 174, 214), (33, 113, 181), (8, 48, 107))
 
 
-def _x_axis(
-    drawing: Drawing, span: tuple[float, float], top: float, bottom: float, domain: tuple[float, float]
-) -> None:
+def _x_axis(drawing: Drawing, span: tuple[float, float], top: float, bottom: float, domain: tuple[float, float]) -> None:
     for value in ticks(*domain):
         x = span[0] + (value - domain[0]) / (domain[1] - domain[0]) * (span[1] - span[0])
         drawing.line(x, top, x, bottom, GRID)

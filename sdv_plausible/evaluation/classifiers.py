@@ -189,9 +189,7 @@ def split_rows(
     return pair.real.iloc[train], pair.synthetic.iloc[chosen], unseen
 
 
-def split_sizes(
-    pair: TablePair, holdout: pd.DataFrame | None, test_fraction: float, max_rows: int
-) -> tuple[int, int, bool]:
+def split_sizes(pair: TablePair, holdout: pd.DataFrame | None, test_fraction: float, max_rows: int) -> tuple[int, int, bool]:
     """Return the number of training rows, of test rows, and whether ``max_rows`` leaves rows unused."""
     if not 0 < test_fraction < 1:
         raise ValueError(f"test_fraction ({test_fraction}) must lie between 0 and 1: both parts need rows")

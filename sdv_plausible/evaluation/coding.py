@@ -186,9 +186,7 @@ def sample_positions(num_rows: int, max_rows: int | None, rng: np.random.Generat
     return np.sort(rng.permutation(num_rows)[:max_rows])
 
 
-def encode_pair(
-    pair: TablePair, num_bins: int, max_rows: int | None, random_state: int
-) -> tuple[CodedTables, dict[str, Any]]:
+def encode_pair(pair: TablePair, num_bins: int, max_rows: int | None, random_state: int) -> tuple[CodedTables, dict[str, Any]]:
     """Encode at most ``max_rows`` rows of each table (None: all), and say how many were used.
 
     Returns

@@ -64,6 +64,5 @@ def _size_shares(sizes: Any) -> tuple[tuple[str, float], ...]:
     level = np.frexp(sizes.astype(np.float64))[1] - 1  # size in [2^level, 2^(level + 1))
     seeds = np.bincount(level, weights=sizes)
     return tuple(
-        ("1" if i == 0 else f"{2**i} to {2 ** (i + 1) - 1}", float(count / seeds.sum()))
-        for i, count in enumerate(seeds)
+        ("1" if i == 0 else f"{2**i} to {2 ** (i + 1) - 1}", float(count / seeds.sum())) for i, count in enumerate(seeds)
     )

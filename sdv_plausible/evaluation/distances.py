@@ -164,8 +164,7 @@ def pair_statistics(
     """
     m = len(cardinalities)
     singles = [
-        [entropy(np.bincount(table[:, j], minlength=c)) for j, c in enumerate(cardinalities)]
-        for table in (real, synthetic)
+        [entropy(np.bincount(table[:, j], minlength=c)) for j, c in enumerate(cardinalities)] for table in (real, synthetic)
     ]
     pairs, distances, matrices = [], [], [np.eye(m), np.eye(m)]
     for i, j, p, q in _pair_tables(real, synthetic, cardinalities):

@@ -37,15 +37,11 @@ class Drawing:
 
     def line(self, x1: float, y1: float, x2: float, y2: float, colour: str = INK, *, extra: str = "") -> None:
         """Add a line."""
-        self.parts.append(
-            f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{extra}></line>'
-        )
+        self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{extra}></line>')
 
     def dot(self, x: float, y: float, radius: float, fill: str, *, tip: str = "") -> None:
         """Add a dot."""
-        self.parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{fill}"><title>{escape(tip)}</title></circle>'
-        )
+        self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{fill}"><title>{escape(tip)}</title></circle>')
 
     def text(self, x: float, y: float, words: str, anchor: str = "start", *, extra: str = "") -> None:
         """Add text whose baseline is at y."""

@@ -45,8 +45,7 @@ class Guarantee:
             sentence=ledger.sentence(),
             entries=entries,
             not_covered=tuple(document.get("not_covered", ())),
-            covers_structure=all(_finite(e) for e in entries)
-            and any("structure" in e["name"].lower() for e in entries),
+            covers_structure=all(_finite(e) for e in entries) and any("structure" in e["name"].lower() for e in entries),
         )
 
 

@@ -53,9 +53,7 @@ def network_graph(structure: Mapping[str, Sequence[str]]) -> str:
     width = max(float(WIDTH), max((len(row) for row in rows), default=0) * (_NODE_WIDTH + _GAP) + _GAP)
     drawing = Drawing(width, max(1, len(rows)) * _LAYER - _LAYER + _NODE_HEIGHT + 12, "network of the columns")
     at = {
-        node: (width * (i + 0.5) / len(row), 6 + level * _LAYER)
-        for level, row in enumerate(rows)
-        for i, node in enumerate(row)
+        node: (width * (i + 0.5) / len(row), 6 + level * _LAYER) for level, row in enumerate(rows) for i, node in enumerate(row)
     }
     drawing.parts.append(
         '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
@@ -67,9 +65,7 @@ def network_graph(structure: Mapping[str, Sequence[str]]) -> str:
     for node, (x, y) in at.items():
         listed = ", ".join(structure.get(node, ())) or "none"
         box = f' stroke="{SYNTHETIC}" rx="5"'
-        drawing.rect(
-            x - _NODE_WIDTH / 2, y, _NODE_WIDTH, _NODE_HEIGHT, "#FFF7E6", tip=f"{node}; parents: {listed}", extra=box
-        )
+        drawing.rect(x - _NODE_WIDTH / 2, y, _NODE_WIDTH, _NODE_HEIGHT, "#FFF7E6", tip=f"{node}; parents: {listed}", extra=box)
         drawing.text(x, y + 16, shorten(node, _NODE_WIDTH - 6), "middle", extra=' pointer-events="none"')
     return drawing.svg()
 

@@ -83,9 +83,7 @@ def public_page(
         parts.append(f"<h2>Table {escape(name)}</h2><p>{release.num_rows:,} synthetic rows.</p>")
         parts.append(_histograms(release.histograms, (("synthetic", SYNTHETIC),)))
         picture = charts.heatmap("dependence, synthetic", release.columns, release.dependence, _UNCERTAINTY)
-        parts.append(
-            page.section("Dependence between columns", _DEPENDENCE, page.grid([("Synthetic", picture)], "wide"))
-        )
+        parts.append(page.section("Dependence between columns", _DEPENDENCE, page.grid([("Synthetic", picture)], "wide")))
     parts.append(_network(structure))
     return page.whole("Synthetic data", parts)
 
@@ -134,13 +132,9 @@ def _table_parts(table: TableResults) -> list[str]:
 def _guarantee(guarantee: Guarantee) -> str:
     parts = [f'<section class="guarantee"><h2>The guarantee</h2><blockquote>{escape(guarantee.sentence)}</blockquote>']
     if guarantee.entries:
-        rows = [
-            (e["name"], e["mechanism"], _cost(e), e.get("scope") or "", e.get("note") or "") for e in guarantee.entries
-        ]
+        rows = [(e["name"], e["mechanism"], _cost(e), e.get("scope") or "", e.get("note") or "") for e in guarantee.entries]
         parts.append(page.table(("what", "how", "epsilon alone", "covers", "remarks"), rows))
-        parts.append(
-            "<p>Each epsilon is stated as if the entry stood alone; the total in the sentence composes them.</p>"
-        )
+        parts.append("<p>Each epsilon is stated as if the entry stood alone; the total in the sentence composes them.</p>")
     if guarantee.not_covered:
         items = "".join(f"<li>{escape(item)}</li>" for item in guarantee.not_covered)
         parts.append(f"<p>Not covered:</p><ul>{items}</ul>")
@@ -191,9 +185,7 @@ def _distances(table: TableResults) -> str:
     ]
     figures.append(("Pairs of columns", charts.box_plot("distances of pairs", double, "total variation distance")))
     worst = pairs.sort_values("Distance", ascending=False).head(8)
-    rows = [
-        (str(r["Column 1"]), str(r["Column 2"]), *(f"{r[c]:.3f}" for c in _PAIR_FIGURES)) for _, r in worst.iterrows()
-    ]
+    rows = [(str(r["Column 1"]), str(r["Column 2"]), *(f"{r[c]:.3f}" for c in _PAIR_FIGURES)) for _, r in worst.iterrows()]
     listed = "<p>The pairs that differ most:</p>" + page.table(
         ("column", "column", "distance", "dependence, real", "dependence, synthetic"), rows
     )
@@ -249,9 +241,7 @@ def _classifiers(table: TableResults) -> str:
         for name, items in rows
     ]
     body = page.key([(n, colour) for n, _, _, colour in kinds]) + '<div class="beside">' + page.grid([("", picture)])
-    return page.section(
-        "Classifiers", words, body + page.table(("classifier", *(n for n, *_ in kinds)), listed) + "</div>"
-    )
+    return page.section("Classifiers", words, body + page.table(("classifier", *(n for n, *_ in kinds)), listed) + "</div>")
 
 
 def _spoken(name: str) -> str:
@@ -287,12 +277,7 @@ def _game(table: TableResults) -> str:
     low = min(0.4, *(math.floor(10 * r["Accuracy"]) / 10 for _, r in details.iterrows()))
     picture = charts.interval_plot("distinguishing game", rows, "share named right", (low, 1.0), (0.5, "guessing"))
     listed = [(name, f"{100 * items[0].value:.1f}%") for name, items in rows]
-    body = (
-        '<div class="beside">'
-        + page.grid([("", picture)])
-        + page.table(("distinguisher", "named right"), listed)
-        + "</div>"
-    )
+    body = '<div class="beside">' + page.grid([("", picture)]) + page.table(("distinguisher", "named right"), listed) + "</div>"
     return page.section("Distinguishing game", words, body)
 
 

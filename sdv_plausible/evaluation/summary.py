@@ -97,8 +97,7 @@ def histogram(column: str, kind: Kind, tables: Sequence[pd.Series[Any]], fmt: st
     edges, labels, marks = _bars(np.concatenate(read), kind)
     # the first count is cut off: a column without a single readable value has no bars but "missing"
     shares = [
-        np.bincount(1 + np.searchsorted(edges, x[~np.isnan(x)], side="right"), minlength=len(labels) + 1)[1:]
-        for x in read
+        np.bincount(1 + np.searchsorted(edges, x[~np.isnan(x)], side="right"), minlength=len(labels) + 1)[1:] for x in read
     ]
     absent = [int(np.isnan(x).sum()) for x in read]
     if any(absent):

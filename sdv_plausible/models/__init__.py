@@ -33,7 +33,11 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
         if not isinstance(model, Learner):
             raise ValueError(f"model ({model!r}) must be a name or an object with the methods plan and fit of a Learner")
         return model
-    makers = {"bayesian_network": BayesianNetworkLearner, "independent": BayesianNetworkLearner, "uniform": UniformLearner}
+    makers = {
+        "bayesian_network": BayesianNetworkLearner,
+        "independent": BayesianNetworkLearner,
+        "uniform": UniformLearner,
+    }
     if model not in makers:
         raise ValueError(f"model ({model!r}) must be one of {sorted(makers)}, or a learner object")
     if model == "independent":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -96,9 +96,7 @@ class Learner(Protocol):
         """Ledger entries of learning, from the domain and the budget alone."""
         ...
 
-    def fit(
-        self, rows: LearningRows, domain: Domain, budget: ModelBudget, ledger: PrivacyLedger, coins: Coins
-    ) -> SeedModel:
+    def fit(self, rows: LearningRows, domain: Domain, budget: ModelBudget, ledger: PrivacyLedger, coins: Coins) -> SeedModel:
         """Learn; charge the ledger for everything looked at, before looking."""
         ...
 
@@ -120,7 +118,7 @@ def check_omega(omega: Omega | None, num_attributes: int | None = None) -> None:
     """
     if omega is None or omega == "all":
         return
-    ends = omega if isinstance(omega, (tuple, list)) else (omega, omega)
+    ends: tuple[Any, ...] = tuple(omega) if isinstance(omega, (tuple, list)) else (omega, omega)
     whole = len(ends) == 2 and all(isinstance(e, (int, np.integer)) and not isinstance(e, bool) for e in ends)
     top = "the number of attributes" if num_attributes is None else str(num_attributes)
     if not whole or not 0 <= ends[0] <= ends[1] or (num_attributes is not None and ends[1] > num_attributes):

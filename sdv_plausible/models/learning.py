@@ -62,9 +62,7 @@ class BayesianNetworkLearner:
 
     def __post_init__(self) -> None:
         if isinstance(self.structure, str) and self.structure not in ("cfs", "independent"):
-            raise ValueError(
-                f'structure ({self.structure!r}) must be "cfs", "independent" or a mapping {{child: [parents]}}'
-            )
+            raise ValueError(f'structure ({self.structure!r}) must be "cfs", "independent" or a mapping {{child: [parents]}}')
         if not isinstance(self.max_cost, (int, np.integer)) or self.max_cost < 1:
             raise ValueError(f"max_cost ({self.max_cost!r}) must be a whole number >= 1: it bounds parent configurations")
         if not (math.isfinite(self.concentration) and self.concentration > 0):
@@ -178,9 +176,7 @@ class LearningPlan:
                 note = ""
             entries.append(LedgerEntry(name=stage, mechanism=how, losses=losses, scope="the model", note=note))
         if not isinstance(structure, str):
-            entries.append(
-                LedgerEntry(name="structure", mechanism="declared by the user", losses=(), scope="the model")
-            )
+            entries.append(LedgerEntry(name="structure", mechanism="declared by the user", losses=(), scope="the model"))
         return entries
 
 
@@ -202,9 +198,7 @@ class _Measurer:
         mu = self._plan.mu_each(stage)
         if math.isinf(mu):
             return [t.astype(float) for t in tables]
-        return [
-            noise.discrete_gaussian(t, sensitivity=1, rho=mu * mu / 2, coins=self._coins).astype(float) for t in tables
-        ]
+        return [noise.discrete_gaussian(t, sensitivity=1, rho=mu * mu / 2, coins=self._coins).astype(float) for t in tables]
 
     def entropies(self, cardinalities: Sequence[int], buckets: list[np.ndarray]) -> EntropyTable:
         """Noisy entropies on an integer grid; sensitivity from docs/explanation/proofs/entropy_sensitivity.md."""

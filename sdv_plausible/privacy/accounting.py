@@ -1,8 +1,9 @@
 """What one release costs: Theorem 1, conditional release, the release-level test, the random split.
 
-Neighbours are tables that differ by adding or removing one row, everywhere: D' is D with one row more, *removing* bounds what
-D' makes likelier than D, *adding* the reverse. Composition lives in :mod:`sdv_plausible.privacy.composition`, many rows under
-the row-by-row tests in :mod:`sdv_plausible.privacy.seed_test`.
+Neighbours are tables that differ by adding or removing one row, everywhere: D' is D with one row more, *removing*
+bounds what D' makes likelier than D, *adding* the reverse. Composition lives in
+:mod:`sdv_plausible.privacy.composition`, many rows under the row-by-row tests in
+:mod:`sdv_plausible.privacy.seed_test`.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class ReleaseTestLoss(NamedTuple):
 
 
 class SplitPart(NamedTuple):
-    """One part of a random split: the chance that a row falls into it, and what is done with the part's rows, composed."""
+    """One part of a random split: the chance that a row falls into it, and what its rows are used for, composed."""
 
     probability: float
     epsilon: float
@@ -107,10 +108,8 @@ def check_noise(noise: str) -> None:
         raise ValueError(f'noise ({noise!r}) must be "discrete_laplace" (what RandomizedTest draws) or "laplace"')
 
 
-def log_pass_probability(
-    group_size: npt.ArrayLike, k: int, epsilon0: float, noise: Noise = "discrete_laplace"
-) -> FloatArray:
-    """Natural log of pt(c) = Pr[c + noise >= k], the chance that a candidate with c plausible seeds passes Privacy Test 2.
+def log_pass_probability(group_size: npt.ArrayLike, k: int, epsilon0: float, noise: Noise = "discrete_laplace") -> FloatArray:
+    """Natural log of pt(c) = Pr[c + noise >= k]: the chance that c plausible seeds pass Privacy Test 2.
 
     Parameters
     ----------
@@ -126,7 +125,8 @@ def log_pass_probability(
     Returns
     -------
     array of float
-        Values <= 0; finite however small the probability. Concave in c (``docs/explanation/proofs/seed_test.md``, Lemma 1).
+        Values <= 0; finite however small the probability. Concave in c (``docs/explanation/proofs/seed_test.md``,
+        Lemma 1).
     """
     check_noise(noise)
     distance = np.asarray(group_size, dtype=np.float64) - k
@@ -143,11 +143,12 @@ def log_pass_probability(
 def theorem1(
     k: int, gamma: float, epsilon0: float, t: int, *, n_lower: int | None = None, noise: Noise = "discrete_laplace"
 ) -> EpsilonDelta:
-    """Theorem 1 of the paper: one candidate of Mechanism 1 with Privacy Test 2, released or not, as an event among rows.
+    """Theorem 1 of the paper: one candidate of Mechanism 1 with Privacy Test 2, for events among rows.
 
-    ``epsilon = epsilon0 + ln(1 + gamma/t)``, ``delta = exp(-epsilon0 (k - t))`` as printed. With `n_lower` the sharper
-    ``delta = pt(t)/(n_lower + 1)`` (``docs/explanation/proofs/theorem1.md``): the new row must also be the seed. It does not
-    cover a visible rejection and must not be composed over released rows: see :func:`conditional_release`.
+    ``epsilon = epsilon0 + ln(1 + gamma/t)``, ``delta = exp(-epsilon0 (k - t))`` as printed. With `n_lower` the
+    sharper ``delta = pt(t)/(n_lower + 1)`` (``docs/explanation/proofs/theorem1.md``): the new row must also be the
+    seed. It does not cover a visible rejection and must not be composed over released rows: see
+    :func:`conditional_release`.
 
     Parameters
     ----------
@@ -181,7 +182,13 @@ def theorem1(
 
 
 def theorem1_best(
-    k: int, gamma: float, epsilon0: float, delta: float, *, n_lower: int | None = None, noise: Noise = "discrete_laplace"
+    k: int,
+    gamma: float,
+    epsilon0: float,
+    delta: float,
+    *,
+    n_lower: int | None = None,
+    noise: Noise = "discrete_laplace",
 ) -> Theorem1Choice:
     """Theorem 1 with the largest t, so the smallest epsilon, whose delta does not exceed the given one.
 
@@ -205,8 +212,8 @@ def theorem1_best(
         low, high = (middle, high) if fits else (low, middle - 1)
     if low == 0:
         raise ValueError(
-            f"delta ({delta!r}) is out of reach of k = {k} with epsilon0 = {epsilon0!r}: Theorem 1 needs 1 <= t < k with "
-            f"exp(-epsilon0 (k - t)) <= delta; raise k or epsilon0"
+            f"delta ({delta!r}) is out of reach of k = {k} with epsilon0 = {epsilon0!r}: Theorem 1 needs "
+            f"1 <= t < k with exp(-epsilon0 (k - t)) <= delta; raise k or epsilon0"
         )
     return Theorem1Choice(*theorem1(k, gamma, epsilon0, low, n_lower=n_lower, noise=noise), low)
 
@@ -223,10 +230,9 @@ def conditional_release(
 ) -> DirectedLoss:
     """One *released* row: what may be composed over rows, unlike Theorem 1's own pair.
 
-    With epsilon of Theorem 1 and q the floor on the pass rate of one attempt, removing costs
-    ``(epsilon, pt(t)/((n+1) q))`` and adding ``(ln(e^epsilon + pt(t)/(n q)), 0)``
-    (``docs/explanation/proofs/conditional_release.md``). For N rows, :func:`sdv_plausible.privacy.seed_test.seed_test_loss`
-    is far tighter than composing this.
+    With epsilon of Theorem 1 and q the floor on the pass rate of one attempt, removing costs ``(epsilon, pt(t)/((n+1)
+    q))`` and adding ``(ln(e^epsilon + pt(t)/(n q)), 0)`` (``docs/explanation/proofs/conditional_release.md``). For N
+    rows, :func:`sdv_plausible.privacy.seed_test.seed_test_loss` is far tighter than composing this.
 
     Parameters
     ----------
@@ -253,10 +259,10 @@ def release_test_loss(
 ) -> ReleaseTestLoss:
     """Loss of releasing prefix groups with their noisy sizes once; any number of rows afterwards is free.
 
-    Sizes get discrete Laplace noise Z with ``Pr[Z = z] ~ a^|z|``, ``a = exp(-epsilon0)``, drawn once per group present, and are
-    released if they reach k + s. With the pre-threshold only groups of at least k seeds enter: ``delta = a^s/(1 + a)``; without
-    it ``delta = a^(k+s-1)/(1 + a)``. Both are exact: no smaller delta holds at epsilon0
-    (``docs/explanation/proofs/release_test.md``).
+    Sizes get discrete Laplace noise Z with ``Pr[Z = z] ~ a^|z|``, ``a = exp(-epsilon0)``, drawn once per group
+    present, and are released if they reach k + s. With the pre-threshold only groups of at least k seeds enter:
+    ``delta = a^s/(1 + a)``; without it ``delta = a^(k+s-1)/(1 + a)``. Both are exact: no smaller delta holds at
+    epsilon0 (``docs/explanation/proofs/release_test.md``).
 
     Parameters
     ----------
@@ -295,10 +301,10 @@ def release_test_loss(
 def random_split(parts: Sequence[SplitPart | tuple[float, float, float]]) -> DirectedLoss:
     """Joint loss of a random split: each row falls independently and secretly into one part, or into none.
 
-    Removing costs ``(ln sum p_c e^eps_c, sum p_c delta_c)``, adding ``(-ln sum p_c e^-eps_c, sum w_c delta_c)`` with w_c
-    proportional to ``p_c e^-eps_c`` (``docs/explanation/proofs/random_split.md``). The losses of everything that ever uses a
-    part are composed *first* and amplified here once; amplified values must not be added. Each (eps_c, delta_c) must hold for
-    every size of its part and every output of the other stages.
+    Removing costs ``(ln sum p_c e^eps_c, sum p_c delta_c)``, adding ``(-ln sum p_c e^-eps_c, sum w_c delta_c)`` with
+    w_c proportional to ``p_c e^-eps_c`` (``docs/explanation/proofs/random_split.md``). The losses of everything that
+    ever uses a part are composed *first* and amplified here once; amplified values must not be added. Each (eps_c,
+    delta_c) must hold for every size of its part and every output of the other stages.
 
     Parameters
     ----------
@@ -333,7 +339,8 @@ def random_split(parts: Sequence[SplitPart | tuple[float, float, float]]) -> Dir
 def replace_one(loss: EpsilonDelta) -> EpsilonDelta:
     """Guarantee for *replacing* one row, from one for adding or removing: ``(2 epsilon, (1 + e^epsilon) delta)``.
 
-    Reported beside the add/remove figure, never mixed with it (``docs/explanation/proofs/conditional_release.md``, Remark 3).
+    Reported beside the add/remove figure, never mixed with it (``docs/explanation/proofs/conditional_release.md``,
+    Remark 3).
     """
     epsilon, delta = loss
     return EpsilonDelta(2 * epsilon, 0.0 if delta == 0 else min(1.0, (1 + math.exp(min(epsilon, 700.0))) * delta))
@@ -342,8 +349,8 @@ def replace_one(loss: EpsilonDelta) -> EpsilonDelta:
 def size_lower_bound_margin(epsilon: float, beta: float) -> int:
     """Subtract this from a noisy number of rows to get a lower bound on it that is safe as a public parameter.
 
-    The number of rows n gets discrete Laplace noise of inverse scale epsilon; with margin s the event "bound above the size
-    of the smaller neighbour" has probability at most ``a^s/(1 + a) <= beta`` under both neighbours. Charge
+    The number of rows n gets discrete Laplace noise of inverse scale epsilon; with margin s the event "bound above
+    the size of the smaller neighbour" has probability at most ``a^s/(1 + a) <= beta`` under both neighbours. Charge
     ``(epsilon, beta)`` (``docs/explanation/proofs/conditional_release.md``, Remark 4).
 
     Parameters

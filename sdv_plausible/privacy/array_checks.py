@@ -10,9 +10,7 @@ def integer_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Return `values` as an int64 array, or raise TypeError or ValueError."""
     array = np.asarray(values)
     if array.size and array.dtype.kind not in "iu":
-        raise TypeError(
-            f"{name} (dtype {array.dtype}) must be integers: round first, then convert with .astype('int64')"
-        )
+        raise TypeError(f"{name} (dtype {array.dtype}) must be integers: round first, then convert with .astype('int64')")
     if array.size and array.dtype == np.uint64 and array.max() > np.uint64(2**63 - 1):
         raise ValueError(f"{name} ({array.max()}) must be below 2**63")
     return array.astype(np.int64)

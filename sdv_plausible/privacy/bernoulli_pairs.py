@@ -72,7 +72,8 @@ class BernoulliPairs:
         def log_ratio(heads: FloatArray) -> FloatArray:
             return heads * spread + num_draws * self.log_low
 
-        # One direction rejects on many heads (at least x), the other on few (at most N - x): both have a unimodal optimum.
+        # One direction rejects on many heads (at least x), the other on few (at most N - x): both have a unimodal
+        # optimum.
         many = _best_threshold(
             lambda x: _log_excess(_upper_tail(x, num_draws, a1), _upper_tail(x, num_draws, a0), target),
             log_ratio,
@@ -110,8 +111,9 @@ class BernoulliPairs:
 def optimal_composition(epsilon: float, delta: float, count: int, total_delta: float) -> float:
     """Smallest total epsilon of `count` mechanisms that are each (epsilon, delta)-DP and nothing more.
 
-    Kairouz, Oh and Viswanath, *The Composition Theorem for Differential Privacy*, ICML 2015: the worst case is `count` draws of
-    randomised response, and with probability ``1 - (1 - delta)^count`` everything is given away. Exact, no discretisation.
+    Kairouz, Oh and Viswanath, *The Composition Theorem for Differential Privacy*, ICML 2015: the worst case is
+    `count` draws of randomised response, and with probability ``1 - (1 - delta)^count`` everything is given away.
+    Exact, no discretisation.
 
     Parameters
     ----------
@@ -166,7 +168,7 @@ def _difference(likelier: FloatArray, rarer: FloatArray, epsilon: FloatArray) ->
 
 
 def _log_excess(likelier: FloatArray, rarer: FloatArray, delta: FloatArray) -> FloatArray:
-    """``ln((likelier - delta)/rarer)``, -inf where the event is no likelier than delta, +inf where `rarer` underflowed."""
+    """``ln((likelier - delta)/rarer)``: -inf where the event is no likelier than delta, +inf on underflow."""
     excess = likelier - delta
     with np.errstate(divide="ignore"):
         value = np.log(np.maximum(excess, 0.0)) - np.where(excess > 0, np.log(rarer), 0.0)
@@ -182,8 +184,8 @@ def _best_threshold(
 ) -> FloatArray:
     """Maximum of a threshold test's value over thresholds 0..num_draws, by bisection.
 
-    Raising the threshold from x to x + 1 drops the outcome x from the event, which helps exactly if the value at x + 1 is at
-    least the log likelihood ratio of x; as that ratio rises with x, the value first rises and then falls.
+    Raising the threshold from x to x + 1 drops the outcome x from the event, which helps exactly if the value at x +
+    1 is at least the log likelihood ratio of x; as that ratio rises with x, the value first rises and then falls.
     """
     low, high = np.zeros(shape), np.full(shape, float(num_draws))
     while np.any(low < high):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
+from scipy.optimize import minimize_scalar
 
 from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting import Noise
@@ -14,7 +14,7 @@ from sdv_plausible.privacy.seed_test import FixedOmegaRows, SeedTestRows, larges
 
 __all__ = ["Calibration", "NotReachableError", "calibrate"]
 
-_SMALLEST_EPSILON0, _LARGEST_EPSILON0 = 1e-3, 8.0
+_SMALLEST_EPSILON0, _LARGEST_EPSILON0, _LARGEST_K = 1e-3, 8.0, 10_000
 
 
 class NotReachableError(ValueError):
@@ -109,16 +109,17 @@ class _Search:
         )
 
     def best_epsilon0(self, k: int) -> tuple[float, float]:
-        """(epsilon, epsilon0) of the smallest loss at this k."""
-        grid = np.geomspace(_SMALLEST_EPSILON0, _LARGEST_EPSILON0, 28)
-        for _ in range(3):
-            losses = [self.rows_epsilon(k, float(e)) for e in grid]
-            at = int(np.argmin(losses))
-            best = losses[at], float(grid[at])
-            if not math.isfinite(best[0]):
-                return best
-            grid = np.geomspace(grid[max(0, at - 1)], grid[min(len(grid) - 1, at + 1)], 9)
-        return best
+        """(epsilon, epsilon0) of the smallest loss at this k: it first falls with epsilon0, then rises."""
+
+        def loss(log_epsilon0: float) -> float:
+            value = self.rows_epsilon(k, math.exp(log_epsilon0))
+            # Infinite where the noise is too wide to hide a group of one: then go right.
+            return value if math.isfinite(value) else 1e9 - log_epsilon0
+
+        bounds = (math.log(_SMALLEST_EPSILON0), math.log(_LARGEST_EPSILON0))
+        found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01})
+        epsilon0 = math.exp(found.x)
+        return self.rows_epsilon(k, epsilon0), epsilon0
 
     def largest_epsilon0(self, k: int, target: float, start: float) -> float:
         """Largest epsilon0 whose loss stays within the target, from one that does."""
@@ -146,8 +147,8 @@ def calibrate(
 ) -> Calibration:
     """Find k and epsilon0 of Privacy Test 2 for a target total over all rows, the pass-rate floor's cost included.
 
-    Without `k`: the smallest k that meets the target, at its best epsilon0. With `k`: the largest epsilon0, so the sharpest
-    threshold, that meets it.
+    Without `k`: the smallest k that meets the target, at its best epsilon0. With `k`: the largest epsilon0, so the
+    sharpest threshold, that meets it.
 
     Parameters
     ----------
@@ -162,7 +163,7 @@ def calibrate(
     k : int, optional
         Fixed centre of the threshold.
     max_k : int, optional
-        Largest k to try; by default `n_lower`.
+        Largest k to try; by default `n_lower`, but not above 10,000.
     gamma : float, optional
         None for one fixed omega, 1 for a range of omega, above 1 for any model.
     by_construction : bool
@@ -192,34 +193,38 @@ def calibrate(
         by_construction=by_construction,
         noise=noise,
     )
-    top = check.whole("k", k, 1) if k is not None else min(max_k or n_lower, n_lower)
-    target = epsilon
-    for _ in range(6):
-        best, epsilon0 = search.best_epsilon0(top)
-        if best > target:
+    fixed = None if k is None else check.whole("k", k, 1)
+    top = fixed or min(n_lower, _LARGEST_K if max_k is None else check.whole("max_k", max_k, 1))
+    target, answer = epsilon, None
+    for _ in range(5):
+        chosen = _smallest_k(search, target, fixed or 1, top)
+        loss, epsilon0 = search.best_epsilon0(chosen)
+        if loss > target and answer is None and search.total(chosen, epsilon0).epsilon > epsilon:
             break
-        chosen = top if k is not None else _smallest_k(search, target, top)
-        epsilon0 = search.best_epsilon0(chosen)[1]
-        if k is not None:
+        if fixed and loss <= target:
             epsilon0 = search.largest_epsilon0(chosen, target, epsilon0)
         found = search.total(chosen, epsilon0)
         if found.epsilon <= epsilon:
-            return Calibration(
+            answer = Calibration(
                 k=chosen, epsilon0=epsilon0, t=found.t, epsilon=found.epsilon, delta=delta, attempts=found.attempts
             )
-        target *= 0.999 * epsilon / found.epsilon  # the search left out what the floor costs
-    raise _not_reachable(search, epsilon, top)
+            if found.epsilon > 0.995 * epsilon:
+                break
+        # The search looks at the rows at the floor; what making the floor true costs or saves shifts its target.
+        target *= 0.999 * epsilon / found.epsilon
+    if answer is None:
+        raise _not_reachable(search, epsilon, top)
+    return answer
 
 
-def _smallest_k(search: _Search, target: float, top: int) -> int:
-    """Smallest k whose best loss meets the target; the best loss falls as k grows, and is met at `top`."""
-    low, high = 0, 1
+def _smallest_k(search: _Search, target: float, low: int, top: int) -> int:
+    """Smallest k from `low` up whose best loss meets the target, or `top`; the best loss falls as k grows."""
+    high = low
     while high < top and search.best_epsilon0(high)[0] > target:
-        low, high = high, 2 * high
-    high = min(high, top)
-    while high - low > 1:
+        low, high = high + 1, min(2 * high, top)
+    while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if search.best_epsilon0(middle)[0] <= target else (middle, high)
+        low, high = (low, middle) if search.best_epsilon0(middle)[0] <= target else (middle + 1, high)
     return high
 
 
@@ -234,8 +239,9 @@ def _not_reachable(search: _Search, epsilon: float, k: int) -> NotReachableError
     nearest = search.total(k, epsilon0).epsilon if math.isfinite(best) else best
     return NotReachableError(
         f"epsilon {epsilon:.4g} at delta {search.delta:.3g} is not reachable: with n = {search.n_lower:,} seeds, "
-        f"{search.num_rows:,} rows and a pass-rate floor of {search.pass_rate_floor}, the nearest is epsilon {nearest:.4g} at "
-        f"k = {k}, epsilon0 = {epsilon0:.3g}; or release at most {fewer:,} rows, or use the release-level test",
+        f"{search.num_rows:,} rows and a pass-rate floor of {search.pass_rate_floor}, the nearest is epsilon "
+        f"{nearest:.4g} at k = {k}, epsilon0 = {epsilon0:.3g}; or release at most {fewer:,} rows, or use the "
+        f"release-level test",
         epsilon=nearest,
         k=k,
         epsilon0=epsilon0,

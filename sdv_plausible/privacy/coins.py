@@ -70,9 +70,7 @@ class Coins:
             If `random_state` is not an integer.
         """
         if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
-            raise TypeError(
-                f"random_state ({random_state!r}) must be an integer; secret coins: Coins.from_os_entropy()"
-            )
+            raise TypeError(f"random_state ({random_state!r}) must be an integer; secret coins: Coins.from_os_entropy()")
         key = hashlib.sha256(b"sdv_plausible random_state" + _encode(random_state)).digest()
         return cls(key, is_secret=False, is_root=True)
 

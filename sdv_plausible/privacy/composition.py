@@ -1,8 +1,8 @@
 """Total loss of everything that looked at the rows.
 
-Three ways, each valid, the smallest counts: adding up, zero-concentrated DP with the tight conversion, and privacy-loss
-distributions (dp-accounting), discretised pessimistically. All Gaussian noise together is one Gaussian mechanism and alone needs
-no discretisation. Proofs: ``docs/explanation/proofs/composition.md``.
+Three ways, each valid, the smallest counts: adding up, zero-concentrated DP with the tight conversion, and
+privacy-loss distributions (dp-accounting), discretised pessimistically. All Gaussian noise together is one Gaussian
+mechanism and alone needs no discretisation. Proofs: ``docs/explanation/proofs/composition.md``.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Total:
 
 
 def compose(losses: Iterable[Loss], delta: float) -> float:
-    """Smallest total epsilon, at the given delta, of mechanisms used one after the other, each seeing the earlier results.
+    """Smallest total epsilon at the given delta of mechanisms used in turn, each seeing the earlier results.
 
     Parameters
     ----------
@@ -129,14 +129,13 @@ def compose_delta(losses: Iterable[Loss], epsilon: float) -> float:
     return min(candidates)
 
 
-def calibrate_gaussian(
-    epsilon: float, delta: float, other_losses: Sequence[Loss] = (), *, largest_share: float = 1.0
-) -> float:
+def calibrate_gaussian(epsilon: float, delta: float, other_losses: Sequence[Loss] = (), *, largest_share: float = 1.0) -> float:
     """Largest Gaussian budget mu that keeps the total within (epsilon, delta) next to the other losses.
 
-    The budget is a sum of squares: releases with noise sigma_i and sensitivity s_i may be made as long as
-    ``sum (s_i/sigma_i)^2 <= mu^2``; charge each as :class:`GaussianLoss`. What the discrete Gaussian loses against the continuous
-    one is already taken off, for every way of splitting mu up (``docs/explanation/proofs/composition.md``, Theorem 2).
+    The budget is a sum of squares: releases with noise sigma_i and sensitivity s_i may be made as long as ``sum
+    (s_i/sigma_i)^2 <= mu^2``; charge each as :class:`GaussianLoss`. What the discrete Gaussian loses against the
+    continuous one is already taken off, for every way of splitting mu up (``docs/explanation/proofs/composition.md``,
+    Theorem 2).
 
     Parameters
     ----------
@@ -145,7 +144,8 @@ def calibrate_gaussian(
     other_losses : sequence of Loss
         Everything else that is charged.
     largest_share : float
-        Most of mu^2 that any single release will get, in (0, 1]; less than 1 gains a little (0.2 % of epsilon at epsilon 1).
+        Most of mu^2 that any single release will get, in (0, 1]; less than 1 gains a little (0.2 % of epsilon at
+        epsilon 1).
 
     Returns
     -------
@@ -170,14 +170,13 @@ def calibrate_gaussian(
     ceiling = _largest_mu(lambda mu: float(np.exp(gaussian_log_delta(mu, target))), delta, 1e3)
     if base.others or base.given_away:
         composer = _Composer(base, scale=ceiling)
-        dominating = _largest_mu(
-            lambda mu: composer.distribution(base.mu_squared + mu * mu).delta(target), delta, ceiling
-        )
+        dominating = _largest_mu(lambda mu: composer.distribution(base.mu_squared + mu * mu).delta(target), delta, ceiling)
     elif base.mu_squared:
         dominating = math.sqrt(max(0.0, ceiling**2 - base.mu_squared))
     else:
         dominating = ceiling
-    # Discrete Gaussians cost a factor 1 + 1/(16 sigma^2) at most, with 1/sigma^2 <= share m^2: solve m (1 + share m^2/16) = mu.
+    # Discrete Gaussians cost a factor 1 + 1/(16 sigma^2) at most, with 1/sigma^2 <= share m^2: solve m (1 + share
+    # m^2/16) = mu.
     share = check.rate("largest_share", largest_share)
     return float(brentq(lambda m: m * (1 + share * m * m / 16) - dominating, 0.0, dominating, xtol=1e-15, rtol=1e-12))
 
@@ -214,8 +213,10 @@ class _Composer:
         self._given_away = total.given_away
         tops = [_top(loss) for loss, _ in total.others]
         uses = 1 + sum(count for _, count in total.others)
-        variance = total.mu_squared + scale**2 + math.fsum(
-            count * _variance(loss, top) for (loss, count), top in zip(total.others, tops, strict=True)
+        variance = (
+            total.mu_squared
+            + scale**2
+            + math.fsum(count * _variance(loss, top) for (loss, count), top in zip(total.others, tops, strict=True))
         )
         self._step = _grid_step(variance, uses, max(tops, default=0.0))
         self._others: tuple[DensePLDPmf, ...] = ()
@@ -253,15 +254,16 @@ class _Gaussian:
 def _grid_step(variance: float, uses: int, top: float) -> float:
     """Width of the grid of losses, a power of two.
 
-    Connecting the dots splits each atom between its neighbours on the grid, which adds at most step^2/4 to the variance of a
-    loss: keep that below a millionth of the whole, unless the grid gets too long (a wider grid only bounds more loosely).
+    Connecting the dots splits each atom between its neighbours on the grid, which adds at most step^2/4 to the
+    variance of a loss: keep that below a millionth of the whole, unless the grid gets too long (a wider grid only
+    bounds more loosely).
     """
     step = max(math.sqrt(4e-6 * variance / uses), 32 * math.sqrt(variance) / _LONG_GRID, 2 * top / _LARGEST_GRID)
     return float(2.0 ** math.floor(math.log2(step)))
 
 
 def _top(loss: Loss) -> float:
-    """An epsilon beyond which a profile has nothing left but what it gives away for sure."""
+    """Find an epsilon beyond which a profile has nothing left but what it gives away for sure."""
     grid = np.append(np.geomspace(1e-7, 700.0, 600), 700.0)
     remove, add = loss.profile(grid)
     settled = np.maximum(remove - remove[-1], add - add[-1]) <= _TAIL
@@ -280,8 +282,8 @@ def _variance(loss: Loss, top: float) -> float:
 def _pmfs(loss: Loss, top: float, step: float) -> tuple[DensePLDPmf, DensePLDPmf]:
     """Privacy-loss distributions of both directions on a grid, by connecting the dots of the profile from above.
 
-    Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, *Connect the Dots*, PETS 2022. The masses of negative losses come from the
-    other direction's positive ones, which is exact and free of cancellation.
+    Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, *Connect the Dots*, PETS 2022. The masses of negative losses come
+    from the other direction's positive ones, which is exact and free of cancellation.
     """
     knots = max(1, math.ceil(top / step))
     remove, add = loss.profile(np.arange(knots + 1) * step)
@@ -301,7 +303,7 @@ def _pmfs(loss: Loss, top: float, step: float) -> tuple[DensePLDPmf, DensePLDPmf
 
 
 def _positive_masses(curve: FloatArray, step: float) -> FloatArray:
-    """Masses at step, 2 step, ... whose hockey-stick divergences pass through the curve's points at 0, step, 2 step, ..."""
+    """Masses at step, 2 step, ... whose hockey-stick divergences pass through the curve's points."""
     falls = np.maximum(0.0, -np.diff(curve))
     masses: FloatArray = falls / -math.expm1(-step) - np.append(falls[1:], 0.0) / math.expm1(step)
     return np.maximum(0.0, masses)

@@ -1,9 +1,9 @@
 """What one use of the rows costs, as values: each loss knows its privacy profile.
 
-A *profile* is delta as a function of epsilon >= 0, once for removing a row and once for adding one. Every profile here is at
-least that of the mechanism it stands for and is the profile of some pair of distributions, so profiles may be composed,
-adaptively (Zhu, Dong, Wang, *Optimal Accounting of Differential Privacy via Characteristic Function*, AISTATS 2022, Theorem 10).
-Proofs: ``docs/explanation/proofs/composition.md``.
+A *profile* is delta as a function of epsilon >= 0, once for removing a row and once for adding one. Every profile
+here is at least that of the mechanism it stands for and is the profile of some pair of distributions, so profiles may
+be composed, adaptively (Zhu, Dong, Wang, *Optimal Accounting of Differential Privacy via Characteristic Function*,
+AISTATS 2022, Theorem 10). Proofs: ``docs/explanation/proofs/composition.md``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from scipy.special import log_ndtr, ndtri_exp
 from sdv_plausible.privacy import parameter_checks as check
 
 __all__ = [
+    "ZCDP",
     "ApproxDP",
     "BoundedRangeLoss",
     "DiscreteLaplaceLoss",
@@ -29,7 +30,6 @@ __all__ = [
     "Loss",
     "PureDP",
     "ReleaseLoss",
-    "ZCDP",
     "discrete_gaussian_mu",
     "discrete_gaussian_sigma",
     "gaussian_log_delta",
@@ -218,7 +218,7 @@ class LaplaceLoss:
 
 @dataclass(frozen=True, kw_only=True)
 class BoundedRangeLoss:
-    """`count` mechanisms of epsilon-bounded range, such as the exponential mechanism or report-noisy-max with Gumbel noise.
+    """`count` mechanisms of epsilon-bounded range, such as the exponential mechanism (Gumbel report-noisy-max).
 
     Parameters
     ----------
@@ -291,7 +291,8 @@ class InfiniteLoss:
 def gaussian_log_delta(mu: float, epsilon: npt.ArrayLike) -> FloatArray:
     """Natural log of the Gaussian mechanism's delta: ``Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)``.
 
-    Balle and Wang, *Improving the Gaussian Mechanism*, ICML 2018, Theorem 5. `mu` is sensitivity over standard deviation.
+    Balle and Wang, *Improving the Gaussian Mechanism*, ICML 2018, Theorem 5. `mu` is sensitivity over standard
+    deviation.
     """
     eps = np.asarray(epsilon, dtype=np.float64)
     keep, lose = log_ndtr(mu / 2 - eps / mu), eps + log_ndtr(-mu / 2 - eps / mu)
@@ -316,7 +317,7 @@ def discrete_gaussian_mu(sigma: float) -> float:
 
 
 def discrete_gaussian_sigma(mu: float) -> float:
-    """Smallest sigma, within 1e-9, whose discrete Gaussian with unit sensitivity is dominated by the Gaussian one with `mu`."""
+    """Smallest sigma whose discrete Gaussian with unit sensitivity is dominated by the Gaussian mechanism with `mu`."""
     mu = check.positive("mu", mu)
     low, high = 1 / mu, 2 / mu
     while high - low > 1e-9 * high:
@@ -328,9 +329,9 @@ def discrete_gaussian_sigma(mu: float) -> float:
 def zcdp_delta(rho: float, epsilon: npt.ArrayLike) -> FloatArray:
     """Delta of a rho-zCDP mechanism at every epsilon >= 0, by the tight conversion through Renyi divergences.
 
-    Smallest over alpha > 1 of ``e^((alpha-1)(alpha rho - epsilon)) (1 - 1/alpha)^alpha / (alpha - 1)`` (Canonne, Kamath, Steinke,
-    *The Discrete Gaussian for Differential Privacy*, 2020, Proposition 12), and ``sqrt(rho/2)``, Pinsker's bound for epsilon = 0.
-    Every alpha gives a valid bound; they are searched on a grid around the best.
+    Smallest over alpha > 1 of ``e^((alpha-1)(alpha rho - epsilon)) (1 - 1/alpha)^alpha / (alpha - 1)`` (Canonne,
+    Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*, 2020, Proposition 12), and ``sqrt(rho/2)``,
+    Pinsker's bound for epsilon = 0. Every alpha gives a valid bound; they are searched on a grid around the best.
     """
     eps = np.asarray(epsilon, dtype=np.float64)
     if rho == 0:

@@ -269,11 +269,7 @@ def _source(coins: Coins, *, repeatable: bool = False) -> Source:
     return "keyed stream" if repeatable else "opendp"
 
 
-def _record(
-    name: str, sensitivity: float, budget: float, *, scale: float, shape: tuple[int, ...], source: Source
-) -> None:
-    call = NoiseCall(
-        name=name, sensitivity=float(sensitivity), budget=budget, scale=float(scale), shape=shape, source=source
-    )
+def _record(name: str, sensitivity: float, budget: float, *, scale: float, shape: tuple[int, ...], source: Source) -> None:
+    call = NoiseCall(name=name, sensitivity=float(sensitivity), budget=budget, scale=float(scale), shape=shape, source=source)
     for calls in _recorders:
         calls.append(call)

@@ -1,9 +1,10 @@
 """The composition formulas of Bindschaedler, Shokri and Gunter (PVLDB 2017, arXiv 1708.07975) as printed.
 
-They reproduce the paper's numbers (``accounting="paper"``) and are looser than what :mod:`sdv_plausible.privacy.composition`
-computes; nothing else uses them. Theorem 1 itself is :func:`sdv_plausible.privacy.accounting.theorem1`, Lemma 1 is
-:func:`sdv_plausible.privacy.sensitivity.paper_entropy_sensitivity`. ``docs/explanation/proofs/paper_formulas.md`` lists where
-the paper's own use of them needs care.
+They reproduce the paper's numbers (``accounting="paper"``) and are looser than what
+:mod:`sdv_plausible.privacy.composition` computes; nothing else uses them. Theorem 1 itself is
+:func:`sdv_plausible.privacy.accounting.theorem1`, Lemma 1 is
+:func:`sdv_plausible.privacy.sensitivity.paper_entropy_sensitivity`. ``docs/explanation/proofs/paper_formulas.md``
+lists where the paper's own use of them needs care.
 """
 
 from __future__ import annotations

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-import numbers
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 
 def positive(name: str, value: Any, hint: str = "") -> float:
@@ -39,14 +41,14 @@ def rate(name: str, value: Any, hint: str = "") -> float:
 
 def whole(name: str, value: Any, minimum: int, hint: str = "") -> int:
     """Return value as an int if it is a whole number of at least `minimum`, else raise ValueError."""
-    ok = isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= minimum
+    ok = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= minimum
     if not ok:
         raise ValueError(f"{name} ({value!r}) must be a whole number of at least {minimum}{_tail(hint)}")
     return int(value)
 
 
-def _number(name: str, value: Any, rule: Any, text: str, hint: str) -> float:
-    ok = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+def _number(name: str, value: Any, rule: Callable[[float], bool], text: str, hint: str) -> float:
+    ok = isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and math.isfinite(value)
     if not ok or not rule(value):
         raise ValueError(f"{name} ({value!r}) {text}{_tail(hint)}")
     return float(value)

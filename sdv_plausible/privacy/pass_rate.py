@@ -1,9 +1,9 @@
 """Making the pass-rate floor of the row-by-row tests true: a charged test, or a floor by construction.
 
-The pass rate Q of one attempt is private, and every bound on released rows divides by a floor q on it. *Charged test*: q, the
-number of rows N and a budget of T attempts are public; if N acceptances are not reached within T attempts, an error is raised
-and nothing is released. What this one bit costs is charged. *By construction*: seed-free candidates (omega = m) get weight q.
-Proofs: ``docs/explanation/proofs/pass_rate.md``.
+The pass rate Q of one attempt is private, and every bound on released rows divides by a floor q on it. *Charged
+test*: q, the number of rows N and a budget of T attempts are public; if N acceptances are not reached within T
+attempts, an error is raised and nothing is released. What this one bit costs is charged. *By construction*: seed-free
+candidates (omega = m) get weight q. Proofs: ``docs/explanation/proofs/pass_rate.md``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,14 @@ from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting import Noise, log_pass_probability
 from sdv_plausible.privacy.seed_test import fixed_omega_loss, largest_mass_increase, seed_test_loss
 
-__all__ = ["PassRateTest", "RowByRowLoss", "floor_by_construction", "pass_rate_step", "plan_attempts", "row_by_row_loss"]
+__all__ = [
+    "PassRateTest",
+    "RowByRowLoss",
+    "floor_by_construction",
+    "pass_rate_step",
+    "plan_attempts",
+    "row_by_row_loss",
+]
 
 FloatArray = npt.NDArray[np.float64]
 _CELLS = 4000
@@ -53,9 +60,10 @@ class RowByRowLoss:
 
 @dataclass(frozen=True, kw_only=True)
 class PassRateTest:
-    """The one bit "N acceptances within T attempts", as a loss of its own: composing it with the rows at floor q is sound.
+    """The one bit "N acceptances within T attempts" as a loss of its own, to be composed with the rows at floor q.
 
-    ``docs/explanation/proofs/pass_rate.md``, Theorem 1. It is the cost of one call to ``sample``, whether it succeeded or raised.
+    ``docs/explanation/proofs/pass_rate.md``, Theorem 1. It is the cost of one call to ``sample``, whether it
+    succeeded or raised.
 
     Parameters
     ----------
@@ -98,7 +106,7 @@ class PassRateTest:
         return float(ratio)
 
     def failure_delta(self, epsilon: npt.ArrayLike) -> FloatArray:
-        """Largest ``Pr[fail] - e^epsilon Pr'[fail]`` over all pass rates of at least q, for every epsilon >= 0."""
+        """Largest ``Pr[fail] - e^epsilon Pr'[fail]`` over pass rates of at least q, at every epsilon >= 0."""
         rates, _, fail = self._grid
         fail_next = self._failure(rates + self.step)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -108,7 +116,7 @@ class PassRateTest:
         return _cell_maximum(fail[:-1], log_ratio[1:], float(fail[-1]), epsilon)
 
     def success_delta(self, epsilon: npt.ArrayLike) -> FloatArray:
-        """Largest ``Pr[success] - e^epsilon Pr'[success]`` over all pass rates of at least q, for every epsilon >= 0."""
+        """Largest ``Pr[success] - e^epsilon Pr'[success]`` over pass rates of at least q, at every epsilon >= 0."""
         rates, success, fail = self._grid
         up = self._success(rates + self.step)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -124,7 +132,8 @@ class PassRateTest:
     def slabs(self, allowed: float) -> list[tuple[float, float, float]]:
         """Pass rates from the floor to 1 in slabs: lower end, largest chance of success, largest log ratio of it.
 
-        Only slabs in which success is likelier than `allowed` are listed: the others stay within it whatever the rows lose.
+        Only slabs in which success is likelier than `allowed` are listed: the others stay within it whatever the rows
+        lose.
         """
         targets = np.concatenate([np.geomspace(min(allowed, 0.4), 0.5, 16), [0.7, 0.85, 0.95, 0.99]])
         cuts = betaincinv(self.num_rows, self.attempts - self.num_rows + 1, targets) - self.step
@@ -165,9 +174,7 @@ def _cell_maximum(likelier: FloatArray, log_ratio: FloatArray, beyond: float, ep
     return shaped
 
 
-def pass_rate_step(
-    k: int, epsilon0: float, n_lower: int, *, gamma: float = 1.0, noise: Noise = "discrete_laplace"
-) -> float:
+def pass_rate_step(k: int, epsilon0: float, n_lower: int, *, gamma: float = 1.0, noise: Noise = "discrete_laplace") -> float:
     """Most that the pass rate of one attempt differs between neighbours.
 
     ``max_c [pt(c+1) + gamma c (pt(c+1) - pt(c))] / (n_lower + 1)`` (``docs/explanation/proofs/pass_rate.md``, Lemma 1).
@@ -225,9 +232,7 @@ def plan_attempts(num_rows: int, pass_rate_floor: float, step: float, beta: floa
     return low
 
 
-def floor_by_construction(
-    weight: float, k: int, epsilon0: float, n_lower: int, *, noise: Noise = "discrete_laplace"
-) -> float:
+def floor_by_construction(weight: float, k: int, epsilon0: float, n_lower: int, *, noise: Noise = "discrete_laplace") -> float:
     """Pass-rate floor when candidates are seed-free (omega = m) with this probability: ``weight pt(n_lower)``.
 
     A seed-free candidate has all seeds as plausible seeds. No test, no error, no attempt budget; account the rows with
@@ -245,7 +250,9 @@ def floor_by_construction(
     """
     weight = check.rate("weight", weight, "it is the share of seed-free candidates")
     n = check.whole("n_lower", n_lower, 1)
-    return weight * math.exp(float(log_pass_probability(n, check.whole("k", k, 1), check.positive("epsilon0", epsilon0), noise)))
+    return weight * math.exp(
+        float(log_pass_probability(n, check.whole("k", k, 1), check.positive("epsilon0", epsilon0), noise))
+    )
 
 
 def row_by_row_loss(
@@ -274,7 +281,8 @@ def row_by_row_loss(
     gamma : float, optional
         None: one fixed omega, exact. 1: a range of omega drawn afresh for every candidate. Above 1: any model.
     by_construction : bool
-        Whether the floor is by construction (:func:`floor_by_construction`); needs ``gamma >= 1``, because omega varies.
+        Whether the floor is by construction (:func:`floor_by_construction`); needs ``gamma >= 1``, because omega
+        varies.
 
     Returns
     -------

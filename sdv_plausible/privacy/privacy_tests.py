@@ -98,9 +98,7 @@ class RandomizedTest:
     def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:
         """Boolean array: which candidates pass; one fresh threshold each."""
         # Repeatable: drawn from the call's own secret stream, so that SDV's reset_sampling repeats the very same rows.
-        noisy = noise.discrete_laplace(
-            plausible_seeds, sensitivity=1, epsilon=self.epsilon0, coins=coins, repeatable=True
-        )
+        noisy = noise.discrete_laplace(plausible_seeds, sensitivity=1, epsilon=self.epsilon0, coins=coins, repeatable=True)
         passed: np.ndarray = noisy >= self.k
         return passed
 

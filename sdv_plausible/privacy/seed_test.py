@@ -1,12 +1,13 @@
 """Privacy loss of N rows released one by one under the randomised test, Privacy Test 2.
 
-Two theorems, both in ``docs/explanation/proofs/seed_test.md``. *Fixed omega* (Theorem 1 there) is exact: a released row tells no
-more than one toss of a coin, so N rows lose what Binomial(N, a1) against Binomial(N, a0) loses, at the worst group size and pass
-rate. *Any model* (Theorem 2 there) covers the mixture over omega and every other seed-based model, with gamma: the same coin, at
-likelihood ratio ``(1 + gamma/t) pt(t+1)/pt(t)``, after partitions smaller than t are charged to delta.
+Two theorems, both in ``docs/explanation/proofs/seed_test.md``. *Fixed omega* (Theorem 1 there) is exact: a released
+row tells no more than one toss of a coin, so N rows lose what Binomial(N, a1) against Binomial(N, a0) loses, at the
+worst group size and pass rate. *Any model* (Theorem 2 there) covers the mixture over omega and every other seed-based
+model, with gamma: the same coin, at likelihood ratio ``(1 + gamma/t) pt(t+1)/pt(t)``, after partitions smaller than t
+are charged to delta.
 
-Both hold for rows *released*: proposals are made until N are accepted, attempts stay secret, every candidate has a fresh
-seed and a fresh threshold, the first N acceptances are returned in order and nothing is de-duplicated.
+Both hold for rows *released*: proposals are made until N are accepted, attempts stay secret, every candidate has a
+fresh seed and a fresh threshold, the first N acceptances are returned in order and nothing is de-duplicated.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 FloatArray = npt.NDArray[np.float64]
-_NEGLIGIBLE = 60.0  # groups whose rows appear with probability below exp(-60) are lumped together
+_NEGLIGIBLE = 45.0  # groups whose rows appear with probability below exp(-45) are lumped together
 _FINE, _COARSE = 1 / 400, 1 / 50  # relative inflation of the log likelihood ratio by the cover
 _LARGEST_GROUP = 20_000_000
 
@@ -85,17 +86,18 @@ class _Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class FixedOmegaRows(_Rows):
-    """N released rows of a model with one fixed omega: candidates keep a prefix of the seed, k' is the prefix group's size.
+    """N released rows with one fixed omega: candidates keep a prefix of the seed, k' is the prefix group's size.
 
     Parameters
     ----------
     num_rows : int
-        Rows released in total, or the declared cap, >= 1. All calls with the same omega, order, k and epsilon0 together.
+        Rows released in total, or the declared cap, >= 1. All calls with the same omega, order, k and epsilon0
+        together.
     k, epsilon0 : int, float
         Privacy Test 2.
     pass_rate_floor : float
-        Lower bound in (0, 1] on the probability that one attempt is released, true for both neighbours; with conditions, on
-        the probability that it passes *and* meets the condition.
+        Lower bound in (0, 1] on the probability that one attempt is released, true for both neighbours; with
+        conditions, on the probability that it passes *and* meets the condition.
     n_lower : int
         Lower bound on the number of seeds of the smaller neighbour, >= 1.
     noise : {"discrete_laplace", "laplace"}
@@ -125,7 +127,7 @@ class FixedOmegaRows(_Rows):
         return 1.0 if probability == 1 else -math.expm1(self.num_rows * math.log1p(-probability))
 
     def _worst_pairs(self, resolution: float) -> BernoulliPairs:
-        """A finite set of coins that dominates the coin of every neighbour pair with c >= 1."""
+        """Return finitely many coins that dominate the coin of every neighbour pair with c >= 1."""
         a = math.exp(-self.epsilon0)
         # Above the peak of the mass increase both the ratio and the increase fall with c: no larger group is worse.
         c = np.arange(1.0, max(self.k, math.ceil(2 * a / (1 - a))) + 3)
@@ -146,8 +148,8 @@ class SeedTestRows(_Rows):
     Parameters
     ----------
     gamma : float
-        Partition width; 1 where all records that can produce a candidate are equally likely to (a mixture over omega with
-        omega known to the test, such as a range drawn afresh for every candidate), else > 1.
+        Partition width; 1 where all records that can produce a candidate are equally likely to (a mixture over omega
+        with omega known to the test, such as a range drawn afresh for every candidate), else > 1.
     t : int
         Partitions below t are charged to delta, >= 1; see :func:`seed_test_loss` for the best.
     num_rows, k, epsilon0, pass_rate_floor, n_lower, noise
@@ -212,9 +214,9 @@ def fixed_omega_loss(
 ) -> float:
     """Total epsilon at `delta` of N rows released under Privacy Test 2 with one fixed omega.
 
-    The largest over both directions, every group size c >= 0, every pass rate of at least `pass_rate_floor` and every number of
-    seeds of at least `n_lower` (``docs/explanation/proofs/seed_test.md``, Theorem 1). The cost of *making* the floor true comes
-    on top: :func:`sdv_plausible.privacy.pass_rate.row_by_row_loss`.
+    The largest over both directions, every group size c >= 0, every pass rate of at least `pass_rate_floor` and every
+    number of seeds of at least `n_lower` (``docs/explanation/proofs/seed_test.md``, Theorem 1). The cost of *making*
+    the floor true comes on top: :func:`sdv_plausible.privacy.pass_rate.row_by_row_loss`.
 
     Parameters
     ----------
@@ -252,7 +254,8 @@ def seed_test_loss(
 ) -> SeedTestLoss:
     """Total epsilon at `delta` of N rows released under Privacy Test 2 by any seed-based model, at the best t.
 
-    ``docs/explanation/proofs/seed_test.md``, Theorem 2. Every t gives a valid bound, so the search over t need not be complete.
+    ``docs/explanation/proofs/seed_test.md``, Theorem 2. Every t gives a valid bound, so the search over t need not be
+    complete.
 
     Parameters
     ----------
@@ -283,7 +286,8 @@ def seed_test_loss(
     highest = largest_feasible_t(rows(1), delta)
     if highest == 0:
         return SeedTestLoss(math.inf, delta, 1)
-    # delta falls by the factor exp(-epsilon0) per step down: the best t leaves it a small share, a few 1/epsilon0 below.
+    # delta falls by the factor exp(-epsilon0) per step down: the best t leaves it a small share, a few 1/epsilon0
+    # below.
     candidates = sorted({max(1, highest - round(step / (4 * epsilon0))) for step in range(25)})
     return min(SeedTestLoss(rows(t).epsilon(delta), delta, t) for t in candidates)
 
@@ -305,8 +309,8 @@ def max_rows(*, epsilon: float, delta: float, loss: Callable[[int], float], limi
     epsilon, delta : float
         The target; epsilon > 0. `delta` is only used in error texts: it belongs into `loss`.
     loss : callable
-        Maps a number of rows to its total epsilon at that delta, such as a partial :func:`fixed_omega_loss`. More rows never
-        cost less.
+        Maps a number of rows to its total epsilon at that delta, such as a partial :func:`fixed_omega_loss`. More
+        rows never cost less.
     limit : int
         Where the search stops.
     """
@@ -334,7 +338,7 @@ def largest_mass_increase(k: int, epsilon0: float, gamma: float, noise: Noise = 
 
 
 def _blocks(log_r: FloatArray, log_increase: FloatArray, resolution: float) -> tuple[npt.NDArray[np.int64], ...]:
-    """Runs of group sizes over which ratio and increase change by less than `resolution`: first and last index of each."""
+    """Find runs of sizes over which ratio and increase change by less than `resolution`: their first and last index."""
     keys = np.stack([np.floor(np.log(log_r) / resolution), np.floor(log_increase / resolution)])
     breaks = np.flatnonzero(np.any(np.diff(keys, axis=1) != 0, axis=0))
     first = np.concatenate([[0], breaks + 1])
@@ -343,7 +347,7 @@ def _blocks(log_r: FloatArray, log_increase: FloatArray, resolution: float) -> t
 
 
 def _cover(log_r: FloatArray, log_odds: FloatArray, resolution: float) -> BernoulliPairs:
-    """Coins dominating every coin with odds ratio r and log likelihood ratios (ln r - u, -u), 0 < u <= min(log_odds, ln r).
+    """Coins that dominate every coin with log likelihood ratios (ln r - u, -u), 0 < u <= min(log_odds, ln r).
 
     The range of u is cut into pieces short against ln r; the coin with ratios (ln r - start, -end) dominates a piece.
     """

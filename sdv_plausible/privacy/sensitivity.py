@@ -20,9 +20,10 @@ __all__ = [
 def entropy_sensitivity(n: int) -> float:
     """Exact add/remove sensitivity of the empirical entropy of one (possibly joint) discrete attribute.
 
-    ``h2(1/(n+1)) = [(n+1) log2(n+1) - n log2 n] / (n+1)`` bits is the largest ``|H(D + row) - H(D)|`` over all tables D of n
-    rows, whatever the number of categories; it is reached by n equal rows and one that differs. It falls strictly as n grows, so
-    a lower bound on n gives an upper bound on the sensitivity (``docs/explanation/proofs/entropy_sensitivity.md``, Theorem 1).
+    ``h2(1/(n+1)) = [(n+1) log2(n+1) - n log2 n] / (n+1)`` bits is the largest ``|H(D + row) - H(D)|`` over all tables
+    D of n rows, whatever the number of categories; it is reached by n equal rows and one that differs. It falls
+    strictly as n grows, so a lower bound on n gives an upper bound on the sensitivity
+    (``docs/explanation/proofs/entropy_sensitivity.md``, Theorem 1).
 
     Parameters
     ----------
@@ -55,8 +56,8 @@ def replace_one_entropy_sensitivity(n: int) -> float:
 def entropy_sensitivity_in_steps(n: int, step: float) -> int:
     """Sensitivity of an entropy rounded to a grid, counted in steps of the grid.
 
-    For integer noise on ``floor(H/step + 1/2)``: ``ceil(Delta_H(n)/step) + 1``. Rounding alone needs the ceiling; the one more
-    step pays for the floating-point error of the computed entropy, which must be at most step/2
+    For integer noise on ``floor(H/step + 1/2)``: ``ceil(Delta_H(n)/step) + 1``. Rounding alone needs the ceiling; the
+    one more step pays for the floating-point error of the computed entropy, which must be at most step/2
     (``docs/explanation/proofs/entropy_sensitivity.md``, Theorem 3).
 
     Parameters

@@ -278,7 +278,9 @@ def test_output_file_with_batches(fitted, tmp_path):
 def test_failed_sampling_leaves_no_file(mixed_table, tmp_path):
     synth = make(privacy_test="deterministic", k=5, row_cap=10, random_state=0)
     synth.fit(mixed_table)
-    target = {"output_folder_path": str(tmp_path / "o")} if sdv_compat.TAKES_DICT else {"output_file_path": str(tmp_path / "o.csv")}
+    target = (
+        {"output_folder_path": str(tmp_path / "o")} if sdv_compat.TAKES_DICT else {"output_file_path": str(tmp_path / "o.csv")}
+    )
     with pytest.raises(RowCapExceededError, match="row_cap"):
         synth.sample(50, **target)
     assert not list(tmp_path.rglob("*.csv"))
@@ -434,7 +436,12 @@ def test_zero_rows_give_the_columns(fitted, mixed_table):
 
 def test_sampling_before_fit():
     synth = make()
-    for call in (lambda: synth.sample(1), lambda: synth.sample_from_conditions([]), synth.privacy_ledger, synth.get_structure):
+    for call in (
+        lambda: synth.sample(1),
+        lambda: synth.sample_from_conditions([]),
+        synth.privacy_ledger,
+        synth.get_structure,
+    ):
         with pytest.raises(SamplingError, match="fit"):
             call()
 

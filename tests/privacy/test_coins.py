@@ -260,9 +260,7 @@ def test_parent_and_children_are_independent() -> None:
         return bool(stats.chisquare(table).pvalue > ALARM)
 
     n, parent = 20_000, Coins.from_seed(7)
-    streams = [
-        c.uniform(n) for c in (parent, parent.spawn(), parent.spawn(0), parent.spawn(1), parent.spawn(0).spawn(0))
-    ]
+    streams = [c.uniform(n) for c in (parent, parent.spawn(), parent.spawn(0), parent.spawn(1), parent.spawn(0).spawn(0))]
     pairs = [(a, b) for i, a in enumerate(streams) for b in streams[:i]]
     assert all(independent(a, b) for a, b in pairs)
     assert not independent(streams[0], np.where(streams[1] < 0.1, streams[0], streams[1]))  # control: a tenth in common
@@ -356,9 +354,7 @@ print([report(), eval(os.read(read, 100000))])
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork on this platform")
 def test_a_fork_shares_no_stream_by_accident() -> None:
     parent, worker = eval(in_new_process(FORK))
-    assert (
-        worker[:4] == ["refused"] * 4
-    )  # root, child, and copies of both that did not go through a pickle of the child
+    assert worker[:4] == ["refused"] * 4  # root, child, and copies of both that did not go through a pickle of the child
     assert "refused" not in parent
     assert worker[4] == parent[4]  # control: an unguarded stream does draw the same numbers in both
     assert worker[5:7] == parent[5:7]  # streams by name repeat

@@ -138,9 +138,7 @@ SCORES = np.array([0.0, 1.0, 2.5, -4.0, 2.5])
 
 def follows_softmax(choices: list[int], scale: float) -> bool:
     weights = np.exp(SCORES / scale)
-    return bool(
-        stats.chisquare(np.bincount(choices, minlength=5), weights / weights.sum() * len(choices)).pvalue > ALARM
-    )
+    return bool(stats.chisquare(np.bincount(choices, minlength=5), weights / weights.sum() * len(choices)).pvalue > ALARM)
 
 
 def permute_and_flip(scale: float, coins: Coins) -> int:
@@ -155,9 +153,7 @@ def permute_and_flip(scale: float, coins: Coins) -> int:
 @pytest.mark.parametrize("monotone", [False, True])
 def test_exponential_mechanism_is_softmax_of_scores_over_scale(coins: Coins, monotone: bool) -> None:
     def choices(monotone: bool = monotone, sensitivity: float = 1.5) -> list[int]:
-        call = partial(
-            exponential_mechanism, SCORES, sensitivity=sensitivity, epsilon=1.2, coins=coins, monotone=monotone
-        )
+        call = partial(exponential_mechanism, SCORES, sensitivity=sensitivity, epsilon=1.2, coins=coins, monotone=monotone)
         return [call() for _ in range(2000)]
 
     scale = 1.5 / 1.2 * (1 if monotone else 2)
