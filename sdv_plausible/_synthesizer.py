@@ -1,0 +1,563 @@
+"""SDV's face of the package: the synthesizer that users fit and sample."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import pickle
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy, deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sdv.errors import SamplingError
+from sdv.single_table.base import BaseSingleTableSynthesizer
+
+from sdv_plausible import sdv_compat
+from sdv_plausible.codec import Codec
+from sdv_plausible.domain import MAX_BINS
+from sdv_plausible.domain_building import build_domain, domain_entries, read_declarations
+from sdv_plausible.models import make_learner
+from sdv_plausible.models.base import Omega
+from sdv_plausible.planning import Plan, Settings, TestName, plan
+from sdv_plausible.privacy.composition import InfiniteLoss
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.noise import Coins
+from sdv_plausible.releasing import Released, fit_release
+
+MODELLED_SDTYPES = ("numerical", "datetime", "categorical", "boolean", "ordinal")
+BAR_ROWS = 100_000  # longer sampling under a row-by-row test is cut into batches, so that SDV shows its bar
+
+
+class RowCapExceededError(ValueError):
+    """More rows were asked for than the declared row cap pays for. Nothing was released."""
+
+
+class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
+    """Synthetic rows with plausible deniability and a privacy ledger, with SDV's fit and sample.
+
+    Parameters
+    ----------
+    metadata : sdv.metadata.Metadata
+        Metadata of one table.
+    enforce_min_max_values : bool
+        Kept for SDV's sake: values never leave the domain.
+    enforce_rounding : bool
+        Round numbers to the digits of the domain.
+    locales : list of str
+        Locales of the personal data that SDV invents.
+    epsilon : float
+        Privacy budget of learning the domain and the model; ``math.inf`` learns without noise and without a claim.
+        With ``privacy_test="release"`` and ``omega="all"`` (the default) it is the total of the whole release.
+    delta : float
+        Failure probability of the whole release, in (0, 1).
+    k : int
+        Plausible seeds that a released row (its prefix, under the release test) must have, >= 1.
+    gamma : float
+        Factor within which probabilities count as "about the same", > 1. Irrelevant for a fixed omega.
+    epsilon0 : float
+        Randomised test: inverse scale of the threshold noise. Release test: privacy loss of the seeds. > 0.
+    omega : int, (int, int), "all" or None
+        Number of attributes that are resampled; the others are a seed record's. A range is drawn from at every
+        proposal. None: "all" under the release test; else all but a few attributes with few values.
+    privacy_test : {"release", "randomized", "deterministic"}
+        ``"release"``: one guarantee for any number of rows and for the saved object. ``"randomized"``: Privacy Test 2,
+        every row costs. ``"deterministic"``: Privacy Test 1, plausible deniability without an epsilon.
+    model : {"bayesian_network", "independent", "uniform"} or object
+        The generative model, or a learner of your own (see docs/how_to/own_model.md).
+    structure : str or mapping, optional
+        How the network's structure is found, or ``{child: [parents]}``.
+    model_parameters : dict, optional
+        Further parameters of the model's learner, such as ``{"max_cost": 300}``.
+    domain : "metadata", Domain, mapping, path or None
+        Declared value sets, see docs/how_to/declare_the_domain.md. ``"metadata"``: the ranges in the metadata were
+        written by you, not detected. A mapping has the metadata's words per column.
+    undeclared : {"infer"}
+        What happens to columns without a declaration.
+    max_bins : int
+        Numbers and dates with more values than this are put into this many bins.
+    split : (float, float, float), optional
+        The paper's split of the rows into structure, parameter and seed records; None uses all rows for each.
+    row_cap : int
+        Row-by-row tests: rows that may ever be released from one fit. The whole cap is charged when fitting.
+    seed_free_share : float
+        Randomised test: probability that a proposal resamples everything, in (0, 1]. Such proposals pass, so that the
+        pass rate is bounded from below without a test that could fail.
+    random_state : int, optional
+        Reproducible runs for tests and utility studies; the ledger then makes no privacy claim.
+
+    Examples
+    --------
+    >>> synth = PlausibleDeniabilitySynthesizer(metadata)       # doctest: +SKIP
+    >>> synth.fit(table)                                        # doctest: +SKIP
+    >>> synth.sample(1000)                                      # doctest: +SKIP
+    >>> print(synth.privacy_ledger())                           # doctest: +SKIP
+    """
+
+    # Raw values reach our own codec: SDV's transformers would learn bounds, rounding and categories from the rows.
+    _model_sdtype_transformers = dict.fromkeys(MODELLED_SDTYPES)
+
+    _released: Released | None
+    _ledger: PrivacyLedger | None
+
+    def __init__(
+        self,
+        metadata: Any,
+        enforce_min_max_values: bool = True,
+        enforce_rounding: bool = True,
+        locales: list[str] | str = ["en_US"],  # noqa: B006  SDV's own default, never changed
+        epsilon: float = 1.0,
+        delta: float = 1e-9,
+        k: int = 50,
+        gamma: float = 4.0,
+        epsilon0: float = 1.0,
+        omega: Omega | None = None,
+        privacy_test: TestName = "release",
+        model: Any = "bayesian_network",
+        structure: str | Mapping[str, Sequence[str]] | None = None,
+        model_parameters: Mapping[str, Any] | None = None,
+        domain: Any = None,
+        undeclared: str = "infer",
+        max_bins: int = MAX_BINS,
+        split: tuple[float, float, float] | None = None,
+        row_cap: int = 1_000_000,
+        seed_free_share: float = 0.1,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon, self.delta, self.k, self.gamma, self.epsilon0 = epsilon, delta, k, gamma, epsilon0
+        self.omega, self.privacy_test, self.model, self.structure = omega, privacy_test, model, structure
+        self.model_parameters, self.domain, self.undeclared, self.max_bins = (
+            model_parameters, domain, undeclared, max_bins,
+        )  # fmt: skip
+        self.split, self.row_cap, self.seed_free_share, self.random_state = (
+            split,
+            row_cap,
+            seed_free_share,
+            random_state,
+        )
+        self._settings = Settings(
+            epsilon=epsilon, delta=delta, k=k, gamma=gamma, epsilon0=epsilon0, omega=omega,
+            privacy_test=privacy_test, row_cap=row_cap, seed_free_share=seed_free_share, split=split,
+        )  # fmt: skip
+        self._learner = make_learner(model, structure, model_parameters)
+        if random_state is not None:
+            Coins.from_seed(random_state)  # complains now rather than at fit
+        super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
+        self._declared = read_declarations(domain, undeclared, max_bins, self._column_specs())
+        self._returns_dict = False
+        self._released = None
+        self._ledger = None
+
+    # --- what SDV calls -------------------------------------------------------------------------------------------
+
+    def _update_default_transformers(self) -> None:
+        super()._update_default_transformers()
+        processor = self._data_processor
+        # The codec rounds and keeps to the domain; SDV's formatters would learn both from the rows.
+        processor._enforce_rounding = processor._enforce_min_max_values = False
+        # Ids that are not keys: invented by SDV, never modelled.
+        processor._id_columns_use_old_behavior = [
+            name for name, spec in self._column_specs().items() if spec.get("sdtype") == "id"
+        ]
+
+    def add_constraints(self, constraints: list[Any]) -> None:
+        """Add SDV constraints. Those that learn from the rows end the privacy claim, and the ledger says so."""
+        super().add_constraints(constraints)
+        self._update_default_transformers()  # SDV forgets them here
+
+    def _validate(self, table_data: pd.DataFrame) -> list[str]:
+        if self.privacy_test == "deterministic" and self.k > len(table_data):
+            return [
+                f"k ({self.k}) is above the number of rows ({len(table_data)}): no row could have k plausible seeds; lower k"
+            ]
+        return []
+
+    def _preprocess(self, table_data: pd.DataFrame) -> pd.DataFrame:
+        processed = super()._preprocess(table_data)
+        _forget_rows(self._data_processor, self._fit_coins().spawn("invented columns"))
+        return processed
+
+    def _fit(self, processed_data: pd.DataFrame) -> None:
+        coins = self._fit_coins()
+        specs = self._column_specs()
+        order = {name: i for i, name in enumerate(specs)}
+        table = processed_data.reset_index(drop=True)  # the index holds the primary key
+        table = table[sorted(table.columns, key=lambda name: (order.get(name, len(order)), name))]
+        ledger = PrivacyLedger(delta=self.delta)
+        domain = build_domain(table, self._declared, self._raw_specs(table, specs), self.max_bins)
+        if not self.enforce_rounding:
+            domain = domain.without_rounding()
+        ledger.charge(*domain_entries(domain), *self._side_entries())
+        codec = Codec(domain)
+        codes = codec.encode(table, coins.spawn("cells outside the domain"))
+        released = fit_release(codes, domain, self._settings, self._learner, ledger, coins)
+        self._codec, self._released, self._ledger = codec, released, ledger
+        self._model = released  # SDV asks whether there is a model
+        self._charged_calls: dict[tuple[Any, ...], int] = {}
+
+    def _sample(self, num_rows: int, conditions: Mapping[str, Any] | None = None) -> pd.DataFrame:
+        released = self._released
+        assert released is not None
+        known = {
+            self._codec.domain.names.index(name): self._codec.encode_value(name, _from_token(value))
+            for name, value in (conditions or {}).items()
+            if name in self._codec.domain
+        }
+        if known and not released.samples_conditions:
+            raise NotImplementedError  # SDV then rejects: post-processing of rows that were released
+        call = (self._sdv_seed, self._calls, num_rows, tuple(sorted(known.items())))
+        self._calls += 1
+        self._charge_rows(call, num_rows)
+        coins = released.coins.spawn("sample", *call)
+        codes = released.sample(num_rows, known, coins)
+        table = self._codec.decode(codes, coins.spawn("inside the bins"))
+        for name, value in (conditions or {}).items():
+            if known and name in table:
+                table[name] = pd.Series([_from_token(value)] * len(table), index=table.index)
+        return table
+
+    def _charge_rows(self, call: tuple[Any, ...], num_rows: int) -> None:
+        """Count rows towards the cap, unless the very same call is repeated: it gives the very same rows."""
+        if self.privacy_test == "release" or call in self._charged_calls:
+            return
+        used = sum(self._charged_calls.values())
+        if used + num_rows > self.row_cap:
+            raise RowCapExceededError(
+                f"this call needs {num_rows} more rows from the mechanism, but {used} of row_cap ({self.row_cap}) are "
+                "used: the charged privacy loss covers no more. Fit with a higher row_cap, or use "
+                "privacy_test='release', where rows are free"
+            )
+        self._charged_calls[call] = num_rows
+
+    def _set_random_state(self, random_state: Any) -> None:
+        """Start a sequence of samples. SDV passes a public constant: it names the stream and never seeds it."""
+        self._sdv_seed = random_state if isinstance(random_state, (int, type(None))) else repr(random_state)
+        self._calls = 0
+        self._random_state_set = True
+
+    def _transform_conditions(self, condition_df: pd.DataFrame) -> pd.DataFrame:
+        # SDV groups conditions and loses missing values on the way: a token stands for them.
+        transformed = super()._transform_conditions(condition_df)
+        return transformed.astype(object).where(transformed.notna(), _MISSING)
+
+    def _validate_conditions_unseen_columns(self, conditions: pd.DataFrame) -> None:
+        super()._validate_conditions_unseen_columns(conditions)
+        if self._released is None:
+            return
+        for name in conditions.columns:
+            if name in self._codec.domain and self._data_processor._hyper_transformer.field_transformers.get(name) is None:
+                for value in conditions[name].drop_duplicates():
+                    self._codec.check_value(name, value)
+
+    # --- public methods: frames or {table: frame}, as given ---------------------------------------------------------
+
+    def fit(self, data: Any) -> None:
+        """Fit to a DataFrame or ``{table: DataFrame}``. If it fails, an earlier fit stays as it was.
+
+        Raises
+        ------
+        ValueError
+            If the table is empty.
+        sdv.errors.InvalidDataError
+            If it does not match the metadata.
+        """
+        given, frame = sdv_compat.split_input(data)
+        if frame.empty:
+            raise ValueError(f"data has {len(frame)} rows and {frame.shape[1]} columns: there is nothing to fit")
+        with self._restored_on_error():
+            self._released = None
+            self._model = None
+            self._ledger = PrivacyLedger(delta=self.delta)
+            super().fit(sdv_compat.to_native(given or self._table_name, frame.copy(deep=False)))
+        self._returns_dict = given is not None
+
+    def preprocess(self, data: Any) -> Any:
+        """Transform raw data as SDV does; frame or dict as given."""
+        return self._as_given(super().preprocess, data)
+
+    def fit_processed_data(self, processed_data: Any) -> None:
+        """Fit to what :meth:`preprocess` returned."""
+        given, frame = sdv_compat.split_input(processed_data, "processed_data")
+        super().fit_processed_data(sdv_compat.to_native(given or self._table_name, frame))
+        self._returns_dict = given is not None
+
+    def validate(self, data: Any) -> None:
+        """Check a table against the metadata and the constraints."""
+        self._as_given(super().validate, data)
+
+    def auto_assign_transformers(self, data: Any) -> None:
+        """Assign SDV's transformers, so that :meth:`update_transformers` can change them."""
+        self._as_given(super().auto_assign_transformers, data)
+
+    def sample(self, num_rows: int, *args: Any, **kwargs: Any) -> Any:
+        """Sample rows; further arguments as in the installed SDV.
+
+        Parameters
+        ----------
+        num_rows : int
+            Rows to release, >= 0. 0 gives an empty table with the columns.
+        *args, **kwargs
+            SDV 2.0: main_table_name, max_tries_per_batch, batch_size, output_folder_path. SDV 1.38:
+            max_tries_per_batch, batch_size, output_file_path.
+
+        Returns
+        -------
+        DataFrame or {table: DataFrame}
+            The kind that was given to :meth:`fit`.
+        """
+        if not isinstance(num_rows, (int, np.integer)) or isinstance(num_rows, bool):
+            raise ValueError(f"num_rows ({num_rows!r}) must be a whole number; try 1000")
+        if num_rows < 0:
+            raise ValueError(f"num_rows ({num_rows}) must not be negative; 0 gives an empty table")
+        self._validate_fit_before_sample()
+        if num_rows == 0:
+            return self._like_fit(self._sampled(super().sample, (1, *args), kwargs, peek=True).head(0))
+        if self.privacy_test != "release" and num_rows > BAR_ROWS:
+            kwargs.setdefault("batch_size", BAR_ROWS)
+        return self._like_fit(self._sampled(super().sample, (int(num_rows), *args), kwargs))
+
+    def sample_from_conditions(self, conditions: list[Any], *args: Any, **kwargs: Any) -> Any:
+        """Sample rows that meet SDV conditions; arguments as in the installed SDV."""
+        self._validate_fit_before_sample()
+        return self._like_fit(self._sampled(super().sample_from_conditions, (conditions, *args), kwargs))
+
+    def sample_remaining_columns(self, known_columns: pd.DataFrame, *args: Any, **kwargs: Any) -> Any:
+        """Sample the other columns of given rows; arguments as in the installed SDV."""
+        self._validate_fit_before_sample()
+        # SDV groups by the known values; of a category column it would also try the combinations that do not occur.
+        dictionaries = known_columns.select_dtypes("category").columns
+        known_columns = known_columns.astype(dict.fromkeys(dictionaries, object))
+        return self._like_fit(self._sampled(super().sample_remaining_columns, (known_columns, *args), kwargs))
+
+    def save(self, filepath: str | Path) -> None:
+        """Write the synthesizer, whole or not at all.
+
+        Warns
+        -----
+        UserWarning
+            If the object holds seed records: the file is then outside every guarantee.
+        """
+        if self._released is not None and self._released.holds_records:
+            warnings.warn(
+                f"the saved file holds seed records of your table (privacy_test={self.privacy_test!r}): keep it as "
+                "safe as the table itself. privacy_test='release' saves no record",
+                stacklevel=2,
+            )
+        path = Path(filepath)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+        os.close(handle)
+        try:
+            super().save(temporary)
+            Path(temporary).replace(path)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, filepath: str | Path) -> PlausibleDeniabilitySynthesizer:
+        """Read what :meth:`save` wrote. Only open files you trust: they are pickles.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged or holds something else.
+        """
+        from sdv.utils import load_synthesizer
+
+        try:
+            loaded = load_synthesizer(str(filepath))
+        except OSError:
+            raise
+        except (
+            pickle.UnpicklingError,
+            EOFError,
+            AttributeError,
+            ImportError,
+            IndexError,
+            KeyError,
+            TypeError,
+            ValueError,
+            UnicodeDecodeError,
+        ) as error:
+            raise ValueError(f"{str(filepath)!r} is not a saved synthesizer, or is damaged: {error}") from error
+        if not isinstance(loaded, cls):
+            raise ValueError(f"{str(filepath)!r} holds a {type(loaded).__name__}, not a {cls.__name__}")
+        return loaded
+
+    # --- the guarantee and the model ----------------------------------------------------------------------------------
+
+    def privacy_ledger(self) -> PrivacyLedger:
+        """Return the ledger of the fit: total first, then what it is made of."""
+        if self._ledger is None:
+            raise SamplingError("there is no ledger yet: fit first, or use plan() to see the cost beforehand")
+        return deepcopy(self._ledger)
+
+    def plan(self, num_rows: int | None = None, *, table_rows: int | None = None) -> Plan:
+        """Say what a release would cost, before any row is looked at.
+
+        Parameters
+        ----------
+        num_rows : int, optional
+            Rows you want to sample.
+        table_rows : int, optional
+            A public figure or guess for the number of rows of your table: sharpens cost and warnings.
+        """
+        specs = {n: s for n, s in self._column_specs().items() if s.get("sdtype") in MODELLED_SDTYPES}
+        domain = self._declared.planned(specs)
+        extra = (*domain_entries(domain), *self._side_entries(planned=True))
+        return plan(self._settings, self._learner, domain, num_rows=num_rows, table_rows=table_rows, extra=extra)
+
+    def get_structure(self) -> dict[str, list[str]]:
+        """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""
+        network = self._network()
+        names = self._codec.domain.names
+        return {names[t.child]: [names[p] for p in t.parents] for t in network.tables}
+
+    def plot_structure(self) -> Any:
+        """Draw the network as a plotly figure."""
+        from sdv_plausible.evaluation.plots import plot_structure
+
+        return plot_structure(self.get_structure())
+
+    def diagnose(self, num_candidates: int = 10_000) -> pd.DataFrame:
+        """Show the holder of the data how large groups of plausible seeds are. NOT private: do not publish.
+
+        Returns
+        -------
+        DataFrame
+            One row per number of kept attributes: quartiles of the group sizes of candidates, share of at least k.
+        """
+        self._network()
+        assert self._released is not None
+        return self._released.diagnose(num_candidates)
+
+    def _network(self) -> Any:
+        if self._released is None:
+            raise SamplingError("fit first: there is no model yet")
+        return self._released.network
+
+    # --- small helpers --------------------------------------------------------------------------------------------
+
+    def _fit_coins(self) -> Coins:
+        """Secret coins of this fit, or reproducible ones."""
+        return Coins.from_os_entropy() if self.random_state is None else Coins.from_seed(self.random_state)
+
+    def _column_specs(self) -> dict[str, dict[str, Any]]:
+        """The metadata's columns, as changed by constraints."""
+        return {name: dict(spec) for name, spec in self._get_table_metadata().columns.items()}
+
+    def _raw_specs(self, table: pd.DataFrame, specs: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Specification of every column that reaches the model; a user's own transformer makes it a number."""
+        transformers = self._data_processor._hyper_transformer.field_transformers
+        found = {}
+        for name in table.columns:
+            spec = specs.get(name, {})
+            if transformers.get(name) is not None or spec.get("sdtype") not in MODELLED_SDTYPES:
+                numeric = pd.api.types.is_numeric_dtype(table[name]) and not pd.api.types.is_bool_dtype(table[name])
+                spec = {"sdtype": "numerical" if numeric else "categorical", "transformed": True}
+            found[name] = spec
+        return found
+
+    def _side_entries(self, planned: bool = False) -> list[LedgerEntry]:
+        """Entries for what stands beside the mechanism: coins, constraints, SDV transformers."""
+        reasons = {}
+        if self.random_state is not None:
+            reasons["coins"] = (
+                f"random_state = {self.random_state}",
+                "the coins come from random_state and can be guessed; leave random_state out",
+            )
+        if self._chained_constraints or self._reject_sampling_constraints:
+            reasons["constraints"] = ("SDV constraints", "SDV constraints learn from the rows without noise; drop them")
+        transformers = {} if planned else self._data_processor._hyper_transformer.field_transformers
+        own = [str(n) for n, t in transformers.items() if t is not None and not t.is_generator()]
+        if own:
+            reasons["transformers"] = (
+                f"transformers of {', '.join(own)}",
+                "your own transformers learn from the rows without noise; leave the default ones",
+            )
+        return [
+            LedgerEntry(name=name, mechanism=how, losses=(InfiniteLoss(),), scope="everything", note=note)
+            for name, (how, note) in reasons.items()
+        ]
+
+    def _as_given(self, method: Any, data: Any) -> Any:
+        given, frame = sdv_compat.split_input(data)
+        result = method(sdv_compat.to_native(given or self._table_name, frame))
+        if result is None:
+            return None
+        frame = sdv_compat.from_native(result)
+        return frame if given is None else {given: frame}
+
+    def _like_fit(self, frame: pd.DataFrame) -> Any:
+        return {self._table_name: frame} if self._returns_dict else frame
+
+    def _sampled(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any], peek: bool = False) -> pd.DataFrame:
+        """Call SDV; show our own errors instead of SDV's wrapping, and leave no half-written file behind."""
+        before = (self._random_state_set, getattr(self, "_calls", 0), dict(getattr(self, "_charged_calls", {})))
+        files = _output_files(args, kwargs, self._table_name)
+        existed = {path for path in files if path.exists()}
+        try:
+            frame = sdv_compat.from_native(method(*args, **kwargs))
+        except Exception as error:
+            for path in files:
+                if path not in existed:
+                    path.unlink(missing_ok=True)
+            cause = error.__cause__
+            if cause is not None and type(cause) is type(error) and "Sampling terminated" in str(error):
+                raise cause from None
+            raise
+        if peek:
+            self._random_state_set, self._calls, self._charged_calls = before
+        return frame
+
+    @contextlib.contextmanager
+    def _restored_on_error(self) -> Iterator[None]:
+        """Put the object back as it was if the block raises, so that a failed fit loses nothing."""
+        state = copy(self.__dict__)
+        state["_data_processor"] = deepcopy(self._data_processor) if self._fitted else self._data_processor
+        constraints = ("_chained_constraints", "_reject_sampling_constraints")
+        for name in constraints:
+            state[name] = deepcopy(getattr(self, name)) if self._fitted else getattr(self, name)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(state)
+            raise
+
+
+# Saved files name the public module: it imports SDV first, whatever a program that loads one has imported.
+PlausibleDeniabilitySynthesizer.__module__ = RowCapExceededError.__module__ = "sdv_plausible.synthesizer"
+
+_MISSING = "\x00missing"
+
+
+def _from_token(value: Any) -> Any:
+    return math.nan if isinstance(value, str) and value == _MISSING else value
+
+
+def _output_files(args: tuple[Any, ...], kwargs: dict[str, Any], table_name: str) -> list[Path]:
+    folder, file = kwargs.get("output_folder_path"), kwargs.get("output_file_path")
+    position = 4 if sdv_compat.TAKES_DICT else 3
+    if len(args) > position:
+        folder, file = (args[position], None) if sdv_compat.TAKES_DICT else (None, args[position])
+    return ([Path(folder) / f"{table_name}.csv"] if folder else []) + ([Path(file)] if file else [])
+
+
+def _forget_rows(processor: Any, coins: Coins) -> None:
+    """Remove what SDV's generators of ids and personal data learned from the rows.
+
+    RDT seeds them with a hash of the first five real values and lets them repeat the real share of missing values:
+    both would carry facts about single rows into the output.
+    """
+    for name, transformer in processor._hyper_transformer.field_transformers.items():
+        if transformer is None or not transformer.is_generator():
+            continue
+        if getattr(transformer, "_nan_frequency", 0.0):
+            transformer._nan_frequency = 0.0
+        transformer.random_seed = int(coins.spawn(str(name)).integers(2**32 - 1))
+        transformer.reset_randomization()
