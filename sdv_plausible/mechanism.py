@@ -15,6 +15,7 @@ from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy.noise import Coins
 from sdv_plausible.privacy.privacy_tests import DeterministicTest, RandomizedTest, ReleaseTest
 
+SYSTEMATIC_ROWS = 200_000
 BATCH = 1 << 17  # proposals made at once, at most
 
 
@@ -144,8 +145,12 @@ class ReleasedPrefixes:
         return codes
 
     def sample(self, num_rows: int, network: BayesianNetwork, coins: Coins) -> np.ndarray:
-        """Rows as codes (num_rows, m): post-processing of what was released."""
-        return network.complete(self.start(num_rows, network, coins), self.kept, coins)
+        """Rows as codes (num_rows, m): post-processing of what was released.
+
+        Up to ``SYSTEMATIC_ROWS`` rows are drawn evenly spread over the model's tables; beyond, chance hardly matters.
+        """
+        systematic = num_rows <= SYSTEMATIC_ROWS
+        return network.complete(self.start(num_rows, network, coins), self.kept, coins, systematic=systematic)
 
     def sample_given(self, num_rows: int, known: dict[int, int], network: BayesianNetwork, coins: Coins) -> np.ndarray:
         """Rows that have the known codes: likelihood weighting, then resampling. Also post-processing.

@@ -118,7 +118,7 @@ def fixed_omega_epsilon(
     noise: str,
     *,
     sizes: Iterable[int],
-    rates: int = 12,
+    rates: int = 7,
 ) -> float:
     """Largest loss over the given group sizes and a grid of admissible shares a0: a lower bound on the worst case."""
     worst = 0.0

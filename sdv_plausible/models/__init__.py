@@ -14,8 +14,9 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
     model : str or object
         ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"uniform"`` (nothing is learned),
         or an object with the methods of :class:`sdv_plausible.models.base.Learner`.
-    structure : str or mapping, optional
-        Structure of the Bayesian network.
+    structure : "adaptive", "cfs", "independent" or mapping, optional
+        How the network is learned: adaptively (the default), by the paper's correlation-based feature selection, without
+        arcs, or with the arcs of ``{child: [parents]}``.
     parameters : mapping, optional
         Further keyword arguments of the learner.
 
@@ -24,6 +25,7 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
     ValueError
         If the name is unknown or a parameter does not fit.
     """
+    from sdv_plausible.models.adaptive import AdaptiveLearner
     from sdv_plausible.models.base import Learner
     from sdv_plausible.models.learning import BayesianNetworkLearner
     from sdv_plausible.models.uniform import UniformLearner
@@ -33,18 +35,18 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
         if not isinstance(model, Learner):
             raise ValueError(f"model ({model!r}) must be a name or an object with the methods plan and fit of a Learner")
         return model
-    makers = {
-        "bayesian_network": BayesianNetworkLearner,
-        "independent": BayesianNetworkLearner,
-        "uniform": UniformLearner,
-    }
-    if model not in makers:
-        raise ValueError(f"model ({model!r}) must be one of {sorted(makers)}, or a learner object")
-    if model == "independent":
+    if model not in ("bayesian_network", "independent", "uniform"):
+        raise ValueError(f'model ({model!r}) must be "bayesian_network", "independent" or "uniform", or a learner object')
+    maker: Any = BayesianNetworkLearner
+    if model == "uniform":
+        maker = UniformLearner
+    elif model == "independent":
         options["structure"] = "independent"
-    elif structure is not None:
+    elif structure is None or structure == "adaptive":
+        maker = AdaptiveLearner
+    else:
         options["structure"] = structure
     try:
-        return makers[model](**options)
+        return maker(**options)
     except TypeError as error:
         raise ValueError(f"model_parameters ({dict(options)!r}) do not fit model {model!r}: {error}") from error

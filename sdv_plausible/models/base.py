@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from sdv_plausible.domain import Domain
+from sdv_plausible.privacy.composition import Loss, calibrate_gaussian
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise import Coins
 
@@ -24,10 +26,19 @@ class ModelBudget:
         Total privacy loss of learning; ``math.inf`` learns without noise (and without a claim).
     delta : float
         Failure probability that goes with it.
+    spent : tuple of Loss
+        What was charged before, such as a privately learned domain: the total with it stays within (epsilon, delta).
     """
 
     epsilon: float
     delta: float
+    spent: tuple[Loss, ...] = ()
+
+    def gaussian(self, failure: float = 0.0) -> float:
+        """Largest Gaussian parameter mu for learning, next to what was spent and a failure probability."""
+        if math.isinf(self.epsilon):
+            return math.inf
+        return calibrate_gaussian(self.epsilon, self.delta - failure, self.spent)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +43,6 @@ class ConditionalTable:
     probabilities: np.ndarray
     _flat: np.ndarray = field(init=False, repr=False)
     _ceiling: np.ndarray = field(init=False, repr=False)
-    _log: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         configurations, _ = self.probabilities.shape
@@ -55,29 +56,57 @@ class ConditionalTable:
         cumulative /= cumulative[:, -1:]
         shifted = cumulative + np.arange(configurations)[:, None]
         shifted[:, -1] = np.arange(1, configurations + 1)
-        with np.errstate(divide="ignore"):
-            object.__setattr__(self, "_log", np.log(self.probabilities))
         object.__setattr__(self, "_flat", shifted.ravel())
         # Largest float below c + 1: rounding of c + u must not reach the next row.
         object.__setattr__(self, "_ceiling", np.nextafter(np.arange(1.0, configurations + 1), 0))
+
+    @cached_property
+    def _log(self) -> np.ndarray:
+        """Logarithms of the cells, taken once: every caller gets the same last bits."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.probabilities)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in ("child", "parents", "buckets", "probabilities")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
 
     def configuration(self, codes: np.ndarray) -> np.ndarray:
         """Row of the table for each record of codes (n, m)."""
         return mixed_radix(codes, self.parents, self.buckets)
 
-    def draw(self, codes: np.ndarray, coins: Coins) -> np.ndarray:
-        """Draw the child's code for each record of codes (n, m), given its parents there."""
-        u = coins.uniform(len(codes))
+    def draw(self, codes: np.ndarray, coins: Coins, *, systematic: bool = False) -> np.ndarray:
+        """Draw the child's code for each record of codes (n, m), given its parents there.
+
+        Every record's draw has the table's law. ``systematic`` makes the draws within one configuration dependent, evenly
+        spread over the unit interval: the sample's table then hardly scatters around the model's.
+        """
         cardinality = self.probabilities.shape[1]
+        row = self.configuration(codes)
+        u = _systematic_uniforms(row, len(self.probabilities), coins) if systematic else coins.uniform(len(codes))
         if not self.parents:
             return np.searchsorted(self._flat, u, side="right")
-        row = self.configuration(codes)
         return np.searchsorted(self._flat, np.minimum(row + u, self._ceiling[row]), side="right") - row * cardinality
 
     def log_probability(self, codes: np.ndarray) -> np.ndarray:
         """Natural log of ``P(child | parents)`` at each record of codes (n, m); logs are taken once, per cell."""
         log_probability: np.ndarray = self._log[self.configuration(codes), codes[:, self.child]]
         return log_probability
+
+
+def _systematic_uniforms(row: np.ndarray, num_rows: int, coins: Coins) -> np.ndarray:
+    """Within each group of equal ``row``: (random rank + one common uniform) / size. Each alone is uniform on [0, 1)."""
+    n = len(row)
+    shuffled = coins.permutation(n)
+    order = shuffled[np.argsort(row[shuffled], kind="stable")]
+    count = np.bincount(row, minlength=num_rows)
+    group = row[order]
+    rank = np.arange(n) - (np.cumsum(count) - count)[group]
+    u = np.empty(n)
+    u[order] = np.minimum((rank + coins.uniform(num_rows)[group]) / count[group], np.nextafter(1.0, 0.0))
+    return u
 
 
 def mixed_radix(codes: np.ndarray, columns: Sequence[int], buckets: Sequence[np.ndarray]) -> np.ndarray:
@@ -130,15 +159,15 @@ class BayesianNetwork:
         """Prefix groups of records (n, m) in this network's order."""
         return PrefixGroups(np.asfortranarray(seeds[:, self.order]), [self.cardinalities[j] for j in self.order])
 
-    def complete(self, codes: np.ndarray, kept: np.ndarray | int, coins: Coins) -> np.ndarray:
+    def complete(self, codes: np.ndarray, kept: np.ndarray | int, coins: Coins, *, systematic: bool = False) -> np.ndarray:
         """Resample, in place, every attribute of each record beyond its first ``kept`` ones in the order sigma."""
         kept = np.broadcast_to(kept, len(codes))
         for position, table in enumerate(self.tables):
             if (resample := position >= kept).all():
-                codes[:, table.child] = table.draw(codes, coins)
+                codes[:, table.child] = table.draw(codes, coins, systematic=systematic)
             elif resample.any():
                 rows = np.flatnonzero(resample)
-                codes[rows, table.child] = table.draw(codes[rows], coins)
+                codes[rows, table.child] = table.draw(codes[rows], coins, systematic=systematic)
         return codes
 
     def sample(self, num_rows: int, coins: Coins) -> np.ndarray:

@@ -25,7 +25,7 @@ from sdv_plausible.models.structure import (
 )
 from sdv_plausible.privacy import noise
 from sdv_plausible.privacy.accounting import entropy_sensitivity
-from sdv_plausible.privacy.composition import ApproxDP, GaussianLoss, InfiniteLoss, Loss, calibrate_gaussian
+from sdv_plausible.privacy.composition import ApproxDP, GaussianLoss, InfiniteLoss, Loss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise import Coins
 
@@ -84,7 +84,7 @@ class BayesianNetworkLearner:
         if math.isinf(budget.epsilon):
             return LearningPlan(mu=dict.fromkeys(stages, math.inf), num_attributes=len(domain))
         failure = SIZE_FAILURE * budget.delta if "size" in stages else 0.0
-        mu_squared = calibrate_gaussian(budget.epsilon, budget.delta - failure) ** 2
+        mu_squared = budget.gaussian(failure) ** 2
         weight = {s: SHARES[s] for s in stages}
         mu = {s: math.sqrt(mu_squared * w / sum(weight.values())) for s, w in weight.items()}
         return LearningPlan(mu=mu, num_attributes=len(domain), size_failure=failure)

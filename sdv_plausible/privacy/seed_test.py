@@ -176,6 +176,8 @@ class SeedTestRows(_Rows):
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Delta at every epsilon >= 0, for removing and for adding."""
         small = self.small_partition_delta()
+        if small == 1:
+            return np.ones(np.shape(epsilon)), np.ones(np.shape(epsilon))
         shifted = np.maximum(np.asarray(epsilon, dtype=np.float64) - self._shift(), 0.0)
         remove, add = self._pairs(_COARSE).profile(self.num_rows, shifted)
         return np.minimum(1.0, small + remove), np.minimum(1.0, small + add)
@@ -330,8 +332,9 @@ def largest_mass_increase(k: int, epsilon0: float, gamma: float, noise: Noise = 
     ``docs/explanation/proofs/seed_test.md``, Lemma 3. At least 1.
     """
     a = math.exp(-epsilon0)
-    # The second term peaks no later than max(k, 1/epsilon0) + 1 and the first stays below 1.
-    c = np.arange(max(0.0, k - 1.0), max(k, math.ceil(1 / epsilon0), math.ceil(2 * a / (1 - a))) + 3.0)
+    # Up to k - 1 both terms rise; past the end of the range the second one only falls, and the first stays below 1.
+    reach = max(k, math.ceil(2 * a / (1 - a))) + min(math.ceil(25 / epsilon0), _LARGEST_GROUP) + 3.0
+    c = np.arange(max(0.0, k - 1.0), reach)
     p = np.exp(log_pass_probability(np.append(c, c[-1] + 1), k, epsilon0, noise))
     steps = gamma * c * np.diff(p)
     return max(1.0, float((p[1:] + steps).max()), 1.0 + float(steps[-1]))

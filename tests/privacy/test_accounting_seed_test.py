@@ -156,7 +156,7 @@ def test_mixture_over_omega_is_covered_with_gamma_one_and_floor_by_construction(
     weights = [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)]
     test = oracle.randomised_test(3, A)
     worst, without_small, pairs = -1.0, -1.0, 0
-    for n in (3, 4, 5, 6):
+    for n in (3, 5):
         for table in oracle.multisets(4, n):
             for extra in range(4):
                 more, less = (mixture_attempt(t, test, weights, groups) for t in ((*table, extra), table))
@@ -174,7 +174,7 @@ def test_mixture_over_omega_is_covered_with_gamma_one_and_floor_by_construction(
                     num_rows=2, k=3, gamma=1, epsilon0=EPSILON0, t=2, pass_rate_floor=tight, n_lower=n
                 )
                 without_small = max(without_small, excess(bare, *rows))
-    assert pairs > 500
+    assert pairs > 400
     assert worst <= 0
     assert without_small > 1e-3  # planted: small partitions not charged
 
@@ -186,15 +186,15 @@ class _WithoutSmallPartitions(SeedTestRows):
 
 def test_any_model_claim_needs_gamma() -> None:
     """Planted: the factor gamma forgotten in ratio and mass. One record's likelihood is gamma times the others'."""
-    likelihood = [[Fraction(1, 100), Fraction(99, 100)], [Fraction(79, 1000), Fraction(921, 1000)]]
-    gamma, test, table = Fraction(10), oracle.randomised_test(8, Fraction(1, 2)), (0,) * 8
+    likelihood = [[Fraction(11, 1000), Fraction(989, 1000)], [Fraction(1, 10), Fraction(9, 10)]]
+    gamma, test, table = Fraction(10), oracle.randomised_test(2, Fraction(1, 2)), (0,) * 4
     more, less = (oracle.attempt(t, likelihood, gamma, test) for t in ((*table, 1), table))
     rows = [oracle.sequences({y: p / sum(w) for y, p in enumerate(w)}, 2) for w in (more, less)]
     common = {
-        "num_rows": 2, "k": 8, "epsilon0": math.log(2), "t": 8, "n_lower": 8,
+        "num_rows": 2, "k": 2, "epsilon0": math.log(2), "t": 4, "n_lower": 4,
         "pass_rate_floor": float(min(sum(more), sum(less))),
     }  # fmt: skip
-    factors = [Fraction(x) for x in ("3/2", "2", "9/4", "5/2")]
+    factors = [Fraction(x) for x in ("3/2", "2", "3")]
 
     def gap(gamma_claimed: float) -> float:
         claim = _WithoutSmallPartitions(gamma=gamma_claimed, **common)
@@ -273,8 +273,8 @@ def test_binomial_pairs_agree_with_sums_over_every_count(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(40):
         n = int(rng.integers(1, 300))
-        a0 = float(rng.uniform(1e-4, 0.95)) ** float(rng.uniform(1, 3))
-        a1 = min(1 - 1e-9, a0 * math.exp(float(rng.uniform(0.01, 2.0))))
+        a0 = float(rng.uniform(1e-4, 0.85)) ** float(rng.uniform(1, 3))
+        a1 = min(0.9, a0 * math.exp(float(rng.uniform(0.01, 1.0))))
         pair = BernoulliPairs(log_high=np.array([math.log(a1 / a0)]), log_low=np.array([math.log((1 - a1) / (1 - a0))]))
         delta = 10.0 ** -float(rng.uniform(1, 10))
         expected = oracle.binomial_epsilon(n, a1, a0, delta)
@@ -298,10 +298,10 @@ def test_domination_of_coins_is_by_the_range_of_likelihood_ratios() -> None:
 
 
 BRUTE = [
-    (400, 8, 0.7, 1e-4, 0.4, 300, "discrete_laplace"),
-    (400, 8, 0.7, 1e-4, 0.4, 300, "laplace"),
-    (50, 5, 2.0, 1e-3, 1.0, 20, "discrete_laplace"),
-    (2000, 30, 0.2, 1e-6, 0.3, 900, "laplace"),
+    (400, 16, 0.9, 1e-4, 0.4, 300, "discrete_laplace"),
+    (400, 16, 0.9, 1e-4, 0.4, 300, "laplace"),
+    (50, 5, 2.0, 1e-2, 1.0, 20, "discrete_laplace"),
+    (300, 25, 0.6, 1e-5, 0.3, 900, "laplace"),
 ]
 
 
@@ -314,7 +314,7 @@ def test_fixed_omega_loss_is_the_worst_over_all_sizes_and_rates(case: tuple) -> 
     )
     assert brute * (1 - 1e-6) <= found <= brute * 1.012 + 1e-6
     # Planted: a grid over group sizes that steps over the worst one understates, and would be caught by the line above.
-    stepped = oracle.fixed_omega_epsilon(*case, sizes=range(1, k - 1, 3))
+    stepped = oracle.fixed_omega_epsilon(*case, sizes=range(k % 4 + 1, 3 * k, 4))
     assert stepped < brute * (1 - 1e-3)
 
 

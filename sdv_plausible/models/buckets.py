@@ -1,0 +1,111 @@
+"""``bkt()`` (paper Eq. 7): coarser codes for parents, from noisy margins. Post-processing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def make_buckets(margin: np.ndarray, is_ordered: bool, most: int, floor: float) -> np.ndarray:
+    """Bucket of every code, at most about ``most`` buckets of mass at least ``floor``.
+
+    Parameters
+    ----------
+    margin : ndarray
+        A (noisy) distribution over the codes.
+    is_ordered : bool
+        Ordered: values heavier than ``1 / most`` stand alone, the rest is cut into runs of equal mass. Else: the
+        likeliest values stand alone, the others share one bucket.
+    most : int
+        Number of buckets aimed at.
+    floor : float
+        Least mass of a bucket.
+    """
+    if len(margin) <= 2:
+        return np.arange(len(margin))
+    return _runs(margin, most, floor) if is_ordered else _likeliest(margin, most, floor)
+
+
+def _runs(p: np.ndarray, most: int, floor: float) -> np.ndarray:
+    spike = p > 1 / most
+    quota = max((1 - p[spike].sum()) / max(most - spike.sum(), 1), floor, 1e-12)
+    bucket, current, mass = np.zeros(len(p), dtype=np.int64), 0, 0.0
+    for code in range(len(p)):
+        if code and (spike[code] or mass >= quota or spike[code - 1]):
+            current, mass = current + 1, 0.0
+        bucket[code], mass = current, mass + p[code]
+    return _merge_small(bucket, p, max(floor, 1e-12))
+
+
+def _likeliest(p: np.ndarray, most: int, floor: float) -> np.ndarray:
+    order = np.argsort(-p, kind="stable")
+    if len(p) <= most and p[order[-1]] >= floor:
+        return np.arange(len(p))
+    keep = [code for code in order[: most - 1] if p[code] >= floor]
+    bucket = np.full(len(p), len(keep), dtype=np.int64)
+    bucket[keep] = np.arange(len(keep))
+    if len(keep) > 1 and p[bucket == len(keep)].sum() < floor:
+        bucket[bucket == len(keep)] = len(keep) - 1
+    return bucket
+
+
+def _merge_small(bucket: np.ndarray, p: np.ndarray, floor: float) -> np.ndarray:
+    """Merge neighbouring buckets until each holds at least ``floor`` of the mass."""
+    while bucket.max() > 0:
+        mass = np.bincount(bucket, p)
+        light = int(mass.argmin())
+        if mass[light] >= floor:
+            break
+        left = light == len(mass) - 1 or (light > 0 and mass[light - 1] < mass[light + 1])
+        bucket = np.where(bucket > (light - 1 if left else light), bucket - 1, bucket)
+    return bucket
+
+
+def merge_parents(conditionals: list[np.ndarray], masses: list[np.ndarray], most: float) -> list[np.ndarray]:
+    """Merge buckets of one child's parents until they have at most ``most`` configurations.
+
+    Two buckets whose conditionals are alike go first: the loss is the mass-weighted Jensen-Shannon divergence per unit of
+    log size saved. A parent merged into one bucket drops out.
+
+    Parameters
+    ----------
+    conditionals : list of ndarray, shapes (b_q, c)
+        P(child | bucket of parent q).
+    masses : list of ndarray, shapes (b_q,)
+        Mass of the buckets.
+    most : float
+        Bound on the product of the numbers of buckets.
+
+    Returns
+    -------
+    list of ndarray of int
+        New bucket of every old bucket, per parent.
+    """
+    rows, mass = [r.copy() for r in conditionals], [w.copy() for w in masses]
+    group = [np.arange(len(r)) for r in rows]
+    losses = [_merge_losses(r, w) for r, w in zip(rows, mass, strict=True)]
+    size = float(np.prod([float(len(r)) for r in rows]))
+    while size > most and any(len(r) > 1 for r in rows):
+        price = [t.min() / np.log(len(r) / (len(r) - 1)) if len(r) > 1 else np.inf for t, r in zip(losses, rows, strict=True)]
+        q = int(np.argmin(price))
+        x, y = np.unravel_index(losses[q].argmin(), losses[q].shape)
+        total = mass[q][x] + mass[q][y]
+        if total > 0:
+            rows[q][x] = (mass[q][x] * rows[q][x] + mass[q][y] * rows[q][y]) / total
+        mass[q][x] = total
+        rows[q], mass[q] = np.delete(rows[q], y, 0), np.delete(mass[q], y)
+        group[q] = np.where(group[q] == y, x, group[q] - (group[q] > y))
+        size *= len(rows[q]) / (len(rows[q]) + 1.0)
+        losses[q] = _merge_losses(rows[q], mass[q])
+    return group
+
+
+def _merge_losses(rows: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Loss of merging buckets x < y; infinity elsewhere."""
+    if len(rows) < 2:
+        return np.full((1, 1), np.inf)
+    total = mass[:, None] + mass
+    mix = (mass[:, None, None] * rows[:, None] + mass[None, :, None] * rows) / np.maximum(total, 1e-300)[:, :, None]
+    entropy, mixed = (-(t * np.log(np.maximum(t, 1e-300))).sum(-1) for t in (rows, mix))
+    loss = np.maximum(total * mixed - (mass * entropy)[:, None] - mass * entropy, 0)
+    loss[np.tril_indices(len(rows))] = np.inf
+    return loss

@@ -1,0 +1,86 @@
+"""Entropy sensitivity: brute force over all small histograms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import oracles_accounting as oracle
+import pytest
+
+from sdv_plausible.privacy.sensitivity import (
+    entropy_sensitivity,
+    entropy_sensitivity_in_steps,
+    paper_entropy_sensitivity,
+    replace_one_entropy_sensitivity,
+)
+
+
+@pytest.mark.parametrize("n", range(13))
+def test_add_remove_sensitivity_is_the_largest_change_over_all_histograms(n: int) -> None:
+    changes = [
+        abs(oracle.entropy(more) - oracle.entropy(counts)) for counts in oracle.histograms(n) for more in oracle.one_row_more(counts)
+    ]
+    assert max(changes) == pytest.approx(entropy_sensitivity(n), abs=1e-12)  # exact: any smaller value is caught
+    if n > 1:
+        assert max(changes) > entropy_sensitivity(n + 1) + 1e-3  # planted: n of the larger table
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+def test_replace_one_sensitivity(n: int) -> None:
+    worst = 0.0
+    for counts in oracle.histograms(n - 1):
+        values = [oracle.entropy(more) for more in oracle.one_row_more(counts)]
+        worst = max(worst, max(values) - min(values))
+    assert worst == pytest.approx(replace_one_entropy_sensitivity(n), abs=1e-12)
+
+
+def test_normalised_or_summed_functions_are_not_covered() -> None:
+    """Planted: symmetrical uncertainty has a larger sensitivity than the entropy; the entropy's bound must not be used."""
+
+    def symmetrical_uncertainty(joint: np.ndarray) -> float:
+        both = oracle.entropy(joint.ravel())
+        first, second = oracle.entropy(joint.sum(axis=1)), oracle.entropy(joint.sum(axis=0))
+        return 2 * (first + second - both) / (first + second) if first + second else 0.0
+
+    n = 30
+    table = np.array([[n, 0], [0, 0]])
+    more = table + np.array([[0, 0], [0, 1]])
+    assert symmetrical_uncertainty(more) - symmetrical_uncertainty(table) > 4 * entropy_sensitivity(n)
+
+
+def test_sensitivity_falls_and_is_half_of_the_papers() -> None:
+    sizes = [1, 2, 3, 10, 100, 10**4, 280_000, 10**7, 10**12]
+    values = [entropy_sensitivity(n) for n in sizes]
+    assert values[0] == 1.0
+    assert entropy_sensitivity(0) == 0.0
+    assert all(a > b for a, b in zip(values, values[1:], strict=False))
+    assert paper_entropy_sensitivity(280_000) / entropy_sensitivity(280_000) == pytest.approx(2.03, abs=0.005)
+    assert all(paper_entropy_sensitivity(n) > 2 * entropy_sensitivity(n) for n in sizes[4:])
+    # Against the definition in exact integers: h2(1/(n+1)) with 60 decimal digits would change nothing.
+    n = 10**12
+    assert entropy_sensitivity(n) == pytest.approx((math.log2(n + 1) + 1 / math.log(2)) / (n + 1), rel=1e-10)
+
+
+@pytest.mark.parametrize("step", [0.5, 0.1, 1e-3])
+def test_rounded_entropies_move_by_at_most_the_stated_steps(step: float) -> None:
+    """Every histogram of up to 9 rows, with rounding errors of half a step added in the worst direction."""
+    worst_excess, without_rounding = -99, -99
+    for n in range(1, 10):
+        limit = entropy_sensitivity_in_steps(n, step)
+        for counts in oracle.histograms(n):
+            for more in oracle.one_row_more(counts):
+                values = oracle.entropy(counts) / step, oracle.entropy(more) / step
+                for error in (-0.5, 0.0, 0.5):
+                    moved = abs(math.floor(values[0] + 0.5 - error / 2) - math.floor(values[1] + 0.5 + error / 2))
+                    worst_excess = max(worst_excess, moved - limit)
+                    without_rounding = max(without_rounding, moved - math.floor(entropy_sensitivity(n) / step))
+    assert worst_excess <= 0
+    assert without_rounding > 0  # planted: rounding the sensitivity down
+
+
+def test_errors() -> None:
+    with pytest.raises(ValueError, match=r"n \(-1\) must"):
+        entropy_sensitivity(-1)
+    with pytest.raises(ValueError, match=r"step \(0\) must"):
+        entropy_sensitivity_in_steps(10, 0)
