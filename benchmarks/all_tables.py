@@ -52,8 +52,10 @@ def read(name: str) -> pd.DataFrame:
     return pd.read_csv(path, keep_default_na=not TABLES[name].startswith("bayesnet"))
 
 
-def one_way_distance(real: pd.Series, synthetic: pd.Series) -> float:
+def one_way_distance(real: pd.Series, synthetic: pd.Series, kind: str) -> float:
     """Total variation distance of one column."""
+    if kind == "datetime":
+        real, synthetic = (pd.to_datetime(s) for s in (real, synthetic))
     if pd.api.types.is_datetime64_any_dtype(real.dtype):
         real, synthetic = (s.astype("int64").where(s.notna()).astype(float) for s in (real, synthetic))
     if pd.api.types.is_numeric_dtype(real.dtype) and not pd.api.types.is_bool_dtype(real.dtype):
@@ -83,7 +85,7 @@ def run(name: str, epsilon: float) -> dict[str, object]:
     rows = synth.sample(len(table))
     clock.append(time.perf_counter())
     modelled = list(synth._codec.domain.names)
-    distances = {c: one_way_distance(table[c], rows[c]) for c in modelled if c in table}
+    distances = {c: one_way_distance(table[c], rows[c], synth._codec.domain[c].kind) for c in modelled if c in table}
     wrong = [f"dtype of {c}: {table[c].dtype} -> {rows[c].dtype}" for c in table if table[c].dtype != rows[c].dtype]
     wrong += [
         f"missing in {c}: {table[c].isna().mean():.0%} -> {rows[c].isna().mean():.0%}"

@@ -41,7 +41,7 @@ def make(columns=None, primary_key=None, **options):
 
 @pytest.fixture
 def fitted(mixed_table):
-    synth = make(primary_key="id", random_state=1)
+    synth = make(primary_key="id", random_state=1, epsilon=20.0)
     synth.fit(mixed_table)
     return synth
 
