@@ -18,7 +18,7 @@ from sdv_plausible.models.base import Proposals
 from sdv_plausible.privacy.noise import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, partition_number
 
-SCAN_CELLS = 1 << 24  # bound on candidates x seeds held at once by the reference path
+GUIDED_CELLS = 4096  # tables beyond this size outgrow the cache: a guide table then beats a binary search
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,6 +66,14 @@ class ConditionalTable:
         with np.errstate(divide="ignore"):
             return np.log(self.probabilities)
 
+    @cached_property
+    def _guide(self) -> np.ndarray:
+        """Where the search for c + u starts, for u in each of ``cardinality`` equal parts of [0, 1)."""
+        configurations, cardinality = self.probabilities.shape
+        parts = np.maximum(np.arange(cardinality) / cardinality - 1e-9, 0)  # rounding must not start beyond the answer
+        starts = np.searchsorted(self._flat, (np.arange(configurations)[:, None] + parts).ravel(), side="right")
+        return starts.astype(np.int32 if self._flat.size < 2**31 else np.int64)
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: self.__dict__[name] for name in ("child", "parents", "buckets", "probabilities")}
 
@@ -83,12 +91,19 @@ class ConditionalTable:
         Every record's draw has the table's law. ``systematic`` makes the draws within one configuration dependent, evenly
         spread over the unit interval: the sample's table then hardly scatters around the model's.
         """
-        cardinality = self.probabilities.shape[1]
+        configurations, cardinality = self.probabilities.shape
         row = self.configuration(codes)
-        u = _systematic_uniforms(row, len(self.probabilities), coins) if systematic else coins.uniform(len(codes))
-        if not self.parents:
-            return np.searchsorted(self._flat, u, side="right")
-        return np.searchsorted(self._flat, np.minimum(row + u, self._ceiling[row]), side="right") - row * cardinality
+        u = _systematic_uniforms(row, configurations, coins) if systematic else coins.uniform(len(codes))
+        wanted = np.minimum(row + u, self._ceiling[row])
+        if self._flat.size <= GUIDED_CELLS:
+            return np.searchsorted(self._flat, wanted, side="right") - row * cardinality
+        # Inverse transform with a guide table (Chen and Asau 1974): start near the answer, step on where it lies behind.
+        position = self._guide[row * cardinality + (u * cardinality).astype(np.int64)]
+        behind = np.flatnonzero(self._flat[position] <= wanted)
+        while len(behind):
+            position[behind] += 1
+            behind = behind[self._flat[position[behind]] <= wanted[behind]]
+        return position - row * cardinality
 
     def log_probability(self, codes: np.ndarray) -> np.ndarray:
         """Natural log of ``P(child | parents)`` at each record of codes (n, m); logs are taken once, per cell."""

@@ -175,10 +175,9 @@ def calibrate_gaussian(epsilon: float, delta: float, other_losses: Sequence[Loss
         dominating = math.sqrt(max(0.0, ceiling**2 - base.mu_squared))
     else:
         dominating = ceiling
-    # Discrete Gaussians cost a factor 1 + 1/(16 sigma^2) at most, with 1/sigma^2 <= share m^2: solve m (1 + share
-    # m^2/16) = mu.
+    # Discrete Gaussians cost a factor of at most 1 + 1/(15 sigma^2), with 1/sigma^2 <= share m^2.
     share = check.rate("largest_share", largest_share)
-    return float(brentq(lambda m: m * (1 + share * m * m / 16) - dominating, 0.0, dominating, xtol=1e-15, rtol=1e-12))
+    return float(brentq(lambda m: m * (1 + share * m * m / 15) - dominating, 0.0, dominating, xtol=1e-15, rtol=1e-12))
 
 
 class _Composed:
@@ -210,7 +209,12 @@ class _Composer:
     """
 
     def __init__(self, total: _Total, scale: float = 0.0) -> None:
-        self._given_away = total.given_away
+        self._given_away, self._step = total.given_away, 1.0
+        self._others: tuple[DensePLDPmf, ...] = ()
+        if total.others:
+            self._discretise(total, scale)
+
+    def _discretise(self, total: _Total, scale: float) -> None:
         tops = [_top(loss) for loss, _ in total.others]
         uses = 1 + sum(count for _, count in total.others)
         variance = (
@@ -218,16 +222,14 @@ class _Composer:
             + scale**2
             + math.fsum(count * _variance(loss, top) for (loss, count), top in zip(total.others, tops, strict=True))
         )
-        self._step = _grid_step(variance, uses, max(tops, default=0.0))
-        self._others: tuple[DensePLDPmf, ...] = ()
-        if total.others:
-            pairs = [_pmfs(loss, top, self._step) for (loss, _), top in zip(total.others, tops, strict=True)]
-            counts = [count for _, count in total.others]
-            symmetric = all(remove is add for remove, add in pairs)
-            self._others = tuple(
-                reduce(_convolve, (_repeat(pair[side], n) for pair, n in zip(pairs, counts, strict=True)))
-                for side in ((0,) if symmetric else (0, 1))
-            )
+        self._step = _grid_step(variance, uses, max(tops))
+        pairs = [_pmfs(loss, top, self._step) for (loss, _), top in zip(total.others, tops, strict=True)]
+        counts = [count for _, count in total.others]
+        symmetric = all(remove is add for remove, add in pairs)
+        self._others = tuple(
+            reduce(_convolve, (_repeat(pair[side], n) for pair, n in zip(pairs, counts, strict=True)))
+            for side in ((0,) if symmetric else (0, 1))
+        )
 
     def distribution(self, mu_squared: float) -> _Composed:
         """Everything together with Gaussian noise of the given mu squared."""

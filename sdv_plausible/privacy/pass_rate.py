@@ -32,7 +32,7 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 _CELLS = 4000
-_FAILURE_SHARE = 1e-3  # share of delta kept for failing being likelier
+_FAILURE_SHARES = (1e-3, 0.1, 0.5)  # shares of delta kept for failing being likelier; the first that is enough is used
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,8 +314,11 @@ def row_by_row_loss(
     step = pass_rate_step(k, epsilon0, n_lower, gamma=gamma or 1.0, noise=noise)
     attempts = plan_attempts(num_rows, pass_rate_floor, step, delta)
     test = PassRateTest(num_rows=num_rows, attempts=attempts, pass_rate_floor=pass_rate_floor, step=step)
-    total = _floor_for_failure(test, delta * _FAILURE_SHARE)
-    allowed = delta * (1 - _FAILURE_SHARE)
+    for share in _FAILURE_SHARES:
+        total = _floor_for_failure(test, delta * share)
+        if math.isfinite(total):
+            break
+    allowed = delta * (1 - share)
     for floor, likeliest, log_ratio in test.slabs(allowed):
         total = max(total, rows(floor, allowed / likeliest)[0] + log_ratio)
     return RowByRowLoss(epsilon=total, delta=delta, rows_epsilon=alone, attempts=attempts, t=t)

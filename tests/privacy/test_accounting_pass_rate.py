@@ -1,0 +1,188 @@
+"""The pass-rate floor: a whole call with its attempt budget, enumerated, and the figures to reach."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import oracles_accounting as oracle
+import pytest
+
+from sdv_plausible.privacy.calibration import NotReachableError, calibrate
+from sdv_plausible.privacy.composition import compose_delta
+from sdv_plausible.privacy.pass_rate import (
+    PassRateTest,
+    floor_by_construction,
+    pass_rate_step,
+    plan_attempts,
+    row_by_row_loss,
+)
+from sdv_plausible.privacy.seed_test import FixedOmegaRows, fixed_omega_loss
+
+A = Fraction(1, 3)
+EPSILON0 = math.log(3)
+K, ROWS, FLOOR, DELTA, N_LOWER = 5, 12, 0.4, 0.02, 100
+
+
+def success(attempts: int, rate: float) -> float:
+    """Pr[at least ROWS acceptances in the given attempts], summed."""
+    return math.fsum(math.comb(attempts, x) * rate**x * (1 - rate) ** (attempts - x) for x in range(ROWS, attempts + 1))
+
+
+def call(sizes: list[int], group: int, attempts: int) -> dict[int | None, float]:
+    """Outcome of one call: None for the error, else how many rows come from the group that changes (all that can differ)."""
+    n = sum(sizes)
+    mass = [c / n * float(oracle.geometric_tail(K - c, A)) if c else 0.0 for c in sizes]
+    rate = math.fsum(mass)
+    share, done = mass[group] / rate, success(attempts, rate)
+    rows = {x: done * math.comb(ROWS, x) * share**x * (1 - share) ** (ROWS - x) for x in range(ROWS + 1)}
+    return {None: 1 - done, **rows}
+
+
+def divergence(p: dict[int | None, float], q: dict[int | None, float], epsilon: float) -> float:
+    return math.fsum(max(0.0, p[o] - math.exp(epsilon) * q[o]) for o in p)
+
+
+# Tables of 102 seeds: many small groups (pass rate below the floor), a few large ones (above), and all in between.
+TABLES = [
+    [*([1] * ones), *([2] * twos), *([3] * threes), rest]
+    for ones in (0, 20, 50, 80, 100)
+    for twos in (0, 8, 20)
+    for threes in (0, 10)
+    if (rest := 102 - ones - 2 * twos - 3 * threes) > 0
+]
+
+
+def worst_call(epsilon: float, attempts: int) -> float:
+    worst = 0.0
+    for sizes in TABLES:
+        for group in {sizes.index(c) for c in set(sizes)}:
+            more = [*sizes]
+            more[group] += 1
+            first, second = call(more, group, attempts), call(sizes, group, attempts)
+            worst = max(worst, divergence(first, second, epsilon), divergence(second, first, epsilon))
+        first, second = call([*sizes, 1], len(sizes), attempts), call([*sizes, 0], len(sizes), attempts)
+        worst = max(worst, divergence(first, second, epsilon), divergence(second, first, epsilon))
+    return worst
+
+
+def test_call_with_its_error_stays_within_the_total_also_where_the_floor_is_false() -> None:
+    loss = row_by_row_loss(
+        num_rows=ROWS, k=K, epsilon0=EPSILON0, delta=DELTA, pass_rate_floor=FLOOR, n_lower=N_LOWER
+    )
+    assert loss.attempts is not None
+    rates = [sum(c / sum(s) * float(oracle.geometric_tail(K - c, A)) for c in s) for s in TABLES]
+    assert min(rates) < FLOOR < max(rates)  # the declared floor is false for some of them
+    found = worst_call(loss.epsilon, loss.attempts)
+    assert found <= DELTA
+    # Planted: a budget of attempts so large that the test proves nothing about the floor.
+    assert worst_call(loss.epsilon, 1000) > DELTA
+
+
+def test_false_floor_without_the_test_is_caught() -> None:
+    """Planted: floor .5 declared, .02 true, rows charged at the declared one."""
+    common = {"num_rows": 500, "k": 20, "epsilon0": 0.7, "delta": 1e-5, "n_lower": 2000}
+    claimed = fixed_omega_loss(pass_rate_floor=0.5, **common)  # type: ignore[arg-type]
+    true = oracle.fixed_omega_epsilon(500, 20, 0.7, 1e-5, 0.02, 2000, "discrete_laplace", sizes=[19, 20])
+    assert true > 1.5 * claimed
+
+
+def test_bit_composed_with_rows_covers_the_call() -> None:
+    step = pass_rate_step(K, EPSILON0, N_LOWER)
+    attempts = plan_attempts(ROWS, FLOOR, step, DELTA)
+    bit = PassRateTest(num_rows=ROWS, attempts=attempts, pass_rate_floor=FLOOR, step=step)
+    rows = FixedOmegaRows(num_rows=ROWS, k=K, epsilon0=EPSILON0, pass_rate_floor=FLOOR, n_lower=N_LOWER)
+    for epsilon in (0.2, 0.7, 1.5):
+        assert worst_call(epsilon, attempts) <= compose_delta([bit, rows], epsilon)
+
+
+def test_pass_rate_step_bounds_the_change_between_neighbours() -> None:
+    step = pass_rate_step(K, EPSILON0, N_LOWER)
+    largest = 0.0
+    for sizes in TABLES:
+        for group in range(len(sizes)):
+            more = [*sizes]
+            more[group] += 1
+            rates = [sum(c / sum(s) * float(oracle.geometric_tail(K - c, A)) for c in s) for s in (sizes, more)]
+            largest = max(largest, abs(rates[1] - rates[0]))
+    assert 0.3 * step < largest <= step
+
+
+def test_bit_profile_bounds_every_pass_rate() -> None:
+    bit = PassRateTest(num_rows=200, attempts=500, pass_rate_floor=0.35, step=0.01)
+    epsilon = np.array([0.0, 0.02, 0.1, 0.3, 0.6])
+    claimed, _ = bit.profile(epsilon)
+    exact = np.full(len(epsilon), bit.beta)
+    for rate in np.linspace(0.35, 0.9, 1500):
+        low, high = (float(x) for x in bit._success([rate, min(1.0, rate + 0.01)]))
+        exact = np.maximum(exact, high - np.exp(epsilon) * low)
+        exact = np.maximum(exact, (1 - low) - np.exp(epsilon) * (1 - high))
+    assert np.all(exact <= claimed * (1 + 1e-9))
+    assert np.all(claimed <= exact * 1.05 + 1e-3)
+    assert np.all(np.diff(claimed) <= 0)
+    # The slabs: within each, neither success nor its log ratio exceeds what is listed.
+    for (low, top, ratio), above in zip(bit.slabs(1e-4), [*[q for q, _, _ in bit.slabs(1e-4)][1:], 0.99], strict=True):
+        for rate in np.linspace(low, above, 5):
+            one, two = (float(x) for x in bit._success([rate, min(1.0, rate + 0.01)]))
+            assert two <= top * (1 + 1e-9)
+            assert math.log(two / one) <= ratio + 1e-9
+
+
+def test_plan_attempts_is_the_largest_budget() -> None:
+    attempts = plan_attempts(ROWS, 0.3, 0.03, 0.1)
+    assert success(attempts, 0.33) <= 0.1 < success(attempts + 1, 0.33)
+    with pytest.raises(ValueError, match=r"num_rows \(2\) are too few"):
+        plan_attempts(2, 0.5, 0.01, 1e-6)
+    with pytest.raises(ValueError, match="lower floor"):
+        plan_attempts(100, 0.99, 0.02, 1e-6)
+
+
+def test_floor_by_construction_is_a_floor() -> None:
+    floor = floor_by_construction(0.2, K, EPSILON0, 102)
+    for sizes in TABLES:
+        n = sum(sizes)
+        seed_free = float(oracle.geometric_tail(K - n, A))
+        prefix = sum(c / n * float(oracle.geometric_tail(K - c, A)) for c in sizes)
+        assert 0.2 * seed_free + 0.8 * prefix >= floor
+    with pytest.raises(ValueError, match="omega varies"):
+        row_by_row_loss(
+            num_rows=5, k=5, epsilon0=1.0, delta=1e-6, pass_rate_floor=0.1, n_lower=100, by_construction=True
+        )
+
+
+@pytest.mark.parametrize(("k", "epsilon0", "limit"), [(50, 1.0, 7.7), (200, 0.1, 1.1)])
+@pytest.mark.parametrize("noise", ["laplace", "discrete_laplace"])
+def test_figures_to_reach(k: int, epsilon0: float, limit: float, noise: str) -> None:
+    """10,000 rows of 735,000 seeds, delta 1e-6, floor .5 with its own cost."""
+    loss = row_by_row_loss(
+        num_rows=10_000, k=k, epsilon0=epsilon0, delta=1e-6, pass_rate_floor=0.5, n_lower=735_000, noise=noise  # type: ignore[arg-type]
+    )
+    assert limit * 0.7 < loss.epsilon <= limit
+    assert 18_000 < (loss.attempts or 0) < 20_000
+
+
+def test_calibrated_parameters_meet_the_target() -> None:
+    common = {"delta": 1e-6, "num_rows": 2000, "n_lower": 100_000, "pass_rate_floor": 0.4}
+    found = calibrate(epsilon=2.0, **common)  # type: ignore[arg-type]
+    again = row_by_row_loss(k=found.k, epsilon0=found.epsilon0, **common)  # type: ignore[arg-type]
+    assert again.epsilon == pytest.approx(found.epsilon)
+    assert 1.9 < found.epsilon <= 2.0
+    given = calibrate(epsilon=2.0, k=2 * found.k, **common)  # type: ignore[arg-type]
+    assert given.k == 2 * found.k
+    assert given.epsilon <= 2.0
+    by_construction = calibrate(epsilon=2.0, gamma=1.0, by_construction=True, **common)  # type: ignore[arg-type]
+    assert by_construction.attempts is None
+    assert by_construction.t is not None
+    assert by_construction.epsilon <= 2.0
+
+
+def test_unreachable_target_names_the_nearest() -> None:
+    with pytest.raises(NotReachableError, match=r"not reachable: with n = 1,000 seeds, 5,000 rows") as caught:
+        calibrate(epsilon=0.01, delta=1e-6, num_rows=5000, n_lower=1000, pass_rate_floor=0.5, max_k=200)
+    assert caught.value.epsilon > 0.01
+    assert caught.value.num_rows < 5000
+    nearest = row_by_row_loss(
+        num_rows=5000, k=caught.value.k, epsilon0=caught.value.epsilon0, delta=1e-6, pass_rate_floor=0.5, n_lower=1000
+    )
+    assert nearest.epsilon == pytest.approx(caught.value.epsilon)
