@@ -6,6 +6,7 @@ not their number, not their rate -- is kept or shown (a visible rejection is an 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,43 +124,107 @@ class ReleasedPrefixes:
         return cls(kept=kept, prefixes=prefixes[released][order], sizes=noisy[order])
 
     def start(self, num_rows: int, network: BayesianNetwork, coins: Coins) -> np.ndarray:
-        """Codes (num_rows, m) with prefixes drawn by their noisy sizes and zeros elsewhere.
-
-        Raises
-        ------
-        TooFewReleasedError
-            If no prefix was released.
-        """
+        """Codes (num_rows, m) with prefixes drawn by their noisy sizes and zeros elsewhere."""
         codes = np.zeros((num_rows, network.num_attributes), dtype=np.int32, order="F")
         if self.kept == 0:
             return codes
-        if not len(self.sizes):
-            raise TooFewReleasedError(
-                f"no group of seeds that share {self.kept} attributes was large enough to be released: lower k, raise "
-                'omega (resample more attributes; "all" always works), or raise epsilon0'
-            )
         cumulative = np.cumsum(self.sizes) / self.sizes.sum()
         chosen = np.minimum(np.searchsorted(cumulative, coins.uniform(num_rows), side="right"), len(self.sizes) - 1)
         for position in range(self.kept):
             codes[:, network.order[position]] = self.prefixes[chosen, position]
         return codes
 
+    def draw_given(
+        self, num_rows: int, known: Mapping[int, int], network: BayesianNetwork, coins: Coins
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Rows with the known codes put in, and the natural log of the weight each must get (likelihood weighting).
+
+        Returns
+        -------
+        codes : ndarray of int, shape (num_rows, m)
+        log_weight : ndarray, shape (num_rows,)
+            -inf where a known code contradicts the released prefix.
+        """
+        codes = self.start(num_rows, network, coins)
+        log_weight = np.zeros(num_rows)
+        for position, table in enumerate(network.tables):
+            if table.child in known:
+                if position < self.kept:
+                    log_weight[codes[:, table.child] != known[table.child]] = -np.inf
+                else:
+                    codes[:, table.child] = known[table.child]
+                    log_weight += table.log_probability(codes)
+            elif position >= self.kept:
+                codes[:, table.child] = table.draw(codes, coins)
+        return codes, log_weight
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleasedSeeds:
+    """What leaves of the seeds under the release test: one :class:`ReleasedPrefixes` per omega. It holds no record.
+
+    With several omegas every seed belongs to one of them, by a secret draw that does not look at its values: one row
+    then changes one part only, and the parts together cost what one costs (docs/explanation/proofs/release_test.md).
+
+    Parameters
+    ----------
+    parts : tuple of ReleasedPrefixes
+        Rows are drawn from each with equal probability.
+    """
+
+    parts: tuple[ReleasedPrefixes, ...]
+
+    @classmethod
+    def draw(cls, network: BayesianNetwork, seeds: np.ndarray, omega: Omega, test: ReleaseTest, coins: Coins) -> ReleasedSeeds:
+        """Apply the test once to seeds (n_s, m), for every omega of a range to a random part of them."""
+        m = network.num_attributes
+        low, high = (m, m) if isinstance(omega, str) else omega if isinstance(omega, (tuple, list)) else (omega, omega)
+        part = coins.integers(high - low + 1, len(seeds))
+        drawn = [
+            ReleasedPrefixes.draw(network, seeds[part == i], m - (low + i), test, coins.spawn("part", i))
+            for i in range(high - low + 1)
+        ]
+        return cls(parts=tuple(drawn))
+
+    def usable(self) -> tuple[ReleasedPrefixes, ...]:
+        """The parts of which something was released.
+
+        Raises
+        ------
+        TooFewReleasedError
+            If there is none.
+        """
+        found = tuple(part for part in self.parts if len(part.sizes))
+        if not found:
+            raise TooFewReleasedError(
+                f"no group of seeds that share {self.parts[0].kept} attributes was large enough to be released: lower k, "
+                'raise omega (resample more attributes; "all" always works), or raise epsilon0'
+            )
+        return found
+
     def sample(self, num_rows: int, network: BayesianNetwork, coins: Coins) -> np.ndarray:
         """Rows as codes (num_rows, m): post-processing of what was released.
 
         Up to ``SYSTEMATIC_ROWS`` rows are drawn evenly spread over the model's tables; beyond, chance hardly matters.
         """
-        systematic = num_rows <= SYSTEMATIC_ROWS
-        return network.complete(self.start(num_rows, network, coins), self.kept, coins, systematic=systematic)
+        parts = self.usable()
+        chosen = coins.integers(len(parts), num_rows)
+        codes = np.zeros((num_rows, network.num_attributes), dtype=np.int32, order="F")
+        kept = np.zeros(num_rows, dtype=np.int64)
+        for i, part in enumerate(parts):
+            rows = np.flatnonzero(chosen == i)
+            kept[rows] = part.kept
+            codes[rows] = part.start(len(rows), network, coins)
+        return network.complete(codes, kept, coins, systematic=num_rows <= SYSTEMATIC_ROWS)
 
-    def sample_given(self, num_rows: int, known: dict[int, int], network: BayesianNetwork, coins: Coins) -> np.ndarray:
+    def sample_given(self, num_rows: int, known: Mapping[int, int], network: BayesianNetwork, coins: Coins) -> np.ndarray:
         """Rows that have the known codes: likelihood weighting, then resampling. Also post-processing.
 
         Parameters
         ----------
         num_rows : int
             Rows wanted.
-        known : dict of int to int
+        known : mapping of int to int
             Code of each known column.
 
         Returns
@@ -167,20 +232,14 @@ class ReleasedPrefixes:
         ndarray of int, shape (num_rows, m) or (0, m)
             No row if the known codes have probability 0.
         """
-        pool = self.start(max(20_000, 10 * num_rows), network, coins)
-        log_weight = np.zeros(len(pool))
-        for position, table in enumerate(network.tables):
-            if table.child in known:
-                if position < self.kept:
-                    log_weight[pool[:, table.child] != known[table.child]] = -np.inf
-                else:
-                    pool[:, table.child] = known[table.child]
-                    log_weight += table.log_probability(pool)
-            elif position >= self.kept:
-                pool[:, table.child] = table.draw(pool, coins)
+        parts = self.usable()
+        size = -(-max(20_000, 10 * num_rows) // len(parts))
+        drawn = [part.draw_given(size, known, network, coins) for part in parts]
+        codes = np.concatenate([c for c, _ in drawn])
+        log_weight = np.concatenate([w for _, w in drawn])
         if not np.isfinite(log_weight).any():
-            return pool[:0]
+            return codes[:0]
         weight = np.exp(log_weight - log_weight.max())
         cumulative = np.cumsum(weight) / weight.sum()
         chosen = np.searchsorted(cumulative, coins.uniform(num_rows), side="right")
-        return pool[np.minimum(chosen, len(pool) - 1)]
+        return codes[np.minimum(chosen, len(codes) - 1)]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from sdv_plausible.domain import Domain
 from sdv_plausible.models.base import Omega, check_omega
 from sdv_plausible.privacy.accounting import size_lower_bound_margin, theorem1_best
-from sdv_plausible.privacy.composition import ApproxDP, InfiniteLoss
+from sdv_plausible.privacy.composition import ApproxDP, InfiniteLoss, ReleaseLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.pass_rate import floor_by_construction
 from sdv_plausible.privacy.privacy_tests import (
@@ -209,7 +209,7 @@ def _release_entry(test: Any) -> LedgerEntry:
             f"one noisy size per prefix group of at least k = {test.k} seeds, discrete Laplace, epsilon0 "
             f"{test.epsilon0:g}; every released prefix has at least {test.k} seeds, surely"
         ),
-        losses=(ApproxDP(epsilon=test.epsilon0, delta=test.delta),),
+        losses=(ReleaseLoss(epsilon0=test.epsilon0, delta=test.delta),),
         scope="any number of rows and the saved synthesizer",
     )
 

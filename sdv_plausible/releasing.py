@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.domain import Domain
-from sdv_plausible.mechanism import PlausibleDeniabilityMechanism, ReleasedPrefixes
-from sdv_plausible.models.base import Learner, LearningRows, ModelBudget, Omega
+from sdv_plausible.mechanism import PlausibleDeniabilityMechanism, ReleasedSeeds
+from sdv_plausible.models.base import Learner, LearningRows, ModelBudget
 from sdv_plausible.planning import SIZE_EPSILON, Settings
 from sdv_plausible.privacy import noise
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -29,7 +29,7 @@ class Released:
         The fitted model; under the row-by-row tests it holds the seed records.
     coins : Coins
         Secret of the sampling streams, independent of everything drawn while fitting.
-    prefixes : ReleasedPrefixes or None
+    seeds : ReleasedSeeds or None
         Release test: the released prefixes.
     mechanism : PlausibleDeniabilityMechanism or None
         Row-by-row tests: Mechanism 1.
@@ -37,7 +37,7 @@ class Released:
 
     network: Any
     coins: Coins
-    prefixes: ReleasedPrefixes | None
+    seeds: ReleasedSeeds | None
     mechanism: PlausibleDeniabilityMechanism | None
 
     @property
@@ -48,17 +48,17 @@ class Released:
     @property
     def samples_conditions(self) -> bool:
         """Whether rows can be drawn given known values."""
-        return self.prefixes is not None
+        return self.seeds is not None
 
     def set_random_state(self, state: Any) -> None:
         """SDV offers its public seed; secret coins take none."""
 
     def sample(self, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:
         """Released rows as codes (num_rows, m), given known codes per column."""
-        if self.prefixes is not None:
+        if self.seeds is not None:
             if known:
-                return self.prefixes.sample_given(num_rows, dict(known), self.network, coins)
-            return self.prefixes.sample(num_rows, self.network, coins)
+                return self.seeds.sample_given(num_rows, known, self.network, coins)
+            return self.seeds.sample(num_rows, self.network, coins)
         assert self.mechanism is not None
         deterministic = isinstance(self.mechanism.test, DeterministicTest)
         return self.mechanism.release(num_rows, coins, 1000 * num_rows + 100_000 if deterministic else None)
@@ -114,15 +114,14 @@ def fit_release(
         n_lower = _size_lower_bound(len(seeds), settings, ledger, coins.spawn("number of seeds"))
     ledger.charge(*settings.seed_charge(n_lower))
     if isinstance(test, ReleaseTest):
-        kept = m - _single(omega, m)
-        prefixes = ReleasedPrefixes.draw(network, seeds, kept, test, coins.spawn("release"))
-        return Released(network=network, coins=sampling, prefixes=prefixes, mechanism=None)
+        released = ReleasedSeeds.draw(network, seeds, omega, test, coins.spawn("release"))
+        return Released(network=network, coins=sampling, seeds=released, mechanism=None)
     network.attach_seeds(seeds)
     mechanism = PlausibleDeniabilityMechanism(
         model=network, num_seeds=len(seeds), test=test, omega=omega, num_attributes=m,
         seed_free_share=settings.seed_free_share if settings.privacy_test == "randomized" else 0.0,
     )  # fmt: skip
-    return Released(network=network, coins=sampling, prefixes=None, mechanism=mechanism)
+    return Released(network=network, coins=sampling, seeds=None, mechanism=mechanism)
 
 
 def _size_lower_bound(num_seeds: int, settings: Settings, ledger: PrivacyLedger, coins: Coins) -> int:
@@ -143,11 +142,3 @@ def split_rows(
     ends = np.cumsum([0.0, *split])
     first, second, third = (codes[(low <= u) & (u < high)] for low, high in zip(ends[:-1], ends[1:], strict=True))
     return first, second, third
-
-
-def _single(omega: Omega, m: int) -> int:
-    if omega == "all":
-        return m
-    if isinstance(omega, (tuple, list)):
-        raise ValueError(f"omega ({omega!r}) must be one number or 'all' under privacy_test='release'")
-    return int(omega)
