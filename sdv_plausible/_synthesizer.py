@@ -10,6 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy, deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,11 @@ from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible import sdv_compat
 from sdv_plausible.codec import Codec
-from sdv_plausible.domain import MAX_BINS
-from sdv_plausible.domain_building import build_domain, domain_entries, read_declarations
+from sdv_plausible.domain import MAX_BINS, Domain
+from sdv_plausible.domain_building import Undeclared, build_domain, domain_entries, read_declarations
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import Omega
+from sdv_plausible.output_types import row_independent, settle
 from sdv_plausible.planning import Plan, Settings, TestName, plan
 from sdv_plausible.privacy.composition import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
@@ -77,8 +79,9 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     domain : "metadata", Domain, mapping, path or None
         Declared value sets, see docs/how_to/declare_the_domain.md. ``"metadata"``: the ranges in the metadata were
         written by you, not detected. A mapping has the metadata's words per column.
-    undeclared : {"infer"}
-        What happens to columns without a declaration.
+    undeclared : {"infer", "private"}
+        How the domains of columns without a declaration are found: read off the rows, without a privacy claim, or
+        learned with noise from a share of the budget.
     max_bins : int
         Numbers and dates with more values than this are put into this many bins.
     split : (float, float, float), optional
@@ -122,7 +125,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         structure: str | Mapping[str, Sequence[str]] | None = None,
         model_parameters: Mapping[str, Any] | None = None,
         domain: Any = None,
-        undeclared: str = "infer",
+        undeclared: Undeclared = "infer",
         max_bins: int = MAX_BINS,
         split: tuple[float, float, float] | None = None,
         row_cap: int = 1_000_000,
@@ -179,7 +182,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _preprocess(self, table_data: pd.DataFrame) -> pd.DataFrame:
         processed = super()._preprocess(table_data)
-        _forget_rows(self._data_processor, self._fit_coins().spawn("invented columns"))
+        _forget_rows(self._data_processor, self._column_specs(), self._fit_coins().spawn("invented columns"))
         return processed
 
     def _fit(self, processed_data: pd.DataFrame) -> None:
@@ -189,7 +192,10 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         table = processed_data.reset_index(drop=True)  # the index holds the primary key
         table = table[sorted(table.columns, key=lambda name: (order.get(name, len(order)), name))]
         ledger = PrivacyLedger(delta=self.delta)
-        domain = build_domain(table, self._declared, self._raw_specs(table, specs), self.max_bins)
+        raw_specs = self._raw_specs(table, specs)
+        private = self._declared.plan_private(raw_specs, self.epsilon, self._settings.model_delta)
+        ledger.charge(*private.entries())
+        domain = build_domain(table, self._declared, raw_specs, self.max_bins, private, coins.spawn("domain"))
         if not self.enforce_rounding:
             domain = domain.without_rounding()
         ledger.charge(*domain_entries(domain), *self._side_entries())
@@ -197,6 +203,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         codes = codec.encode(table, coins.spawn("cells outside the domain"))
         released = fit_release(codes, domain, self._settings, self._learner, ledger, coins)
         self._codec, self._released, self._ledger = codec, released, ledger
+        _forget_types(self._data_processor, domain, specs)
         self._model = released  # SDV asks whether there is a model
         self._charged_calls: dict[tuple[Any, ...], int] = {}
 
@@ -407,9 +414,11 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             A public figure or guess for the number of rows of your table: sharpens cost and warnings.
         """
         specs = {n: s for n, s in self._column_specs().items() if s.get("sdtype") in MODELLED_SDTYPES}
-        domain = self._declared.planned(specs)
-        extra = (*domain_entries(domain), *self._side_entries(planned=True))
-        return plan(self._settings, self._learner, domain, num_rows=num_rows, table_rows=table_rows, extra=extra)
+        private = self._declared.plan_private(specs, self.epsilon, self._settings.model_delta)
+        domain = self._declared.planned(specs, private.columns)
+        extra = (*private.entries(), *domain_entries(domain), *self._side_entries(planned=True))
+        found = plan(self._settings, self._learner, domain, num_rows=num_rows, table_rows=table_rows, extra=extra)
+        return replace(found, warnings=(*found.warnings, *private.warnings(table_rows)))
 
     def get_structure(self) -> dict[str, list[str]]:
         """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""
@@ -419,7 +428,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def plot_structure(self) -> Any:
         """Draw the network as a plotly figure."""
-        from sdv_plausible.evaluation.plots import plot_structure
+        from sdv_plausible.evaluation.structure_figure import plot_structure
 
         return plot_structure(self.get_structure())
 
@@ -474,6 +483,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             reasons["constraints"] = ("SDV constraints", "SDV constraints learn from the rows without noise; drop them")
         transformers = {} if planned else self._data_processor._hyper_transformer.field_transformers
         own = [str(n) for n, t in transformers.items() if t is not None and not t.is_generator()]
+        own += [str(n) for n, t in transformers.items() if getattr(t, "cardinality_rule", None) in ("match", "scale")]
         if own:
             reasons["transformers"] = (
                 f"transformers of {', '.join(own)}",
@@ -493,6 +503,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         return frame if given is None else {given: frame}
 
     def _like_fit(self, frame: pd.DataFrame) -> Any:
+        if self._released is not None:
+            frame = settle(frame, self._codec.domain)
         return {self._table_name: frame} if self._returns_dict else frame
 
     def _sampled(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any], peek: bool = False) -> pd.DataFrame:
@@ -548,11 +560,12 @@ def _output_files(args: tuple[Any, ...], kwargs: dict[str, Any], table_name: str
     return ([Path(folder) / f"{table_name}.csv"] if folder else []) + ([Path(file)] if file else [])
 
 
-def _forget_rows(processor: Any, coins: Coins) -> None:
+def _forget_rows(processor: Any, specs: Mapping[str, Mapping[str, Any]], coins: Coins) -> None:
     """Remove what SDV's generators of ids and personal data learned from the rows.
 
-    RDT seeds them with a hash of the first five real values and lets them repeat the real share of missing values:
-    both would carry facts about single rows into the output.
+    RDT seeds them with a hash of the first five real values, lets them repeat the real share of missing values, keeps
+    the number of rows, and gives unknown numbers as many digits as the largest has: all of it would carry facts about
+    single rows into the output or the saved object.
     """
     for name, transformer in processor._hyper_transformer.field_transformers.items():
         if transformer is None or not transformer.is_generator():
@@ -560,4 +573,19 @@ def _forget_rows(processor: Any, coins: Coins) -> None:
         if getattr(transformer, "_nan_frequency", 0.0):
             transformer._nan_frequency = 0.0
         transformer.random_seed = int(coins.spawn(str(name)).integers(2**32 - 1))
+        if hasattr(transformer, "_faker_random_seed"):
+            transformer._faker_random_seed = transformer.random_seed
+        if hasattr(transformer, "data_length"):
+            transformer.data_length = 0
+        if specs.get(name, {}).get("sdtype") == "unknown" and transformer.function_name == "numerify":
+            size = getattr(processor._dtypes[name], "itemsize", 8)
+            transformer.function_kwargs = {"text": "%" + "#" * {1: 1, 2: 3}.get(size, 8)}
         transformer.reset_randomization()
+
+
+def _forget_types(processor: Any, domain: Domain, specs: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write output columns in types, and in the codec's own format, that depend on no single row."""
+    processor._dtypes = row_independent(processor._dtypes, domain, specs)
+    for attribute in domain:
+        if attribute.provenance != "inferred":
+            processor.formatters.pop(attribute.name, None)

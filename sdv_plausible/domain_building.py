@@ -3,45 +3,56 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
 from sdv_plausible.domain import Attribute, Domain, date_style, declared_attribute, infer_attribute
 from sdv_plausible.privacy.composition import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.noise import Coins
+from sdv_plausible.private_domain import DomainPlan, learn_attributes
 
+Undeclared = Literal["infer", "private"]
 Specs = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Declarations:
-    """What the user declared: attributes by column name."""
+    """What the user declared: attributes by column name, and how the other columns' domains are found."""
 
     attributes: Mapping[str, Attribute]
+    undeclared: Undeclared = "infer"
+    never_missing: frozenset[str] = frozenset()
 
-    def planned(self, specs: Specs) -> Domain:
-        """Domain for planning: undeclared columns stand in with one code each, marked as inferred."""
-        return Domain(
-            tuple(
-                self.attributes.get(name) or Attribute(name=name, kind="categorical", nullable=True, provenance="inferred")
-                for name in specs
-            )
-        )
+    def plan_private(self, specs: Specs, epsilon: float, delta: float) -> DomainPlan:
+        """Plan what learning the undeclared columns' domains costs, from the metadata alone."""
+        if self.undeclared != "private":
+            return DomainPlan.make({}, epsilon, delta)
+        undeclared = {name: spec for name, spec in specs.items() if name not in self.attributes and not spec.get("transformed")}
+        return DomainPlan.make({n: s["sdtype"] for n, s in undeclared.items()}, epsilon, delta, self.never_missing)
+
+    def planned(self, specs: Specs, private: Collection[str] = ()) -> Domain:
+        """Domain for planning: undeclared columns stand in with one code each, marked as private or inferred."""
+        return Domain(tuple(self.attributes.get(name) or _stand_in(name, name in private) for name in specs))
 
 
-def read_declarations(domain: Any, undeclared: str, max_bins: int, specs: Specs) -> Declarations:
+def _stand_in(name: str, private: bool) -> Attribute:
+    return Attribute(name=name, kind="categorical", nullable=True, provenance="private" if private else "inferred")
+
+
+def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs: Specs) -> Declarations:
     """Read the ``domain`` argument of the synthesizer.
 
     Parameters
     ----------
     domain : None, "metadata", Domain, mapping or path
         See :class:`sdv_plausible.PlausibleDeniabilitySynthesizer`.
-    undeclared : str
-        What happens to the other columns: ``"infer"``.
+    undeclared : {"infer", "private"}
+        What happens to the other columns.
     max_bins : int
         Bins of wide ranges.
     specs : mapping
@@ -52,15 +63,16 @@ def read_declarations(domain: Any, undeclared: str, max_bins: int, specs: Specs)
     ValueError
         If a declaration names no column, or fixes no domain.
     """
-    if undeclared != "infer":
-        raise ValueError(f'undeclared ({undeclared!r}) must be "infer"')
+    if undeclared not in ("infer", "private"):
+        raise ValueError(f'undeclared ({undeclared!r}) must be "infer" or "private"')
     if not isinstance(max_bins, int) or isinstance(max_bins, bool) or max_bins < 2:
         raise ValueError(f"max_bins ({max_bins!r}) must be a whole number >= 2; try 100")
     if domain is None:
-        return Declarations({})
+        return Declarations({}, undeclared)
     if isinstance(domain, str) and domain == "metadata":
         found = {name: declared_attribute(name, spec, max_bins) for name, spec in specs.items()}
-        return Declarations({name: attribute for name, attribute in found.items() if attribute is not None})
+        never = frozenset(name for name, spec in specs.items() if spec.get("range_is_nullable") is False)
+        return Declarations({name: attribute for name, attribute in found.items() if attribute}, undeclared, never)
     if isinstance(domain, (str, os.PathLike)):
         domain = Domain.load(Path(domain)).declared()
     if isinstance(domain, Domain):
@@ -72,7 +84,7 @@ def read_declarations(domain: Any, undeclared: str, max_bins: int, specs: Specs)
     unknown = sorted(set(attributes) - set(specs))
     if unknown:
         raise ValueError(f"domain names {unknown}, which are not columns of the metadata: {sorted(specs)}")
-    return Declarations(attributes)
+    return Declarations(attributes, undeclared)
 
 
 def _declare(name: str, spec: Any, max_bins: int, specs: Specs) -> Attribute:
@@ -89,19 +101,26 @@ def _declare(name: str, spec: Any, max_bins: int, specs: Specs) -> Attribute:
     return attribute
 
 
-def build_domain(table: pd.DataFrame, declarations: Declarations, specs: Specs, max_bins: int) -> Domain:
+def build_domain(
+    table: pd.DataFrame, declarations: Declarations, specs: Specs, max_bins: int, private: DomainPlan, coins: Coins
+) -> Domain:
     """Domain of the modelled columns of a table, in the table's column order.
+
+    What ``private`` plans must have been charged before.
 
     Raises
     ------
     ValueError
         If an undeclared column cannot be read.
     """
+    learned = learn_attributes(table, private, specs, max_bins, coins)
     attributes = []
     for name in table.columns:
         declared = declarations.attributes.get(name)
         spec = specs[name]
-        if declared is None or spec.get("transformed"):
+        if name in learned:
+            attributes.append(learned[name])
+        elif declared is None or spec.get("transformed"):
             attributes.append(infer_attribute(name, table[name], spec["sdtype"], spec, max_bins))
         elif declared.kind == "datetime" and declared.time_zone is None and declared.datetime_format is None:
             # How dates are written is the table's schema, not its rows.
@@ -112,7 +131,7 @@ def build_domain(table: pd.DataFrame, declarations: Declarations, specs: Specs, 
 
 
 def domain_entries(domain: Domain) -> list[LedgerEntry]:
-    """Ledger entries of a domain: declared is free, inferred ends the claim."""
+    """Ledger entries of a domain: declared is free, inferred ends the claim; a private one is charged by its plan."""
     entries = []
     declared = [a.name for a in domain if a.provenance == "declared"]
     if declared:
@@ -125,7 +144,8 @@ def domain_entries(domain: Domain) -> list[LedgerEntry]:
                 mechanism=f"inferred from the rows: {names}",
                 losses=(InfiniteLoss(),),
                 scope="the domain",
-                note=f"the value sets of {names} were read from the rows without noise; declare them with domain=...",
+                note=f"the value sets of {names} were read from the rows without noise; declare them with domain=..., or "
+                'learn them under the budget with undeclared="private"',
             )
         )
     return entries

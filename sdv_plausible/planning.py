@@ -285,8 +285,8 @@ def plan(
 
     ledger = PrivacyLedger(delta=settings.delta)
     ledger.charge(*extra)
-    learning = learner.plan(domain, ModelBudget(epsilon=settings.epsilon, delta=settings.model_delta))
-    ledger.charge(*learning)
+    budget = ModelBudget(epsilon=settings.epsilon, delta=settings.model_delta, spent=ledger.losses)
+    ledger.charge(*learner.plan(domain, budget))
     if settings.privacy_test == "randomized":
         ledger.charge(settings.size_charge()[0])
     ledger.charge(*settings.seed_charge(table_rows or PLANNED_ROWS))

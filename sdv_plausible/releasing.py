@@ -101,7 +101,7 @@ def fit_release(
         Coins of this fit.
     """
     structure, parameters, seeds = split_rows(codes, settings.split, coins.spawn("split"))
-    budget = ModelBudget(epsilon=settings.epsilon, delta=settings.model_delta)
+    budget = ModelBudget(epsilon=settings.epsilon, delta=settings.model_delta, spent=ledger.losses)
     rows = LearningRows(structure=structure, parameters=parameters)
     network: Any = learner.fit(rows, domain, budget, ledger, coins.spawn("learning"))
     m = len(domain)

@@ -159,9 +159,7 @@ Atoms = list[tuple[float, float]]  # outcomes of a mechanism: probability under 
 
 def compose_atoms(mechanisms: Sequence[Atoms]) -> Atoms:
     """Joint outcomes of mechanisms used one after the other."""
-    return [
-        (math.prod(p for p, _ in outcome), math.prod(q for _, q in outcome)) for outcome in itertools.product(*mechanisms)
-    ]
+    return [(math.prod(p for p, _ in outcome), math.prod(q for _, q in outcome)) for outcome in itertools.product(*mechanisms)]
 
 
 def atoms_delta(atoms: Atoms, epsilon: float) -> float:

@@ -88,6 +88,11 @@ class PrivacyLedger:
         """All entries."""
         return self._entries
 
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Finite losses charged so far: what later stages must leave room for."""
+        return tuple(loss for entry in self._entries for loss in entry.losses if not isinstance(loss, InfiniteLoss))
+
     def charge(self, *entries: LedgerEntry) -> None:
         """Add entries, all or none, before what they describe is done.
 

@@ -32,7 +32,7 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.float64]
 _CELLS = 4000
-_FAILURE_SHARES = (1e-3, 0.1, 0.5)  # shares of delta kept for failing being likelier; the first that is enough is used
+_FAILURE_SHARES = (1e-3, 0.1, 0.5)  # shares of delta kept for failing being likelier
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,10 +314,9 @@ def row_by_row_loss(
     step = pass_rate_step(k, epsilon0, n_lower, gamma=gamma or 1.0, noise=noise)
     attempts = plan_attempts(num_rows, pass_rate_floor, step, delta)
     test = PassRateTest(num_rows=num_rows, attempts=attempts, pass_rate_floor=pass_rate_floor, step=step)
-    for share in _FAILURE_SHARES:
-        total = _floor_for_failure(test, delta * share)
-        if math.isfinite(total):
-            break
+    # The smallest share that does not decide the total; with very few rows failing decides it.
+    total, share = min((max(alone, _floor_for_failure(test, delta * s)), s) for s in _FAILURE_SHARES)
+    total = _floor_for_failure(test, delta * share)
     allowed = delta * (1 - share)
     for floor, likeliest, log_ratio in test.slabs(allowed):
         total = max(total, rows(floor, allowed / likeliest)[0] + log_ratio)

@@ -19,7 +19,9 @@ from sdv_plausible.privacy.sensitivity import (
 @pytest.mark.parametrize("n", range(13))
 def test_add_remove_sensitivity_is_the_largest_change_over_all_histograms(n: int) -> None:
     changes = [
-        abs(oracle.entropy(more) - oracle.entropy(counts)) for counts in oracle.histograms(n) for more in oracle.one_row_more(counts)
+        abs(oracle.entropy(more) - oracle.entropy(counts))
+        for counts in oracle.histograms(n)
+        for more in oracle.one_row_more(counts)
     ]
     assert max(changes) == pytest.approx(entropy_sensitivity(n), abs=1e-12)  # exact: any smaller value is caught
     if n > 1:

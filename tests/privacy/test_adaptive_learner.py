@@ -29,7 +29,9 @@ def domain() -> Domain:
 def table(n: int, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     first = rng.integers(0, 3, n)
-    return np.stack([first, (first + rng.integers(0, 2, n)) % 2, rng.integers(0, 4, n), first * 3 + rng.integers(0, 4, n)], axis=1)
+    return np.stack(
+        [first, (first + rng.integers(0, 2, n)) % 2, rng.integers(0, 4, n), first * 3 + rng.integers(0, 4, n)], axis=1
+    )
 
 
 def fit(codes: np.ndarray, epsilon: float = 1.0, coins: Coins | None = None) -> tuple[PrivacyLedger, list]:

@@ -1,0 +1,65 @@
+"""Column types of the output that do not depend on any one row.
+
+pandas stores whole numbers as int64, but as float64 once one value is missing, truth values as bool or object, and a
+category column's type lists every value that occurs. SDV writes synthetic columns in the types of the real ones; for
+columns with a claim they are replaced by types that follow from the released domain, and :func:`settle` then turns
+what was written into the usual types, as a function of the synthetic values alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.domain import Attribute, Domain
+
+
+def row_independent(dtypes: pd.Series[Any], domain: Domain, specs: Mapping[str, Mapping[str, Any]]) -> pd.Series[Any]:
+    """Types for SDV's output: nothing in them tells whether some row has a missing or a rare value.
+
+    Parameters
+    ----------
+    dtypes : Series of dtype
+        Types of the real columns.
+    domain : Domain
+        Domain of the modelled columns; a column whose domain was inferred keeps its type.
+    specs : mapping
+        The metadata's columns.
+    """
+    return pd.Series({name: _column_type(str(name), dtype, domain, specs) for name, dtype in dtypes.items()}, dtype=object)
+
+
+def _column_type(name: str, dtype: Any, domain: Domain, specs: Mapping[str, Mapping[str, Any]]) -> Any:
+    if name in domain:
+        return dtype if domain[name].provenance == "inferred" else _modelled_type(domain[name], dtype)
+    if not isinstance(dtype, np.dtype) or domain.inferred or dtype.kind not in "iufb":
+        return dtype
+    if dtype.kind == "b":
+        return np.dtype(object)
+    # Invented columns: keys are whole numbers, other personal data (coordinates) need not be.
+    return np.dtype(np.int64 if specs.get(name, {}).get("sdtype") in ("id", "unknown") else np.float64)
+
+
+def _modelled_type(attribute: Attribute, dtype: Any) -> Any:
+    if isinstance(dtype, pd.CategoricalDtype):
+        return pd.CategoricalDtype(list(attribute.values), dtype.ordered) if attribute.values else np.dtype(object)
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "iufb":
+        return dtype  # an extension type holds missing values as it is; dates and text too
+    if attribute.kind == "integer":
+        return np.dtype(np.int64)  # SDV leaves float64 where a synthetic value is missing
+    if attribute.kind == "float":
+        return dtype if dtype.kind == "f" else np.dtype(np.float64)
+    return np.dtype(object)
+
+
+def settle(table: pd.DataFrame, domain: Domain) -> pd.DataFrame:
+    """Give synthetic truth values and numeric categories the type that pandas has for them."""
+    for attribute in domain:
+        name = attribute.name
+        plain = not any(isinstance(v, str) for v in attribute.values)
+        if attribute.provenance != "inferred" and attribute.values and plain and name in table and table[name].dtype == object:
+            table[name] = table[name].infer_objects()
+    return table

@@ -1,0 +1,80 @@
+"""The command line as a user runs it: files whole or not at all, one clear line on bad input."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from sdv_plausible.cli import main
+from sdv_plausible.datasets import census_like
+
+
+@pytest.fixture
+def people(tmp_path):
+    path = tmp_path / "people.csv"
+    census_like(400).to_csv(path, index=False)
+    return path
+
+
+def test_demo(tmp_path, capsys):
+    assert main(["demo", "--rows", "200", "--table-rows", "2000", "-o", str(tmp_path / "out")]) == 0
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["comparison.html", "ledger.json", "synthetic.csv"]
+    assert len(pd.read_csv(tmp_path / "out" / "synthetic.csv")) == 200
+    assert json.loads((tmp_path / "out" / "ledger.json").read_text())["epsilon"] <= 1
+    assert "Total epsilon" in capsys.readouterr().out
+
+
+def test_synthesize_csv_to_parquet_and_back(people, tmp_path, capsys):
+    parquet, csv, ledger = tmp_path / "o.parquet", tmp_path / "o.csv", tmp_path / "l.json"
+    assert main(["synthesize", str(people), "-o", str(parquet), "--ledger", str(ledger)]) == 0
+    assert len(pd.read_parquet(parquet)) == 400
+    assert "headline" in json.loads(ledger.read_text())
+    assert "No differential-privacy claim" in capsys.readouterr().out or json.loads(ledger.read_text())["epsilon"]
+    assert main(["synthesize", str(parquet), "-o", str(csv), "--rows", "7", "--privacy-test", "deterministic", "--k", "5"]) == 0
+    assert len(pd.read_csv(csv)) == 7
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--k", "0"], "k (0)"),
+        (["--gamma", "1"], "gamma (1.0)"),
+        (["--epsilon", "nan"], "epsilon (nan)"),
+        (["--omega", "99"], "omega (99)"),
+        (["--rows", "-3"], "num_rows (-3)"),
+        (["--metadata", "nowhere.json"], "nowhere.json"),
+        (["--domain", "nowhere.json"], "nowhere.json"),
+        (["--model", "gan"], "model ('gan')"),
+    ],
+)
+def test_bad_options_write_nothing(people, tmp_path, capsys, options, words):
+    output = tmp_path / "o.csv"
+    assert main(["synthesize", str(people), "-o", str(output), *options]) == 2
+    captured = capsys.readouterr()
+    assert words in captured.err
+    assert captured.err.count("\n") == 1
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["people.csv"]
+
+
+def test_files_that_exist_are_kept(people, tmp_path, capsys):
+    output = tmp_path / "o.csv"
+    output.write_text("precious")
+    assert main(["synthesize", str(people), "-o", str(output)]) == 2
+    assert "exists" in capsys.readouterr().err
+    assert output.read_text() == "precious"
+    assert main(["synthesize", str(people), "-o", str(output), "--overwrite", "--rows", "3"]) == 0
+    assert len(pd.read_csv(output)) == 3
+
+
+def test_unreadable_inputs(people, tmp_path, capsys):
+    assert main(["synthesize", str(tmp_path / "none.csv"), "-o", str(tmp_path / "o.csv")]) == 2
+    assert "there is no file" in capsys.readouterr().err
+    (tmp_path / "empty.csv").write_text("")
+    assert main(["synthesize", str(tmp_path / "empty.csv"), "-o", str(tmp_path / "o.csv")]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+    assert main(["synthesize", str(people), "-o", str(tmp_path / "no" / "o.csv")]) == 2
+    assert "folder" in capsys.readouterr().err
+    assert main(["synthesize", str(people), "-o", str(tmp_path / "o.xlsx")]) == 2
+    assert ".csv or .parquet" in capsys.readouterr().err
