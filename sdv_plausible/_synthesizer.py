@@ -278,7 +278,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             raise ValueError(f"data has {len(frame)} rows and {frame.shape[1]} columns: there is nothing to fit")
         with self._restored_on_error():
             self._released = None
-            self._model = None
+            self._model: Released | None = None
             self._ledger = PrivacyLedger(delta=self.delta)
             super().fit(sdv_compat.to_native(given or self._table_name, frame.copy(deep=False)))
         self._returns_dict = given is not None

@@ -35,7 +35,7 @@ from sdv_plausible.privacy.composition import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 
 Pair = tuple[int, int]
-SIZE_SHARE, SCORE_SHARE = 0.005, 0.1
+SIZE_SHARE, SCORE_SHARE = 0.005, 0.05
 NUM_SIMULATED = 60_000
 NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
 
@@ -91,7 +91,9 @@ def learn_adaptively(codes: np.ndarray, domain: Domain, mu: float, max_cost: int
     rows = float(budget.release(np.array([len(codes)]), SIZE_SHARE)[0])
     power = max(rows, 1.0) * mu  # rows per unit of noise: the one number that says what the budget can carry
     private = budget.is_private
-    margin_share = float(np.clip(0.35 + 0.15 * np.log10(4000 / power), 0.3, 0.65)) if private else 0.35
+    # Chosen on ACS 2018, ACS 2013, bank and NIST tables: little power goes to the margins.
+    margin_share = float(np.interp(np.log10(power), [2.0, 2.7, 3.6, 6.0], [0.88, 0.5, 0.36, 0.3])) if private else 0.35
+    caution = 0.5 if power > 150 else 2.0  # deviations of a score's noise by which a pair must stand out
     most = int(np.clip(16 * (power / 4000) ** 0.25, 10, 40)) if private else 40
     pair_share = 1 - SIZE_SHARE - margin_share - SCORE_SHARE
     pair_sigma = budget.sigma(pair_share / (1.5 * len(domain)))  # noise of a pair table, roughly
@@ -99,7 +101,7 @@ def learn_adaptively(codes: np.ndarray, domain: Domain, mu: float, max_cost: int
     rounds = [(0.5, 0.35, True), (0.5, 0.65, False)] if power > 2000 else [(1.0, 1.0, False)]
     network = None
     for number, (share_of_scores, share_of_pairs, forest) in enumerate(rounds):
-        chosen = state.measure_pairs(SCORE_SHARE * share_of_scores, pair_share * share_of_pairs, forest)
+        chosen = state.measure_pairs(SCORE_SHARE * share_of_scores, pair_share * share_of_pairs, forest, caution)
         if chosen or network is None:
             network, state.simulated = fit_network(state.estimates(), max_cost, NUM_SIMULATED, coins.spawn("fit", number))
     assert network is not None
@@ -144,7 +146,7 @@ class _Measurements:
         """What the network is fitted to."""
         return Estimates(margins=self.margins, coarse=self.coarse, buckets=self.buckets, pairs=self._pairs)
 
-    def measure_pairs(self, score_share: float, pair_share: float, forest: bool) -> bool:
+    def measure_pairs(self, score_share: float, pair_share: float, forest: bool, caution: float) -> bool:
         """One round: score, choose, measure, clean. False if no pair was worth its noise."""
         unmeasured = [e for e in itertools.combinations(range(len(self.margins)), 2) if e not in self._raw]
         if not unmeasured:
@@ -152,7 +154,8 @@ class _Measurements:
         estimate = {e: self._estimate(e) for e in unmeasured}
         # Both tables are integers and the estimate comes from earlier releases: one row changes each score by at most 1.
         scores = np.array([int(np.abs(self._table(self._rows, e) - np.rint(estimate[e])).sum()) for e in unmeasured])
-        noisy = self._budget.release(scores, score_share, float(np.sqrt(len(unmeasured))))
+        reach = float(np.sqrt(len(unmeasured)))
+        noisy = self._budget.release(scores, score_share, reach) - caution * self._budget.sigma(score_share, reach)
         chosen, shares = self._worth_measuring(unmeasured, estimate, noisy, pair_share, forest)
         for e, share in zip(chosen, shares, strict=True):
             table = self._budget.release(self._table(self._rows, e), share)
@@ -167,7 +170,7 @@ class _Measurements:
         """The pairs, best first, for which the sum of scores less the L1 noise of measuring them all is largest."""
         # What sampling alone makes of the distance: mean absolute deviation of Poisson counts.
         chance = [np.where(estimate[e] < 0.5, estimate[e], 0.8 * np.sqrt(estimate[e])).sum() for e in pairs]
-        score = dict(zip(pairs, noisy - np.array(chance), strict=True))
+        score = dict(zip(pairs, np.minimum(noisy - np.array(chance), 2 * self.total), strict=True))
         ranked = sorted(pairs, key=lambda e: -score[e])
         if forest:
             ranked = _forest(ranked, len(self.margins))
