@@ -105,6 +105,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     # Raw values reach our own codec: SDV's transformers would learn bounds, rounding and categories from the rows.
     _model_sdtype_transformers = dict.fromkeys(MODELLED_SDTYPES)
 
+    _model: Released | None
     _released: Released | None
     _ledger: PrivacyLedger | None
 
@@ -278,7 +279,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             raise ValueError(f"data has {len(frame)} rows and {frame.shape[1]} columns: there is nothing to fit")
         with self._restored_on_error():
             self._released = None
-            self._model: Released | None = None
+            self._model = None
             self._ledger = PrivacyLedger(delta=self.delta)
             super().fit(sdv_compat.to_native(given or self._table_name, frame.copy(deep=False)))
         self._returns_dict = given is not None
