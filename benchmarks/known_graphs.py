@@ -75,7 +75,9 @@ def pair_distances(first: pd.DataFrame, second: pd.DataFrame) -> np.ndarray:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    print("| network | structure | true edges | learned | right | precision | recall | pairs: mean TVD | max | halves: mean | max |")
+    print(
+        "| network | structure | true edges | learned | right | precision | recall | pairs: mean TVD | max | halves: mean | max |"
+    )
     print("|" + " --- |" * 11)
     for name, text in GRAPHS.items():
         table = pd.read_csv(DATA / f"{name}.csv.gz", keep_default_na=False).astype(str)
