@@ -28,7 +28,12 @@ def plot_structure(structure: Mapping[str, Sequence[str]]) -> Any:
     import plotly.graph_objects as go
 
     rows = layers(structure)
-    at = {node: ((i + 0.5) / len(row), -float(level)) for level, row in enumerate(rows) for i, node in enumerate(row)}
+    # Layers are staggered, so that an arrow over several of them does not run through the nodes between.
+    at = {
+        node: ((i + 0.5 + 0.3 * (level % 3 - 1)) / len(row), -float(level))
+        for level, row in enumerate(rows)
+        for i, node in enumerate(row)
+    }
     figure = go.Figure(
         go.Scatter(
             x=[x for x, _ in at.values()],
