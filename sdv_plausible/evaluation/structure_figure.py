@@ -30,7 +30,7 @@ def plot_structure(structure: Mapping[str, Sequence[str]]) -> Any:
     rows = layers(structure)
     # Layers are staggered, so that an arrow over several of them does not run through the nodes between.
     at = {
-        node: ((i + 0.5 + 0.3 * (level % 3 - 1)) / len(row), -float(level))
+        node: ((i + 0.5 + (-0.3, 0.25, 0.05)[level % 3]) / len(row), -float(level))
         for level, row in enumerate(rows)
         for i, node in enumerate(row)
     }
