@@ -130,7 +130,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         max_bins: int = MAX_BINS,
         split: tuple[float, float, float] | None = None,
         row_cap: int = 1_000_000,
-        seed_free_share: float = 0.1,
+        seed_free_share: float = 0.5,
         random_state: int | None = None,
     ) -> None:
         self.epsilon, self.delta, self.k, self.gamma, self.epsilon0 = epsilon, delta, k, gamma, epsilon0

@@ -33,7 +33,9 @@ class Declarations:
         if self.undeclared != "private":
             return DomainPlan.make({}, epsilon, delta)
         undeclared = {name: spec for name, spec in specs.items() if name not in self.attributes and not spec.get("transformed")}
-        return DomainPlan.make({n: s["sdtype"] for n, s in undeclared.items()}, epsilon, delta, self.never_missing)
+        columns = {name: spec["sdtype"] for name, spec in undeclared.items()}
+        declared = len(specs) - len(columns)
+        return DomainPlan.make(columns, epsilon, delta, declared=declared, never_missing=self.never_missing)
 
     def planned(self, specs: Specs, private: Collection[str] = ()) -> Domain:
         """Domain for planning: undeclared columns stand in with one code each, marked as private or inferred."""

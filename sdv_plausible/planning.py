@@ -78,7 +78,7 @@ class Settings:
         if not isinstance(self.row_cap, int) or isinstance(self.row_cap, bool) or self.row_cap < 1:
             raise ValueError(f"row_cap ({self.row_cap!r}) must be a whole number >= 1: the rows ever released")
         if not _is_real(self.seed_free_share) or not 0 < self.seed_free_share <= 1:
-            raise ValueError(f"seed_free_share ({self.seed_free_share!r}) must lie in (0, 1]; try 0.1")
+            raise ValueError(f"seed_free_share ({self.seed_free_share!r}) must lie in (0, 1]; try 0.5")
 
         if self.split is not None:
             parts = self.split

@@ -34,7 +34,7 @@ MOST_DECIMALS = 14
 DATE_UNITS = tuple(NANOSECONDS.values())
 MOST_PARTS = 256  # of one cell in one round
 SURE = 4.0  # standard deviations above 0 at which a cell of a public grid counts as inhabited
-NEARLY, LIKELY = 3.0, 2.0  # the same if there is no such cell, and for a cell beside one
+NEARLY, LIKELY = 3.0, 2.5  # the same if there is no such cell, and for a cell beside one
 
 
 @dataclass(frozen=True, kw_only=True)

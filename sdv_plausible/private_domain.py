@@ -28,16 +28,16 @@ from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry
 from sdv_plausible.privacy.noise import Coins
 from sdv_plausible.private_bins import DATE_UNITS, MOST_DECIMALS, Cells, Lattice, make_bins, split_heavy
 
-DOMAIN_SHARE = 0.15  # of mu**2: what learning the domain takes from the model
+DOMAIN_SHARE = 0.35  # of mu**2, if every column is to be learned: what the domain takes from the model
 FAILURE_SHARE = 0.1  # of delta: all thresholds together
 LEAST_ROWS = 5  # a value held by fewer rows is never released
 WEIGHTS = {"categorical": 1.0, "ordinal": 1.0, "numerical": 1.0, "datetime": 1.0, "boolean": 0.25}
 SIZE_WEIGHT = 0.25
 ROUNDS = 3
 # Shares of a number's or date's budget; a table too small for the finer looks spends all on the coarse ones.
-FULL = {"precision": 0.1, "values": 0.3, "magnitude": 0.15, "round": 0.15}
+FULL = {"precision": 0.08, "values": 0.2, "magnitude": 0.36, "round": 0.12}
 COARSE = {"precision": 0.2, "values": 0.0, "magnitude": 0.8, "round": 0.0}
-FULL_POWER = 25.0  # rows per standard deviation, at a column's whole budget, from which all looks are worth it
+FULL_POWER = 500.0  # rows per standard deviation, at a column's whole budget, from which all looks are worth it
 PRESENT = 2.5  # standard deviations above 0 at which missing values count as present
 Names = Mapping[str, str]
 
@@ -64,16 +64,28 @@ class DomainPlan:
     never_missing: frozenset[str] = frozenset()
 
     @classmethod
-    def make(cls, columns: Names, epsilon: float, delta: float, never_missing: frozenset[str] = frozenset()) -> DomainPlan:
-        """Plan within a share of (epsilon, delta); nothing is planned for no columns or an infinite epsilon."""
+    def make(
+        cls, columns: Names, epsilon: float, delta: float, *, declared: int = 0, never_missing: frozenset[str] = frozenset()
+    ) -> DomainPlan:
+        """Plan within a share of (epsilon, delta); nothing is planned for no columns or an infinite epsilon.
+
+        Parameters
+        ----------
+        columns : mapping of str to str
+            Semantic type of each column to be learned.
+        epsilon, delta : float
+            Budget of domain and model together.
+        declared : int
+            Number of other columns in the model: the fewer columns are learned, the smaller the domain's share.
+        never_missing : frozenset of str
+            Columns for which the user ruled out missing values.
+        """
         if not columns or math.isinf(epsilon):
             return cls(columns={}, mu=0.0, failure=0.0)
         whole = calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE))
-        tables = max(1, _thresholded(columns))
-        return cls(
-            columns=dict(columns), mu=whole * math.sqrt(DOMAIN_SHARE), failure=FAILURE_SHARE * delta / tables,
-            never_missing=never_missing,
-        )  # fmt: skip
+        share = DOMAIN_SHARE * sum(WEIGHTS[s] for s in columns.values()) / (len(columns) + declared)
+        failure = FAILURE_SHARE * delta / max(1, _thresholded(columns))
+        return cls(columns=dict(columns), mu=whole * math.sqrt(share), failure=failure, never_missing=never_missing)
 
     @property
     def losses(self) -> tuple[Loss, ...]:

@@ -25,7 +25,7 @@ def _x_axis(drawing: Drawing, span: tuple[float, float], top: float, bottom: flo
 
 def _y_share_axis(drawing: Drawing, area: tuple[float, float, float, float], high: float) -> None:
     left, right, top, bottom = area
-    for value in ticks(0, high, 3):
+    for value in ticks(0, high, 4):
         y = bottom - value / high * (bottom - top)
         drawing.line(left, y, right, y, GRID)
         drawing.text(left - 4, y + 4, f"{100 * value:.3g}%", "end")
@@ -65,7 +65,7 @@ def vertical_bars(
     drawing.line(left, bottom, right, bottom)
     end = 0.0
     for position, words in marks:
-        x, half = left + position * slot, CHARACTER * len(words) / 2
+        x, half = left + position * slot, 6.8 * len(words) / 2
         x = min(max(x, left - 20 + half), WIDTH - half - (52 if missing else 0))
         # a mark that would run into the one before it is left out
         if x - half >= end:
@@ -88,11 +88,11 @@ def horizontal_bars(title: str, labels: Sequence[str], series: Sequence[tuple[st
     series : sequence of (name, shares, colour)
         Shares in [0, 1], length c.
     """
-    left, right, row = 118.0, WIDTH - 10.0, 9.0 * len(series) + 6
+    left, right, row = 118.0, WIDTH - 18.0, 9.0 * len(series) + 6
     bottom = 4 + row * len(labels)
     drawing = Drawing(WIDTH, bottom + 22, title)
     high = max(1e-9, *(max(shares) for _, shares, _ in series)) * 1.02
-    for value in ticks(0, high, 3):
+    for value in ticks(0, high, 4):
         x = left + value / high * (right - left)
         drawing.line(x, 2, x, bottom, GRID)
         drawing.text(x, bottom + 14, f"{100 * value:.3g}%", "middle")
@@ -230,9 +230,9 @@ def heatmap(title: str, labels: Sequence[str], matrix: Floats, scale_name: str) 
         What the values are.
     """
     m = len(labels)
-    room = min(92.0, 8 + CHARACTER * max(len(label) for label in labels))
+    room = min(98.0, 8 + CHARACTER * max(len(label) for label in labels))
     cell = max(15.0, min(34.0, (WIDTH - room - 4) / m))
-    drawing = Drawing(max(WIDTH, room + m * cell + 4), room + m * cell + 40, title)
+    drawing = Drawing(max(WIDTH, room + m * cell + 4), room + m * cell + 48, title)
     for i, label in enumerate(labels):
         middle = room + (i + 0.5) * cell + 4
         drawing.text(room - 4, middle, shorten(label, room - 4), "end")
@@ -256,8 +256,8 @@ def _cell(drawing: Drawing, corner: tuple[float, float], size: float, value: flo
 def _scale(drawing: Drawing, left: float, top: float, name: str) -> None:
     for step in range(100):
         drawing.rect(left + 1.5 * step, top, 1.6, 9, shade(step / 99)[0])
-    for x, words, anchor in ((0, "0", "start"), (150, "1", "end"), (160, name, "start")):
-        drawing.text(left + x, top + (22 if x < 160 else 9), words, anchor)
+    for x, line, words, anchor in ((0, 1, "0", "start"), (150, 1, "1", "end"), (0, 2, name, "start")):
+        drawing.text(left + x, top + 7 + 13 * line, words, anchor)
 
 
 def line_plot(

@@ -53,10 +53,9 @@ class Drawing:
 
     def svg(self) -> str:
         """Return the picture."""
-        return (
-            f'<svg viewBox="0 0 {self.width:.0f} {self.height:.0f}" width="{self.width:.0f}" '
-            f'height="{self.height:.0f}" role="img" aria-label="{escape(self.title)}">{"".join(self.parts)}</svg>'
-        )
+        size = f'width="{self.width:.0f}" height="{self.height:.0f}" style="--natural:{self.width:.0f}px"'
+        label = f'role="img" aria-label="{escape(self.title)}"'
+        return f'<svg viewBox="0 0 {self.width:.0f} {self.height:.0f}" {size} {label}>{"".join(self.parts)}</svg>'
 
 
 def number(value: float) -> str:
@@ -64,14 +63,16 @@ def number(value: float) -> str:
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(value) >= size:
             scaled = value / (1e3 if unit == "k" else size)
-            return f"{scaled:.4g}{unit}" if abs(scaled) < 1e4 else f"{value:.1e}"
+            return f"{scaled:.3g}{unit}" if abs(scaled) < 1e3 else f"{value:.1e}"
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def shorten(words: str, room: float) -> str:
     """Cut ``words`` to ``room`` pixels."""
-    letters = max(3, int(room / CHARACTER))
-    return words if len(words) <= letters else words[: letters - 1] + "\u2026"
+    if len(words) * CHARACTER <= room:
+        return words
+    # letters are wider in some fonts, and the ellipsis always is
+    return words[: max(3, int(room / (1.1 * CHARACTER)) - 1)] + "\u2026"
 
 
 def ticks(low: float, high: float, count: int = 4) -> list[float]:

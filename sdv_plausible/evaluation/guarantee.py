@@ -22,30 +22,36 @@ class Guarantee:
         The ledger's entries, with ``name``, ``mechanism``, ``epsilon``, ``delta``, ``scope``, ``provenance``, ``note``.
     not_covered : tuple of str
         What the guarantee says nothing about.
+    claimed : bool
+        Whether there is a ledger and every entry of it has a finite cost.
     covers_structure : bool
-        Whether every entry has a finite cost and one of them is the network's structure, so that the network may be
-        published.
+        Whether, besides, one of the entries is the network's structure, so that the network may be published.
     """
 
     documented: bool
     sentence: str
     entries: tuple[dict[str, Any], ...]
     not_covered: tuple[str, ...]
+    claimed: bool
     covers_structure: bool
 
     @classmethod
     def of(cls, ledger: Any) -> Guarantee:
         """Copy the guarantee from a ledger (``sentence()`` and ``to_dict()``), or from None."""
         if ledger is None:
-            return cls(documented=False, sentence=NO_GUARANTEE, entries=(), not_covered=(), covers_structure=False)
+            return cls(
+                documented=False, sentence=NO_GUARANTEE, entries=(), not_covered=(), claimed=False, covers_structure=False
+            )
         document = ledger.to_dict()
         entries = tuple(dict(entry) for entry in document["entries"])
+        claimed = bool(entries) and all(_finite(entry) for entry in entries)
         return cls(
             documented=True,
             sentence=ledger.sentence(),
             entries=entries,
             not_covered=tuple(document.get("not_covered", ())),
-            covers_structure=all(_finite(e) for e in entries) and any("structure" in e["name"].lower() for e in entries),
+            claimed=claimed,
+            covers_structure=claimed and any("structure" in entry["name"].lower() for entry in entries),
         )
 
 

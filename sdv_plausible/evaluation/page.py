@@ -50,8 +50,8 @@ def key(series: Sequence[tuple[str, str]]) -> str:
     return f'<p class="key">{items}</p>'
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table, which turns into labelled lines on a narrow screen."""
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "") -> str:
+    """Return a table; one of ``kind`` "words" turns into labelled lines on a narrow screen."""
     top = "".join(f"<th>{escape(title)}</th>" for title in head)
     body = "".join(
         "<tr>"
@@ -59,4 +59,4 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         + "</tr>"
         for row in rows
     )
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="scroll"><table class="{kind}"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'

@@ -22,6 +22,11 @@ from sdv_plausible.evaluation.guarantee import Guarantee
 from sdv_plausible.evaluation.network import network_graph
 from sdv_plausible.evaluation.summary import ComparisonSummary, Histogram, ReleaseSummary
 
+_PUBLIC = (
+    "Apart from the guarantee, everything here is computed from the synthetic table alone, or from the model where the "
+    "guarantee covers it: this page tells no more than they do. No figure comes from real rows directly."
+)
+_UNPROTECTED = "But no guarantee protects the synthetic table: publish this page only where you would publish the table."
 _UNCERTAINTY = "symmetrical uncertainty"
 
 
@@ -71,12 +76,7 @@ def public_page(
     """
     parts = [
         page.header("Synthetic data: what it is and what protects it", date),
-        page.banner(
-            "public",
-            "Made for publication. Apart from the guarantee, everything here is computed from the synthetic table "
-            "alone, or from the model where the guarantee covers it: it tells no more than they do. No figure "
-            "comes from real rows directly.",
-        ),
+        page.banner("public", _PUBLIC if guarantee.claimed else f"{_PUBLIC} {_UNPROTECTED}"),
         _guarantee(guarantee),
     ]
     for name, release in releases.items():
@@ -130,10 +130,12 @@ def _table_parts(table: TableResults) -> list[str]:
 
 
 def _guarantee(guarantee: Guarantee) -> str:
-    parts = [f'<section class="guarantee"><h2>The guarantee</h2><blockquote>{escape(guarantee.sentence)}</blockquote>']
+    kind = "guarantee" if guarantee.claimed else "guarantee none"
+    quote = f"<blockquote>{escape(guarantee.sentence)}</blockquote>"
+    parts = [f'<section class="{kind}"><h2>The guarantee</h2>{quote}']
     if guarantee.entries:
         rows = [(e["name"], e["mechanism"], _cost(e), e.get("scope") or "", e.get("note") or "") for e in guarantee.entries]
-        parts.append(page.table(("what", "how", "epsilon alone", "covers", "remarks"), rows))
+        parts.append(page.table(("what", "how", "epsilon alone", "covers", "remarks"), rows, "words"))
         parts.append("<p>Each epsilon is stated as if the entry stood alone; the total in the sentence composes them.</p>")
     if guarantee.not_covered:
         items = "".join(f"<li>{escape(item)}</li>" for item in guarantee.not_covered)
@@ -159,7 +161,10 @@ def _scores(scores: Mapping[str, float]) -> str:
     overall = [value for value in scores.values() if not math.isnan(value)]
     mean = float(np.mean(overall)) if overall else math.nan
     cards = card("Overall", mean) + "".join(card(name, value) for name, value in scores.items())
-    words = "Usefulness, not privacy: 100% means that the synthetic rows do as well as the real ones."
+    words = (
+        "Usefulness, not privacy; 100% is ideal. Distances score 1 less the mean distance, the classifiers their mean "
+        "agreement, and the game 100% where the origin of rows is guessed and 0% where it is always found out."
+    )
     return page.section("Scores", words, f'<div class="cards">{cards}</div>')
 
 
@@ -185,9 +190,9 @@ def _distances(table: TableResults) -> str:
     ]
     figures.append(("Pairs of columns", charts.box_plot("distances of pairs", double, "total variation distance")))
     worst = pairs.sort_values("Distance", ascending=False).head(8)
-    rows = [(str(r["Column 1"]), str(r["Column 2"]), *(f"{r[c]:.3f}" for c in _PAIR_FIGURES)) for _, r in worst.iterrows()]
-    listed = "<p>The pairs that differ most:</p>" + page.table(
-        ("column", "column", "distance", "dependence, real", "dependence, synthetic"), rows
+    rows = [(f"{r['Column 1']}, {r['Column 2']}", *(f"{r[c]:.3f}" for c in _PAIR_FIGURES)) for _, r in worst.iterrows()]
+    listed = "<p>The pairs that differ most, and how dependent they are (symmetrical uncertainty):</p>" + page.table(
+        ("pair", "distance", "real", "synthetic"), rows
     )
     return page.section("Distances", words, page.grid(figures) + listed)
 
@@ -304,7 +309,7 @@ def _histograms(histograms: Sequence[Histogram], tables: Sequence[tuple[str, str
 def _network(structure: Mapping[str, Sequence[str]]) -> str:
     if not structure:
         return ""
-    words = "An arrow from one column to another: the second is drawn given the first."
+    words = "An arrow from one column to another: the second is drawn given the first. A wide network scrolls sideways."
     return page.section("Network of the model", words, f'<div class="scroll">{network_graph(structure)}</div>')
 
 

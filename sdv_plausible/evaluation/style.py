@@ -14,6 +14,7 @@ header p { margin: 0 0 .8rem; color: #555; }
 section { background: #FFF; border: 1px solid #DDD; border-radius: 8px; padding: 14px; margin: 14px 0; }
 section > p { max-width: 75ch; margin: .3rem 0 .8rem; }
 .guarantee { border-left: 6px solid #009E73; }
+.guarantee.none { border-left-color: #D55E00; }
 .guarantee h2 { margin-top: 0; }
 blockquote { margin: .5rem 0 1rem; font-size: 1.12rem; font-weight: 600; max-width: 75ch; }
 .banner { border-radius: 8px; padding: 10px 14px; font-weight: 600; margin: 8px 0; }
@@ -32,20 +33,22 @@ figcaption { font-weight: 600; font-size: .95rem; overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; }
 svg { display: block; font: 11px system-ui, sans-serif; fill: #333; }
 .grid:not(.wide) svg { max-width: 100%; height: auto; }
+.grid.wide svg { width: 100%; height: auto; max-width: 470px; min-width: var(--natural); }
 .key span { display: inline-flex; align-items: center; margin-right: 16px; }
 .key i { width: 14px; height: 14px; border-radius: 3px; margin-right: 6px; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { text-align: left; vertical-align: top; padding: 5px 8px; border-bottom: 1px solid #E3E3E3; }
-td { overflow-wrap: anywhere; }
+.words td { overflow-wrap: anywhere; }
 th { color: #555; font-weight: 600; }
 @media (max-width: 620px) {
   main { padding: 8px; }
   section { padding: 12px 10px; }
-  thead { display: none; }
-  tr { display: block; border-bottom: 2px solid #DDD; padding: 6px 0; }
-  td { display: flex; border: 0; padding: 2px 0; }
-  td:empty { display: none; }
-  td::before { content: attr(data-label); flex: 0 0 8.5em; color: #555; }
+  th, td { padding: 4px 5px; }
+  .words thead { display: none; }
+  .words tr { display: block; border-bottom: 2px solid #DDD; padding: 6px 0; }
+  .words td { display: flex; border: 0; padding: 2px 0; }
+  .words td:empty { display: none; }
+  .words td::before { content: attr(data-label); flex: 0 0 8em; color: #555; }
 }
 @media print { body { background: #FFF; } section { break-inside: avoid-page; } }
 """

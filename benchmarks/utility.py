@@ -1,0 +1,233 @@
+"""Accuracy at equal (epsilon, delta): ours and the peers that can be installed, on real tables.
+
+Run: python -m benchmarks.utility [--tables adult ...] [--epsilons 0.1 1 inf] [--methods ...] [--repeats 5]
+
+Every repeat draws fresh training rows and scores on as many other real rows. Peers run in environments of their own, which
+this script makes under benchmarks/results/. Results are kept there line by line: a run that was cut off goes on where it
+stopped, ``--report`` only writes the table and the plot. delta is 1e-9 (acs2013: 2^-30). Ours goes through the public
+synthesizer with a declared domain; its ledger's total is checked against epsilon.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.utility_scores import SCORES, scores
+from benchmarks.utility_tables import TABLES, CodedTable
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+PACKAGES = {"dpmm": "dpmm==0.1.9", "datasynthesizer": "DataSynthesizer==0.1.13"}
+PEERS = {"mst": "dpmm", "privbayes": "dpmm", "aim": "dpmm", "datasynthesizer": "datasynthesizer"}
+Made = tuple[np.ndarray, float]
+
+
+def ours(table: CodedTable, train: np.ndarray, epsilon: float, **options: object) -> Made:
+    """The shipped synthesizer with a declared domain."""
+    from sdv_plausible import sdv_compat
+    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+
+    declared = table.declaration()
+    metadata = sdv_compat.metadata_from_columns({n: {"sdtype": s["sdtype"]} for n, s in declared.items()})
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata, epsilon=epsilon, delta=table.delta, domain=declared, max_bins=max(table.cardinalities) + 1, **options
+    )
+    frame = pd.DataFrame(train, columns=table.names)
+    start = time.perf_counter()
+    synth.fit(frame)
+    seconds = time.perf_counter() - start
+    allowed = epsilon + float(options.get("epsilon0", 0.0))  # type: ignore[arg-type]
+    assert math.isinf(epsilon) or synth.privacy_ledger().total() <= allowed
+    return synth.sample(len(train))[table.names].to_numpy(), seconds
+
+
+def seeded(kept: int, share: float) -> Callable[[CodedTable, np.ndarray, float], Made]:
+    """Ours with ``kept`` attributes of the seeds: the same total, a share of it for the seeds."""
+
+    def run(table: CodedTable, train: np.ndarray, epsilon: float) -> Made:
+        omega = len(table.names) - kept
+        return ours(table, train, epsilon * (1 - share), omega=omega, epsilon0=epsilon * share)
+
+    return run
+
+
+def independent(table: CodedTable, train: np.ndarray, epsilon: float) -> Made:
+    """Ours without arcs."""
+    return ours(table, train, epsilon, model="independent")
+
+
+def real(table: CodedTable, train: np.ndarray, epsilon: float) -> Made:
+    """The training rows themselves: the ceiling."""
+    return train, 0.0
+
+
+def gaussian_copula(table: CodedTable, train: np.ndarray, epsilon: float) -> Made:
+    """SDV's GaussianCopulaSynthesizer, which is not private."""
+    from sdv.single_table import GaussianCopulaSynthesizer
+
+    from sdv_plausible import sdv_compat
+
+    metadata = sdv_compat.metadata_from_columns({n: {"sdtype": s["sdtype"]} for n, s in table.declaration().items()})
+    synth = GaussianCopulaSynthesizer(metadata)
+    start = time.perf_counter()
+    synth.fit(sdv_compat.to_native("table", pd.DataFrame(train, columns=table.names)))
+    seconds = time.perf_counter() - start
+    rows = sdv_compat.from_native(synth.sample(len(train)))[table.names].to_numpy()
+    return np.clip(rows.astype(int), 0, np.array(table.cardinalities) - 1), seconds
+
+
+def peer(method: str) -> Callable[[CodedTable, np.ndarray, float], Made]:
+    """A peer in its own environment."""
+
+    def run(table: CodedTable, train: np.ndarray, epsilon: float) -> Made:
+        python = environment(PEERS[method])
+        source, target = RESULTS / f"{os.getpid()}-in.npz", RESULTS / f"{os.getpid()}-out.npz"
+        np.savez(
+            source, codes=train, cardinalities=table.cardinalities, ordered=table.ordered, epsilon=epsilon, delta=table.delta
+        )
+        subprocess.run([python, HERE / "utility_peers.py", method, source, target], check=True, capture_output=True, text=True)
+        with np.load(target) as made:
+            return made["codes"], float(made["seconds"])
+
+    return run
+
+
+def environment(package: str) -> Path:
+    """Interpreter of the environment of a peer's package, made on first use."""
+    folder = RESULTS / "environments" / package
+    python = folder / "bin" / "python"
+    if not (folder / "ready").exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        constraints = HERE.parent / "constraints.txt"
+        install = [python, "-m", "pip", "install", "-q", "-c", constraints, PACKAGES[package]]
+        subprocess.run(install, check=True, capture_output=True)
+        (folder / "ready").touch()
+    return python
+
+
+METHODS: dict[str, Callable[[CodedTable, np.ndarray, float], Made]] = {
+    "real": real,
+    "ours": ours,
+    "ours, 1 kept": seeded(1, 0.3),
+    "ours, 2 kept": seeded(2, 0.3),
+    "ours, 3 kept": seeded(3, 0.3),
+    "independent": independent,
+    "gaussian_copula": gaussian_copula,
+    **{method: peer(method) for method in PEERS},
+}
+NOT_PRIVATE = ("real", "gaussian_copula")
+
+
+def measure(table_name: str, table: CodedTable, method: str, epsilon: float, repeat: int) -> dict[str, object]:
+    """One run of one method."""
+    train, test = table.split(repeat)
+    codes, seconds = METHODS[method](table, train, epsilon)
+    found = scores(train, test, np.asarray(codes, dtype=np.int64), table.cardinalities, table.target)
+    return {"table": table_name, "method": method, "epsilon": epsilon, "repeat": repeat, "fit s": seconds, **found}
+
+
+def report(lines: list[dict[str, object]]) -> str:
+    """Markdown table of means and 95 % intervals of the mean."""
+    frame = pd.DataFrame(lines)
+    columns = [*SCORES, "fit s"]
+    out = ["| table | method | eps | runs | " + " | ".join(columns) + " |", "|" + " --- |" * (4 + len(columns))]
+    order = {name: i for i, name in enumerate(METHODS)}
+    groups = sorted(frame.groupby(["table", "epsilon", "method"]), key=lambda g: (g[0][0], g[0][1], order[g[0][2]]))
+    for (table, epsilon, method), runs in groups:
+        cells = []
+        for name in columns:
+            mean, spread = runs[name].mean(), 1.96 * runs[name].std(ddof=1) / math.sqrt(len(runs)) if len(runs) > 1 else math.nan
+            digits = 1 if name == "fit s" else 3
+            cells.append(f"{mean:.{digits}f}" + ("" if math.isnan(spread) or name == "fit s" else f" ± {spread:.3f}"))
+        shown = "-" if method in NOT_PRIVATE else f"{epsilon:g}"
+        out.append(f"| {table} | {method} | {shown} | {len(runs)} | " + " | ".join(cells) + " |")
+    return "\n".join(out)
+
+
+def plot(lines: list[dict[str, object]], path: Path) -> None:
+    """Two-way distance and agreement against epsilon on Adult; skipped where matplotlib is missing."""
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+    except ImportError:
+        print("matplotlib is not installed: no plot")
+        return
+    frame = pd.DataFrame(lines)
+    frame = frame[(frame["table"] == "adult") & np.isfinite(frame["epsilon"])]
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6))
+    for axis, score in zip(axes, ("2-way", "agreement"), strict=True):
+        for method in [m for m in METHODS if m in set(frame["method"]) and "kept" not in m]:
+            means = frame[frame["method"] == method].groupby("epsilon")[score].mean()
+            if method in NOT_PRIVATE:
+                axis.axhline(means.mean(), linestyle=":", color="grey", linewidth=1)
+                axis.annotate(method, (1.0, means.mean()), fontsize=7, color="grey", va="bottom", ha="right")
+            else:
+                axis.plot(means.index, means, marker="o", label=method, linewidth=2.5 if method == "ours" else 1.2)
+        axis.set_xscale("log")
+        axis.set_xlabel("total epsilon (delta 1e-9)")
+        axis.set_title({"2-way": "2-way distance (lower is better)", "agreement": "classifier agreement (higher is better)"}[score], fontsize=9)
+    axes[0].legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tables", nargs="*", default=list(TABLES), choices=list(TABLES))
+    parser.add_argument("--epsilons", nargs="*", type=float, default=[0.1, 1.0, math.inf])
+    parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--report", action="store_true", help="only write table and plot from what was measured")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    RESULTS.mkdir(exist_ok=True)
+    kept = RESULTS / "utility.jsonl"
+    lines = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    done = {(r["table"], r["method"], r["epsilon"], r["repeat"]) for r in lines}
+    for name in [] if options.report else options.tables:
+        table = TABLES[name]()
+        for epsilon in options.epsilons:
+            for method in options.methods:
+                if method in NOT_PRIVATE and epsilon != options.epsilons[0]:
+                    continue
+                if math.isinf(epsilon) and method != "ours" and method not in NOT_PRIVATE:
+                    continue
+                for repeat in range(options.repeats):
+                    if (name, method, epsilon, repeat) in done:
+                        continue
+                    try:
+                        result = measure(name, table, method, epsilon, repeat)
+                    except subprocess.CalledProcessError as error:
+                        print(f"{name} {method} {epsilon}: failed: {error.stderr.strip().splitlines()[-1]}", flush=True)
+                        break
+                    except RuntimeError as error:
+                        print(f"{name} {method} {epsilon}: {error}", flush=True)
+                        break
+                    lines.append(result)
+                    with kept.open("a") as file:
+                        file.write(json.dumps(result) + "\n")
+                    print({k: round(v, 4) if isinstance(v, float) else v for k, v in result.items()}, flush=True)
+    (HERE / "results_utility.md").write_text(report(lines) + "\n")
+    plot(lines, HERE / "utility.png")
+    print(report(lines))
+
+
+if __name__ == "__main__":
+    main()

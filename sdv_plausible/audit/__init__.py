@@ -1,0 +1,1 @@
+"""Checks of the guarantees from outside: exact enumeration on small universes, and membership attacks."""

@@ -1,0 +1,302 @@
+"""The assembled Mechanism 1 and the release-level test on small universes: exact distributions against what is claimed.
+
+Every divergence here is an exact fraction (``sdv_plausible.audit.exact``, which knows nothing of the accountant), in both
+directions of adding and removing a row. The planted bugs at the end are mechanisms that look alike and break the claim.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sdv_plausible.audit import exact
+from sdv_plausible.mechanism import PlausibleDeniabilityMechanism, ReleasedPrefixes
+from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
+from sdv_plausible.planning import Settings
+from sdv_plausible.privacy.accounting import conditional_release, release_test_loss, theorem1
+from sdv_plausible.privacy.coins import Coins
+from sdv_plausible.privacy.pass_rate import floor_by_construction
+from sdv_plausible.privacy.privacy_tests import DeterministicTest, RandomizedTest, ReleaseTest
+from sdv_plausible.privacy.seed_test import FixedOmegaRows, SeedTestRows
+
+A = Fraction(1, 2)  # exp(-epsilon0), rational
+EPSILON0 = math.log(2)
+GAMMA = Fraction(2)
+FACTORS = [Fraction(x) for x in ("1", "5/4", "3/2", "2", "3", "5", "8", "20", "100")]
+EPSILONS = np.array([math.log(f) for f in FACTORS])
+SLACK = 1e-9  # the accountant's side is floating point
+ALARM = 1e-7  # p-value at which a statistical check rejects
+
+GROUPS = [[Fraction(1), Fraction(0)], [Fraction(0), Fraction(1)]]  # M(d) = d: the candidate is the seed
+OVERLAPPING = [
+    [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4), Fraction(0)],
+    [Fraction(1, 4), Fraction(1, 2), Fraction(0), Fraction(1, 4)],
+    [Fraction(1, 8), Fraction(1, 8), Fraction(1, 4), Fraction(1, 2)],
+]
+
+
+def network() -> BayesianNetwork:
+    """Two columns with dyadic tables, so that fractions and doubles are the same numbers."""
+    first = ConditionalTable(child=1, parents=(), buckets=(), probabilities=np.array([[0.75, 0.25]]))
+    second = ConditionalTable(
+        child=0, parents=(1,), buckets=(np.arange(2),), probabilities=np.array([[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]])
+    )
+    return BayesianNetwork([first, second])
+
+
+def neighbours(kinds: int, sizes: range):
+    """Every table of the given sizes, and every row that can be added to it."""
+    for n in sizes:
+        for table in exact.tables_of(kinds, n):
+            for extra in range(kinds):
+                yield n, table, (*table, extra)
+
+
+def excess(claim, more, less) -> float:
+    """Largest amount by which the exact divergence exceeds a claimed profile (removing, adding)."""
+    remove, add = claim
+    return max(
+        max(
+            float(exact.hockey_stick(more, less, f)) - r * (1 + SLACK),
+            float(exact.hockey_stick(less, more, f)) - a * (1 + SLACK),
+        )
+        for f, r, a in zip(FACTORS, remove, add, strict=True)
+    )
+
+
+# ---- one attempt, events among rows -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "gamma"), [(GROUPS, Fraction(2)), (OVERLAPPING, Fraction(2)), (OVERLAPPING, Fraction(5))]
+)
+def test_theorem_1_covers_every_pair(likelihood, gamma) -> None:
+    k, checked = 3, 0
+    for n, table, larger in neighbours(len(likelihood), range(1, 6)):
+        less, more = (
+            dict(enumerate(exact.attempt(t, likelihood, exact.randomized_pass(k, A), gamma))) for t in (table, larger)
+        )
+        for t in (1, 2):
+            for claim in (theorem1(k, float(gamma), EPSILON0, t), theorem1(k, float(gamma), EPSILON0, t, n_lower=n)):
+                factor = Fraction(math.exp(claim.epsilon) * (1 + SLACK))
+                assert float(exact.exact_delta(more, less, factor)) <= claim.delta * (1 + SLACK)
+                checked += 1
+    assert checked > 100
+
+
+def test_conditional_release_covers_one_released_row() -> None:
+    k = 3
+    for n, table, larger in neighbours(len(OVERLAPPING), range(1, 6)):
+        attempts = [exact.attempt(t, OVERLAPPING, exact.randomized_pass(k, A), GAMMA) for t in (table, larger)]
+        less, more = (exact.rows_given_release(w, 1) for w in attempts)
+        floor = float(min(map(sum, attempts)))
+        for t in (1, 2):
+            claim = conditional_release(k, float(GAMMA), EPSILON0, t, pass_rate_floor=floor, n_lower=n)
+            remove, add = (Fraction(math.exp(x.epsilon) * (1 + SLACK)) for x in (claim.remove, claim.add))
+            assert float(exact.hockey_stick(more, less, remove)) <= claim.remove.delta * (1 + SLACK)
+            assert float(exact.hockey_stick(less, more, add)) <= claim.add.delta + SLACK
+
+
+# ---- N released rows of the assembled mechanism -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("num_rows", [1, 2, 3])
+def test_rows_of_a_fixed_omega_stay_within_the_claim(num_rows: int) -> None:
+    """A network that keeps its first column: two prefix groups. The claim must also be reached somewhere, to 80 %."""
+    best = 0.0
+    _, likelihood = exact.network_likelihood(network(), [(1, Fraction(1))])
+    for n, table, larger in neighbours(2, range(1, 7)):  # records 0 and 1 differ in the column that is kept
+        attempts = [exact.attempt(t, likelihood, exact.randomized_pass(3, A), GAMMA) for t in (table, larger)]
+        less, more = (exact.rows_given_release(w, num_rows) for w in attempts)
+        floor = float(min(map(sum, attempts)))
+        claim = FixedOmegaRows(num_rows=num_rows, k=3, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n).profile(EPSILONS)
+        assert excess(claim, more, less) <= 0
+        spent = zip(FACTORS, claim[0], strict=True)
+        best = max(best, *(float(exact.hockey_stick(more, less, f)) / r for f, r in spent if r > 1e-6))
+    assert best > 0.8
+
+
+@pytest.mark.parametrize(("num_rows", "sizes"), [(1, range(3, 9)), (2, range(4, 7)), (3, range(6, 7))])
+def test_the_entry_of_the_ledger_covers_the_mixture_with_seed_free_proposals(num_rows: int, sizes: range) -> None:
+    """What a fit charges for rows: omega 1, half of the proposals seed-free, which is what bounds the pass rate."""
+    share, checked = Fraction(1, 2), 0
+    settings = Settings(
+        epsilon=1.0, delta=0.95, k=2, gamma=2.0, epsilon0=EPSILON0, omega=1, privacy_test="randomized", row_cap=num_rows,
+        seed_free_share=float(share),
+    )  # fmt: skip
+    _, likelihood = exact.network_likelihood(network(), [(1, 1 - share), (2, share)])
+    for n, table, larger in neighbours(2, sizes):
+        (loss,) = settings.seed_charge(n)[0].losses
+        attempts = [exact.attempt(t, likelihood, exact.randomized_pass(2, A), GAMMA) for t in (table, larger)]
+        assert float(min(map(sum, attempts))) >= floor_by_construction(float(share), 2, EPSILON0, n) * (1 - SLACK)
+        less, more = (exact.rows_given_release(w, num_rows) for w in attempts)
+        assert float(exact.exact_delta(more, less, Fraction(math.exp(loss.epsilon)))) <= loss.delta * (1 + SLACK)
+        checked += 1
+    assert checked >= 14
+
+
+def test_rows_of_any_model_stay_within_the_claim() -> None:
+    """Overlapping likelihoods, where gamma matters; the same claim with gamma = 1 would be wrong."""
+    understated = 0
+    for n, table, larger in neighbours(len(OVERLAPPING), range(2, 6)):
+        attempts = [exact.attempt(t, OVERLAPPING, exact.randomized_pass(3, A), Fraction(5)) for t in (table, larger)]
+        less, more = (exact.rows_given_release(w, 2) for w in attempts)
+        floor = float(min(map(sum, attempts)))
+        common = {"num_rows": 2, "k": 3, "epsilon0": EPSILON0, "t": 1, "pass_rate_floor": floor, "n_lower": n}
+        assert excess(SeedTestRows(gamma=5.0, **common).profile(EPSILONS), more, less) <= 0
+    # One record of another kind is 50 times likelier to make candidate 0: with known equal likelihoods (gamma = 1) the
+    # new row could at most double a partition, here it is worth 50.
+    unequal = [[Fraction(1, 50), Fraction(49, 50)], [Fraction(1), Fraction(0)]]
+    for n, table, larger in [(6, (0,) * 6, (0,) * 6 + (1,))]:
+        attempts = [exact.attempt(t, unequal, exact.randomized_pass(1, A), Fraction(100)) for t in (table, larger)]
+        less, more = (exact.rows_given_release(w, 1) for w in attempts)
+        floor = float(min(map(sum, attempts)))
+        common = {"num_rows": 1, "k": 1, "epsilon0": EPSILON0, "t": 1, "pass_rate_floor": floor, "n_lower": n}
+        assert excess(SeedTestRows(gamma=100.0, **common).profile(EPSILONS), more, less) <= 0
+        understated += (
+            excess(
+                FixedOmegaRows(num_rows=1, k=1, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n).profile(EPSILONS),
+                more,
+                less,
+            )
+            > 0
+        )
+    assert understated
+
+
+# ---- the real code has that distribution ------------------------------------------------------------------------------
+
+SEEDS = np.array([0] * 4 + [1] * 2 + [3] + [4] * 3)  # record numbers
+SHARE = Fraction(1, 4)
+
+
+def release_p_value(test: RandomizedTest | DeterministicTest, expected_test, num_rows: int = 40_000) -> float:
+    """Chi-square p-value of rows of the real mechanism against the exact distribution."""
+    model = network()
+    records, likelihood = exact.network_likelihood(model, [(0, (1 - SHARE) / 2), (1, (1 - SHARE) / 2), (2, SHARE)])
+    model.attach_seeds(records[SEEDS])
+    mechanism = PlausibleDeniabilityMechanism(
+        model=model, num_seeds=len(SEEDS), test=test, omega=(0, 1), num_attributes=2, seed_free_share=float(SHARE)
+    )
+    rows = mechanism.release(num_rows, Coins.from_os_entropy())
+    found = np.bincount(rows[:, 0] * 2 + rows[:, 1], minlength=len(records))
+    attempt = np.array([float(p) for p in exact.attempt(list(SEEDS), likelihood, expected_test, GAMMA)])
+    share = attempt.reshape(3, -1).sum(axis=0) / attempt.sum()
+    assert not found[share == 0].any()
+    return float(stats.chisquare(found[share > 0], num_rows * share[share > 0]).pvalue)
+
+
+def test_the_real_mechanism_draws_from_the_exact_distribution() -> None:
+    """False alarm: 2 ALARM. Controls: a threshold one off, and noise of another scale, are seen."""
+    assert release_p_value(RandomizedTest(k=3, gamma=2.0, epsilon0=EPSILON0), exact.randomized_pass(3, A)) > ALARM
+    assert release_p_value(DeterministicTest(k=3, gamma=2.0), exact.deterministic_pass(3)) > ALARM
+    assert release_p_value(RandomizedTest(k=4, gamma=2.0, epsilon0=EPSILON0), exact.randomized_pass(3, A)) < ALARM
+    assert release_p_value(RandomizedTest(k=3, gamma=2.0, epsilon0=2 * EPSILON0), exact.randomized_pass(3, A)) < ALARM
+    assert release_p_value(DeterministicTest(k=3, gamma=2.0), exact.randomized_pass(3, A)) < ALARM
+
+
+def prefix_p_value(test: ReleaseTest, margin: int, runs: int = 4000) -> float:
+    """Chi-square p-value of what the real release test shows against the exact distribution."""
+    model = network()
+    seeds = np.array([[0, 0]] * 6 + [[2, 1]] * 4, dtype=np.int32)
+    coins = Coins.from_os_entropy()
+    top, found = 12, {}
+    for _ in range(runs):
+        shown = ReleasedPrefixes.draw(model, seeds, 1, test, coins)
+        key = tuple((int(p[0]), min(int(s), top)) for p, s in zip(shown.prefixes, shown.sizes, strict=True))
+        found[key] = found.get(key, 0) + 1
+    expected = exact.released_groups({0: 6, 1: 4}, test.k, margin, A, top)
+    assert set(found) <= set(expected)
+    frequent = [y for y, p in expected.items() if runs * p >= 5]
+    counts = [found.get(y, 0) for y in frequent]
+    masses = [float(runs * expected[y]) for y in frequent]
+    return float(stats.chisquare([*counts, runs - sum(counts) + 1e-9], [*masses, runs - sum(masses) + 1e-9]).pvalue)
+
+
+def test_the_real_release_test_draws_from_the_exact_distribution() -> None:
+    """False alarm: ALARM. Control: another margin is seen."""
+    test = ReleaseTest(k=3, epsilon0=EPSILON0, delta=0.3)
+    assert test.margin == release_test_loss(k=3, epsilon0=EPSILON0, delta=0.3).s
+    assert prefix_p_value(test, test.margin) > ALARM
+    with pytest.raises(AssertionError):
+        prefix_p_value(test, test.margin + 1)
+
+
+# ---- the release-level test -------------------------------------------------------------------------------------------
+
+
+def release_test_excess(k: int, margin: int, claim_delta: float, enters_at: int | None = None) -> tuple[float, float]:
+    """Largest exact delta at epsilon0 over all pairs of three groups with up to five rows, and how much of it is allowed."""
+    worst, factor, top = 0.0, 1 / A, 7
+    for _, table, larger in neighbours(3, range(6)):
+        counts = [{g: t.count(g) for g in range(3)} for t in (table, larger)]
+        less, more = (exact.released_groups(c, enters_at or k, margin - ((enters_at or k) - k), A, top) for c in counts)
+        worst = max(worst, float(exact.exact_delta(more, less, factor)))
+    return worst, claim_delta
+
+
+@pytest.mark.parametrize(("k", "delta"), [(1, 0.3), (2, 0.3), (3, 0.2)])
+def test_the_release_test_loses_exactly_what_is_claimed(k: int, delta: float) -> None:
+    test = ReleaseTest(k=k, epsilon0=EPSILON0, delta=delta)
+    loss = release_test_loss(k=k, epsilon0=EPSILON0, delta=delta)
+    worst, _ = release_test_excess(k, test.margin, delta)
+    assert worst == pytest.approx(loss.delta, rel=1e-9)
+    assert loss.delta <= delta
+    assert release_test_excess(k, test.margin - 1, delta)[0] > delta  # planted bug: a margin one too small
+
+
+# ---- planted bugs -----------------------------------------------------------------------------------------------------
+
+
+def test_a_sharp_threshold_breaks_the_claim() -> None:
+    """Noise left out: the claim of the randomised test is contradicted for events among rows, in both directions."""
+    k, seen = 3, set()
+    for n, table, larger in neighbours(2, range(3, 7)):
+        attempts = [exact.attempt(t, GROUPS, exact.deterministic_pass(k), GAMMA) for t in (table, larger)]
+        if not all(map(sum, attempts)):
+            continue
+        less, more = (exact.rows_given_release(w, 1) for w in attempts)
+        rows = FixedOmegaRows(num_rows=1, k=k, epsilon0=EPSILON0, pass_rate_floor=float(min(map(sum, attempts))), n_lower=n)
+        remove, add = rows.profile(EPSILONS)
+        never = np.ones(len(FACTORS))
+        seen |= {"remove"} if excess((remove, never), more, less) > 0.01 else set()
+        seen |= {"add"} if excess((never, add), more, less) > 0.01 else set()
+    assert seen == {"remove", "add"}
+
+
+def test_one_noise_for_all_candidates_breaks_the_claim() -> None:
+    k, num_rows, worst = 4, 3, {}
+    for reuse in (False, True):
+        worst[reuse] = -1.0
+        for n, table, larger in neighbours(2, range(7, 8)):
+            attempts = [exact.attempt(t, GROUPS, exact.randomized_pass(k, A), GAMMA) for t in (table, larger)]
+            if reuse:
+                less, more = (exact.rows_with_one_threshold(t, GROUPS, k, A, GAMMA, num_rows, 8) for t in (table, larger))
+            else:
+                less, more = (exact.rows_given_release(w, num_rows) for w in attempts)
+            floor = float(min(map(sum, attempts)))
+            claim = FixedOmegaRows(num_rows=num_rows, k=k, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n)
+            worst[reuse] = max(worst[reuse], excess(claim.profile(EPSILONS), more, less))
+    assert worst[False] <= 0
+    assert worst[True] > 0.1
+
+
+def test_a_visible_rejection_breaks_the_claim() -> None:
+    """100 equal records, M(d) = d, one outlier added: the outlier is rejected, and that it is rejected shows."""
+    k, t, a = 7, 3, Fraction(math.exp(-2.0))
+    equal, outlier = (0,) * 100, (0,) * 100 + (1,)
+    claim = theorem1(k, 2.0, 2.0, t)
+    factor = Fraction(math.exp(claim.epsilon))
+    attempts = [exact.attempt(rows, GROUPS, exact.randomized_pass(k, a), GAMMA) for rows in (equal, outlier)]
+    less, more = (exact.with_rejection(w) for w in attempts)
+    assert float(less["rejected"]) < 1e-80
+    assert float(more["rejected"]) == pytest.approx(1 / 101, rel=1e-3)
+    assert float(exact.hockey_stick(more, less, factor)) > 20 * claim.delta
+    # Hidden, as the mechanism does it, the pair stays far within the claim of a released row.
+    hidden = [exact.rows_given_release(w, 3) for w in attempts]
+    rows = FixedOmegaRows(num_rows=3, k=k, epsilon0=2.0, pass_rate_floor=0.9, n_lower=100)
+    assert excess(rows.profile(EPSILONS), hidden[1], hidden[0]) <= 0

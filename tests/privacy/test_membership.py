@@ -1,0 +1,237 @@
+"""Membership attacks with white-box access, end to end through ``fit_release``, on worst-case pairs of tables.
+
+An attack's bound on epsilon may never exceed the claim (false alarm ALARM per attack), and must reach half of it where
+the claim is tight: then neither the accountant nor the noise is far off. Weak noise is the planted bug.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sdv_plausible.audit.membership import AttackResult, clopper_pearson, collect_scores, epsilon_lower_bound
+from sdv_plausible.domain import Attribute, Domain
+from sdv_plausible.models import adaptive, base
+from sdv_plausible.models.adaptive import AdaptiveLearner
+from sdv_plausible.models.learning import BayesianNetworkLearner
+from sdv_plausible.models.uniform import UniformLearner
+from sdv_plausible.planning import Settings
+from sdv_plausible.privacy import noise
+from sdv_plausible.privacy.coins import Coins
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.releasing import Released, fit_release
+
+ALARM = 1e-6  # probability that an attack contradicts a true claim
+POWER = 0.05  # the bound that must reach half of a tight claim is one that fails this often, so that few runs tell
+MODEL_DELTA = 0.1  # large, for the same reason
+SEEDS_DELTA = 0.02
+
+ONE_COLUMN = Domain((Attribute(name="x", kind="categorical", values=(0, 1)),))
+TWO_COLUMNS = Domain(tuple(Attribute(name=n, kind="categorical", values=(0, 1)) for n in ("x", "y")))
+
+
+def settings(**changes) -> Settings:
+    values = {
+        "epsilon": 2.0, "delta": MODEL_DELTA, "k": 1, "gamma": 2.0, "epsilon0": 1.0, "omega": "all",
+        "privacy_test": "release", "row_cap": 10, "seed_free_share": 0.5,
+    }  # fmt: skip
+    return Settings(**{**values, **changes})
+
+
+def codes(zeros: int, *others: tuple[int, ...], width: int = 1) -> np.ndarray:
+    """Rows of zeros, then the others."""
+    return np.asfortranarray(np.array([(0,) * width] * zeros + list(others), dtype=np.int32))
+
+
+def fit(rows: np.ndarray, domain: Domain, learner, plan: Settings) -> tuple[Released, PrivacyLedger]:
+    ledger = PrivacyLedger(delta=plan.delta)
+    return fit_release(rows, domain, plan, learner, ledger, Coins.from_os_entropy()), ledger
+
+
+def claim(rows: np.ndarray, domain: Domain, learner, plan: Settings) -> float:
+    return fit(rows, domain, learner, plan)[1].total()
+
+
+@pytest.fixture(autouse=True)
+def _calibrate_once(monkeypatch) -> None:
+    """Thousands of fits with one budget: the accountant answers once."""
+    monkeypatch.setattr(base, "calibrate_gaussian", functools.lru_cache(base.calibrate_gaussian))
+
+
+def margin_score(learner, plan: Settings) -> Callable[[np.ndarray], float]:
+    """Probability that the released model gives to the target's value."""
+    return lambda rows: float(fit(rows, ONE_COLUMN, learner, plan)[0].network.tables[0].probabilities[0, 1])
+
+
+def size_score(plan: Settings) -> Callable[[np.ndarray], float]:
+    """Noisy size of the target's prefix group, 0 if it was not released; sure groups say nothing."""
+
+    def score(rows: np.ndarray) -> float:
+        (prefixes,) = fit(rows, TWO_COLUMNS, UniformLearner(), plan)[0].seeds.parts
+        own = np.flatnonzero((prefixes.prefixes == 1).all(axis=1))
+        return float(prefixes.sizes[own].sum())
+
+    return score
+
+
+def bound(scores, plan: Settings, false_alarm: float) -> AttackResult:
+    return epsilon_lower_bound(*scores, plan.delta, false_alarm=false_alarm)
+
+
+# ---- the bound itself ---------------------------------------------------------------------------------------------------
+
+
+def test_clopper_pearson_bounds_are_the_binomial_tails() -> None:
+    low, high = clopper_pearson(np.array([0, 3, 50, 100]), 100, 0.01)
+    assert low[0] == 0
+    assert high[-1] == 1
+    assert stats.binom.sf(2, 100, low[1]) == pytest.approx(0.01)
+    assert stats.binom.cdf(50, 100, high[2]) == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_the_bound_holds_and_bites_for_randomised_response(epsilon: float) -> None:
+    coins = Coins.from_os_entropy()
+
+    def bound(loss: float) -> float:
+        truth = 1 / (1 + math.exp(-loss))
+        return epsilon_lower_bound(
+            coins.uniform(20_000) < truth, coins.uniform(20_000) >= truth, 0.0, false_alarm=ALARM
+        ).epsilon
+
+    assert 0.5 * epsilon < bound(epsilon) <= epsilon
+    assert bound(2 * epsilon) > epsilon  # control: a mechanism with twice the loss contradicts the claim
+
+
+def test_the_bound_wants_runs_and_probabilities() -> None:
+    with pytest.raises(ValueError, match="at least 20 runs"):
+        epsilon_lower_bound([1.0] * 19, [1.0] * 30, 0.0)
+    with pytest.raises(ValueError, match="delta"):
+        epsilon_lower_bound([1.0] * 30, [1.0] * 30, 1.0)
+
+
+# ---- an empty cell of a model's table -------------------------------------------------------------------------------------
+
+EMPTY_CELL = codes(100), codes(100, (1,))
+
+
+def weak_gaussian(values, *, sensitivity, rho, coins):
+    """The planted bug: noise of a quarter of the scale."""
+    return STRONG(values, sensitivity=sensitivity, rho=16 * rho, coins=coins)
+
+
+STRONG = noise.discrete_gaussian
+
+
+def attack_margins(learner, plan: Settings, runs: int):
+    absent, present = EMPTY_CELL
+    return collect_scores(margin_score(learner, plan), present, absent, runs)
+
+
+def test_an_empty_cell_of_a_table_leaks_half_the_claim_and_never_more(monkeypatch) -> None:
+    plan, learner = settings(), BayesianNetworkLearner(structure="independent")
+    told = claim(EMPTY_CELL[0], ONE_COLUMN, learner, plan)
+    assert told <= 2.0
+    scores = attack_margins(learner, plan, 3600)
+    assert bound(scores, plan, ALARM).epsilon <= told
+    assert bound(scores, plan, POWER).epsilon >= 0.5 * told
+    assert bound(scores, plan, POWER).present_likelier
+    monkeypatch.setattr(noise, "discrete_gaussian", weak_gaussian)
+    assert bound(attack_margins(learner, plan, 800), plan, ALARM).epsilon > told
+
+
+def test_the_default_learner_stays_within_its_claim(monkeypatch) -> None:
+    monkeypatch.setattr(adaptive, "NUM_SIMULATED", 500)
+    plan, learner = settings(), AdaptiveLearner()
+    told = claim(EMPTY_CELL[0], ONE_COLUMN, learner, plan)
+    assert bound(attack_margins(learner, plan, 500), plan, ALARM).epsilon <= told
+    monkeypatch.setattr(noise, "discrete_gaussian", weak_gaussian)
+    assert bound(attack_margins(learner, plan, 800), plan, ALARM).epsilon > told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("learner", "runs"), [(BayesianNetworkLearner(structure="independent"), 60_000), (AdaptiveLearner(), 10_000)]
+)
+def test_an_empty_cell_with_a_small_delta(learner, runs: int) -> None:
+    plan = settings(delta=1e-3)
+    told = claim(EMPTY_CELL[0], ONE_COLUMN, learner, plan)
+    scores = attack_margins(learner, plan, runs)
+    assert bound(scores, plan, ALARM).epsilon <= told
+    if isinstance(learner, BayesianNetworkLearner):
+        assert bound(scores, plan, POWER).epsilon >= 0.5 * told
+
+
+# ---- a prefix group of the release test -----------------------------------------------------------------------------------
+
+
+def attack_sizes(plan: Settings, smaller: int, runs: int):
+    """The target joins a group of `smaller` equal records; 30 other records are another group."""
+    others = [(1, 1)] * smaller
+    absent, present = codes(30, *others, width=2), codes(30, *others, (1, 1), width=2)
+    return collect_scores(size_score(plan), present, absent, runs)
+
+
+def test_a_group_of_equal_rows_leaks_half_the_claim_and_never_more(monkeypatch) -> None:
+    """n - 1 equal rows and a target that is equal to them: its group's noisy size."""
+    plan = settings(omega=0, delta=SEEDS_DELTA, k=2)
+    told = claim(codes(1, width=2), TWO_COLUMNS, UniformLearner(), plan)
+    assert told <= 1.0
+    scores = attack_sizes(plan, 20, 1500)
+    assert bound(scores, plan, ALARM).epsilon <= told
+    assert bound(scores, plan, POWER).epsilon >= 0.5 * told
+    exact = noise.discrete_laplace
+    monkeypatch.setattr(
+        noise, "discrete_laplace", lambda v, *, sensitivity, epsilon, coins, repeatable=False: exact(
+            v, sensitivity=sensitivity, epsilon=3 * epsilon, coins=coins, repeatable=repeatable
+        )
+    )  # fmt: skip
+    assert bound(attack_sizes(plan, 20, 1500), plan, ALARM).epsilon > told
+
+
+def test_a_group_that_first_appears_is_paid_for_by_delta(monkeypatch) -> None:
+    """One record alone in its group, k = 1. Control: without the margin above k every appearance tells."""
+    plan = settings(omega=0, delta=SEEDS_DELTA, k=1)
+    told = claim(codes(1, width=2), TWO_COLUMNS, UniformLearner(), plan)
+    assert bound(attack_sizes(plan, 0, 1500), plan, ALARM).epsilon <= told
+    monkeypatch.setattr(type(plan.test()), "margin", 0)
+    assert bound(attack_sizes(plan, 0, 1500), plan, ALARM).epsilon > told
+
+
+# ---- rows of the randomised test ------------------------------------------------------------------------------------------
+
+
+WIDE = Domain(
+    (
+        Attribute(name="x", kind="categorical", values=tuple(range(1000))),
+        Attribute(name="y", kind="categorical", values=tuple(range(1001))),  # the larger one is resampled
+    )
+)
+
+
+def attack_rows(plan: Settings, runs: int):
+    """k - 1 equal records among 4900 others, the target makes them k; the score counts released rows that are like them."""
+    others = [(1, 1)] * (plan.k - 1)
+    absent, present = codes(4900, *others, width=2), codes(4900, *others, (1, 1), width=2)
+
+    def scores(rows: np.ndarray) -> np.ndarray:  # nothing is learned: one fit, many independent calls
+        released, _ = fit(rows, WIDE, UniformLearner(), plan)
+        made = (released.sample(plan.row_cap, {}, released.coins.spawn("sample", i)) for i in range(runs))
+        return np.array([(y[:, 0] == 1).sum() for y in made])
+
+    return scores(present), scores(absent)
+
+
+def test_released_rows_stay_within_the_claim(monkeypatch) -> None:
+    """Privacy Test 2 keeps the first column. Control: with a sharp threshold the same rows contradict the ledger."""
+    plan = settings(omega=1, privacy_test="randomized", k=100, epsilon0=0.3, delta=0.04, row_cap=50, seed_free_share=0.5)
+    told = claim(codes(4999, width=2), WIDE, UniformLearner(), plan)
+    assert told < 1
+    assert bound(attack_rows(plan, 1000), plan, ALARM).epsilon <= told
+    monkeypatch.setattr(type(plan.test()), "passes", lambda self, c, coins: c >= self.k)
+    assert bound(attack_rows(plan, 1000), plan, ALARM).epsilon > told

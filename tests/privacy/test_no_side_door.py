@@ -1,0 +1,454 @@
+"""Nothing but the released rows leaves: no attempts, no counts, no records, no shared coins. Each check has a planted bug."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import multiprocessing
+import pickle
+import random
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sdv.single_table import base as sdv_base
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, _synthesizer, releasing
+from sdv_plausible.mechanism import PlausibleDeniabilityMechanism, ReleasedSeeds
+from sdv_plausible.privacy.coins import Coins
+from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.privacy_tests import RandomizedTest
+from sdv_plausible.sdv_compat import metadata_from_columns
+
+ROWS = 2039  # a prime that occurs nowhere else
+CANARY = (63, "Vrin", 47)
+COLUMNS = {
+    "id": {"sdtype": "id", "regex_format": "P[0-9]{6}"},
+    "email": {"sdtype": "email", "pii": True},
+    "age": {"sdtype": "numerical"},
+    "city": {"sdtype": "categorical"},
+    "visits": {"sdtype": "numerical"},
+}
+CITIES = ("Basel", "Bern", "Chur", "Vrin")
+DECLARED = {
+    "age": {"range_min": 0, "range_max": 99},
+    "city": {"range_values": list(CITIES)},
+    "visits": {"range_min": 0, "range_max": 49},
+}
+
+
+def table(n: int = ROWS, seed: int = 0) -> pd.DataFrame:
+    """Rows in which one record is unlike all others."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "id": [f"P{i:06d}" for i in range(n)],
+            "email": [f"person{i}@example.org" for i in range(n)],
+            "age": rng.integers(20, 60, n),
+            "city": rng.choice(CITIES[:3], n),
+            "visits": rng.integers(0, 46, n),
+        }
+    )
+    frame.loc[n // 2, ["id", "email", "age", "city", "visits"]] = ["P424242", "canary@example.org", *CANARY]
+    return frame
+
+
+def fitted(frame: pd.DataFrame | None = None, **changes: Any) -> PlausibleDeniabilitySynthesizer:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        settings = {"domain": DECLARED, "model": "independent", **changes}
+        synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), **settings)
+        synth.fit(table() if frame is None else frame)
+    return synth
+
+
+ROW_BY_ROW = {"privacy_test": "randomized", "k": 40, "epsilon0": 0.3, "omega": 2, "delta": 1e-3, "row_cap": 5000}
+
+
+# ---- rejected proposals leave no trace ------------------------------------------------------------------------------------
+
+
+class Bar:
+    """Stands in for SDV's progress bar and keeps what it was told."""
+
+    told: list[Any]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        type(self).told.append((args, sorted(kwargs.items())))
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **kwargs: type(self).told.append((name, args, sorted(kwargs.items())))
+
+
+@contextmanager
+def everything_shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """Collect log records of every level, warnings, both output streams and the progress bar."""
+    shown: list[Any] = []
+
+    class Keep(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            message = record.msg if isinstance(record.msg, dict) else {"": record.getMessage()}
+            shown.append((record.name, record.levelname, {k: str(v) for k, v in message.items() if k != "TIMESTAMP"}))
+
+    Bar.told = []
+    monkeypatch.setattr(sdv_base.tqdm, "tqdm", Bar)
+    root, handler = logging.getLogger(), Keep(level=logging.DEBUG)
+    level, out, err = root.level, io.StringIO(), io.StringIO()
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    try:
+        with warnings.catch_warnings(record=True) as caught, redirect_stdout(out), redirect_stderr(err):
+            warnings.simplefilter("always")
+            yield shown
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
+        shown += [(w.category.__name__, str(w.message)) for w in caught] + [out.getvalue(), err.getvalue(), Bar.told]
+
+
+def trace_of_sampling(saved: bytes, rejecting: bool, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What can be seen of sampling 300 rows, the rows' values aside; the first attempts pass, or are all rejected."""
+    synth, calls, passes = pickle.loads(saved), [0], RandomizedTest.passes
+
+    def most_rejected(self: RandomizedTest, plausible: np.ndarray, coins: Coins) -> np.ndarray:
+        calls[0] += 1
+        passed = passes(self, plausible, coins)
+        return passed & (calls[0] > 3) if rejecting else passed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RandomizedTest, "passes", most_rejected)
+        with everything_shown(patch) as shown:
+            rows = synth.sample(300, batch_size=100)
+    assert calls[0] > 3 or not rejecting
+    return {
+        "shape": (rows.shape, rows.dtypes.astype(str).to_dict(), list(rows.index)),
+        "shown": shown,
+        "saved": pickle.dumps(_without_invented(synth)),
+        "info": synth.get_info(),
+        "parameters": synth.get_parameters(),
+        "ledger": synth.privacy_ledger().to_json(),
+    }
+
+
+def _without_invented(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
+    """State of the object; SDV's generators of invented columns are compared apart, where one call has one state."""
+    return {name: value for name, value in vars(synth).items() if name != "_data_processor"}
+
+
+def test_rejected_proposals_leave_no_trace(monkeypatch) -> None:
+    saved = pickle.dumps(fitted(**ROW_BY_ROW))
+    assert trace_of_sampling(saved, False, monkeypatch) == trace_of_sampling(saved, True, monkeypatch)
+
+
+def counted(self: PlausibleDeniabilityMechanism, num_rows: int, coins: Coins, max_attempts: int | None = None) -> np.ndarray:
+    """The planted bugs: attempts kept, logged or printed."""
+    attempts: list[int] = []
+    passes = RandomizedTest.passes
+
+    def counting(test: RandomizedTest, plausible: np.ndarray, coins: Coins) -> np.ndarray:
+        attempts.append(len(plausible))
+        return passes(test, plausible, coins)
+
+    RandomizedTest.passes = counting  # type: ignore[method-assign]
+    try:
+        rows = HONEST(self, num_rows, coins, max_attempts)
+    finally:
+        RandomizedTest.passes = passes  # type: ignore[method-assign]
+    LEAK[0](self, sum(attempts))
+    return rows
+
+
+HONEST = PlausibleDeniabilityMechanism.release
+LEAK: list[Any] = [None]
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        lambda self, n: object.__setattr__(self, "attempts", getattr(self, "attempts", 0) + n),
+        lambda self, n: logging.getLogger("sdv_plausible").debug("attempts: %s", n),
+        lambda self, n: print(n, file=sys.stderr),
+        lambda self, n: warnings.warn(f"pass rate {n}", stacklevel=2),
+    ],
+    ids=["kept", "logged", "printed", "warned"],
+)
+def test_attempts_that_show_are_caught(leak, monkeypatch) -> None:
+    saved = pickle.dumps(fitted(**ROW_BY_ROW))
+    LEAK[0] = leak
+    monkeypatch.setattr(PlausibleDeniabilityMechanism, "release", counted)
+    assert trace_of_sampling(saved, False, monkeypatch) != trace_of_sampling(saved, True, monkeypatch)
+
+
+# ---- the saved object of the release test ---------------------------------------------------------------------------------
+
+
+def leaves(thing: Any, path: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Any]]:
+    """Every number, text and array that an object's pickle holds, with the way to it."""
+    seen = set() if seen is None else seen
+    if isinstance(thing, (str, bytes, int, float, np.generic, np.ndarray)) or thing is None:
+        yield path, thing
+        return
+    if id(thing) in seen or isinstance(thing, type) or callable(thing):
+        return
+    seen.add(id(thing))
+    if isinstance(thing, dict):
+        for key, value in thing.items():
+            yield from leaves(key, f"{path}{{key}}", seen)
+            yield from leaves(value, f"{path}[{key!r}]", seen)
+    elif isinstance(thing, (list, tuple, set, frozenset)):
+        for i, value in enumerate(thing):
+            yield from leaves(value, f"{path}[{i}]", seen)
+    elif isinstance(thing, (pd.Series, pd.Index, pd.DataFrame)):
+        yield path, np.asarray(thing)
+    else:
+        state = thing.__getstate__() if isinstance(thing, Coins) else getattr(thing, "__dict__", None)
+        if state is not None:
+            yield from leaves(state, path + ".", seen)
+
+
+def traces_of_rows(synth: PlausibleDeniabilitySynthesizer, frame: pd.DataFrame, groups: int) -> list[str]:
+    """Places of the saved object that hold a record, the number of rows or the number of prefix groups."""
+    saved = pickle.dumps(synth)
+    codes = synth._codec.encode(frame, Coins.from_seed(0))
+    canary = codes[len(frame) // 2]
+    found = [f"pickle: {w}" for w in (b"canary@", b"P424242") if w in saved]
+    for kind in (np.int8, np.int16, np.int32, np.int64, np.float64):
+        found += (
+            [f"pickle: record as {kind.__name__}"] if kind(0).itemsize > 1 and canary.astype(kind).tobytes() in saved else []
+        )
+        found += [f"pickle: column {j}" for j in range(codes.shape[1]) if codes[:20, j].astype(kind).tobytes() in saved]
+    for path, value in leaves(pickle.loads(saved)):
+        if isinstance(value, np.ndarray):
+            if {len(frame), groups} & set(value.shape) or (value.ndim == 2 and _holds(value, canary)):
+                found.append(f"{path}: array of shape {value.shape}")
+        elif isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value in (len(frame), groups):
+            found.append(f"{path}: {value}")
+    return found
+
+
+def _holds(array: np.ndarray, record: np.ndarray) -> bool:
+    return array.shape[1] == len(record) and bool((array == record).all(axis=1).any())
+
+
+RELEASE = {"omega": 1, "k": 3, "delta": 1e-3}
+
+
+def prefix_groups(synth: PlausibleDeniabilitySynthesizer, frame: pd.DataFrame, kept: int) -> int:
+    codes = synth._codec.encode(frame, Coins.from_seed(0))
+    return len(np.unique(codes[:, synth._released.network.order[:kept]], axis=0))
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_the_saved_object_of_the_release_test_holds_no_record_and_no_count(sampled: bool) -> None:
+    frame = table()
+    synth = fitted(frame, **RELEASE)
+    if sampled:
+        synth.sample(50)
+    groups = prefix_groups(synth, frame, 2)
+    assert groups not in range(120), "a number that would be found by chance"
+    assert traces_of_rows(synth, frame, groups) == []
+
+
+def test_records_in_the_saved_object_are_caught(monkeypatch, tmp_path) -> None:
+    frame = table()
+    row_by_row = fitted(frame, **ROW_BY_ROW)
+    with pytest.warns(UserWarning, match="holds seed records"):
+        row_by_row.save(tmp_path / "synthesizer.pkl")
+    assert traces_of_rows(row_by_row, frame, -1)
+    honest = ReleasedSeeds.draw
+
+    def keeps_seeds(network, seeds, *args):
+        network.attach_seeds(seeds)
+        return honest(network, seeds, *args)
+
+    def keeps_count(network, seeds, *args):
+        released = honest(network, seeds, *args)
+        object.__setattr__(released, "dropped", len(network.group(seeds).groups(2)[1]))
+        return released
+
+    for bug in (keeps_seeds, keeps_count):
+        monkeypatch.setattr(ReleasedSeeds, "draw", bug)
+        synth = fitted(frame, **RELEASE)
+        assert traces_of_rows(synth, frame, prefix_groups(synth, frame, 2))
+
+
+# ---- the ledger ------------------------------------------------------------------------------------------------------------
+
+
+def ledgers(**changes: Any) -> list[dict[str, Any]]:
+    """Ledgers of fits to two tables of other sizes and values."""
+    return [json.loads(fitted(t, **changes).privacy_ledger().to_json()) for t in (table(), table(1201, seed=7))]
+
+
+@pytest.mark.parametrize(
+    "test", [{}, RELEASE, {"privacy_test": "deterministic", "k": 20, "omega": 2}], ids=["all", "release", "Test 1"]
+)
+@pytest.mark.parametrize("model", ["bayesian_network", "independent"])
+def test_the_ledger_knows_nothing_of_the_rows(test, model: str) -> None:
+    first, second = ledgers(model=model, **test)
+    assert first == second
+
+
+def test_the_ledger_of_the_randomised_test_knows_a_noisy_size_alone(monkeypatch) -> None:
+    first, second = ledgers(**ROW_BY_ROW)
+    assert {e["name"] for e in first["entries"]} >= {"size", "rows"}, "the size is charged"
+    assert first["entries"][-1]["epsilon"] != second["entries"][-1]["epsilon"]
+    monkeypatch.setattr(releasing.noise, "discrete_laplace", lambda values, **kwargs: np.array([1700]))
+    first, second = ledgers(**ROW_BY_ROW)
+    assert first == second
+
+
+def test_a_count_in_the_ledger_is_caught(monkeypatch) -> None:
+    draw = ReleasedSeeds.draw
+
+    def tells(network, seeds, *args):
+        LEDGER[0].charge(LedgerEntry(name="note", mechanism=f"{len(seeds)} seeds", losses=(), scope=""))
+        return draw(network, seeds, *args)
+
+    fit_release = releasing.fit_release
+    monkeypatch.setattr(ReleasedSeeds, "draw", tells)
+
+    def remembering(codes, domain, settings, learner, ledger, coins):
+        LEDGER[0] = ledger
+        return fit_release(codes, domain, settings, learner, ledger, coins)
+
+    monkeypatch.setattr(_synthesizer, "fit_release", remembering)
+    first, second = ledgers(**RELEASE)
+    assert first != second
+
+
+LEDGER: list[Any] = [None]
+
+
+# ---- coins -----------------------------------------------------------------------------------------------------------------
+
+
+def seed_everything() -> None:
+    np.random.seed(73251)  # noqa: NPY002  SDV's public constant
+    random.seed(73251)
+
+
+def fit_and_sample(_: int = 0) -> pd.DataFrame:
+    seed_everything()
+    synth = fitted()
+    seed_everything()
+    return synth.sample(200)
+
+
+def coins_are_secret() -> bool:
+    """Whether two runs differ though every public seed is the same."""
+    modelled = ["age", "city", "visits"]
+    return not fit_and_sample()[modelled].equals(fit_and_sample()[modelled])
+
+
+def test_public_seeds_do_not_reach_the_coins(monkeypatch) -> None:
+    """Two hundred rows of three columns agree by chance with probability far below 1e-100."""
+    assert coins_are_secret()
+    with monkeypatch.context() as patch:  # control: coins from numpy's generator
+        patch.setattr(Coins, "from_os_entropy", classmethod(lambda cls: Coins.from_seed(int(np.random.randint(2**31)))))  # noqa: NPY002
+        assert not coins_are_secret()
+
+
+def test_reset_sampling_repeats_for_the_holder_alone() -> None:
+    first, second = fitted(), fitted()
+    for synth in (first, second):
+        synth.reset_sampling()
+    rows = first.sample(100)
+    first.reset_sampling()
+    assert first.sample(100).equals(rows)
+    assert not first.sample(100).equals(rows)
+    second.reset_sampling()
+    assert not second.sample(100)[["age", "visits"]].equals(rows[["age", "visits"]])
+    loaded = pickle.loads(pickle.dumps(first))
+    loaded.reset_sampling()
+    assert loaded.sample(100)[["age", "visits"]].equals(rows[["age", "visits"]])
+
+
+def names_of_streams(monkeypatch: pytest.MonkeyPatch, synth: PlausibleDeniabilitySynthesizer) -> list[bytes]:
+    """Keys of the sampling streams of calls that all differ in an argument."""
+    from sdv.sampling import Condition
+
+    keys: list[bytes] = []
+    spawn = Coins.spawn
+
+    def recording(self: Coins, *context: Any) -> Coins:
+        child = spawn(self, *context)
+        if context[:1] == ("sample",):
+            keys.append(child._key)
+        return child
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Coins, "spawn", recording)
+        for num_rows in (5, 6):
+            synth.reset_sampling()
+            synth.sample(num_rows)
+        for city in CITIES[:2]:
+            synth.reset_sampling()
+            conditions = [Condition(column_values={"city": city}, num_rows=5)]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                synth.sample_from_conditions(conditions)
+        synth.sample(5)
+    return keys
+
+
+def test_calls_with_other_arguments_never_share_coins(monkeypatch) -> None:
+    keys = names_of_streams(monkeypatch, fitted())
+    assert len(keys) == len(set(keys)) >= 5
+    spawn = Coins.spawn  # control: a stream named by the public seed and the call's number alone
+
+    def forgetful(self: Coins, *context: Any) -> Coins:
+        return spawn(self, *(context[:3] if context[:1] == ("sample",) else context))
+
+    monkeypatch.setattr(Coins, "spawn", forgetful)
+    keys = names_of_streams(monkeypatch, fitted())
+    assert len(keys) > len(set(keys))
+
+
+def _sample_in_worker(saved: bytes) -> list[int]:
+    return [int(x) for x in pickle.loads(saved).sample(60)["age"]]
+
+
+def _fit_in_worker(seed: int) -> list[int]:
+    seed_everything()
+    return [int(x) for x in fitted().sample(60)["age"]]
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_forked_workers_fit_apart_and_repeat_what_they_hold() -> None:
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        first, second = pool.map(_fit_in_worker, [0, 0], chunksize=1)
+        assert first != second
+        saved = pickle.dumps(fitted())
+        first, second = pool.map(_sample_in_worker, [saved, saved], chunksize=1)
+        assert first == second == _sample_in_worker(saved)
+
+
+def test_a_fresh_process_repeats_what_it_holds_and_nothing_else(tmp_path) -> None:
+    """As a spawned worker does: a new interpreter that received the object."""
+    synths = [fitted(), fitted()]
+    for i, synth in enumerate(synths):
+        (tmp_path / f"{i}.pkl").write_bytes(pickle.dumps(synth))
+    script = (
+        "import pickle, random, sys\nimport numpy as np\nimport sdv_plausible.synthesizer\nfrom pathlib import Path\n"
+        "np.random.seed(73251); random.seed(73251)\n"
+        "for name in sys.argv[1:]: print(*pickle.loads(Path(name).read_bytes()).sample(60)['age'])\n"
+    )
+    command = [sys.executable, "-W", "ignore", "-c", script, *(str(tmp_path / f"{i}.pkl") for i in range(2))]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = [[int(float(x)) for x in line.split()] for line in done.stdout.strip().splitlines()]
+    assert lines == [_sample_in_worker(pickle.dumps(s)) for s in synths]
+    assert lines[0] != lines[1]

@@ -1,0 +1,415 @@
+"""Domains learned under a budget: what one row can change, what is charged, and that the bins are of use.
+
+Statistical checks reject at p < 1e-6, their false-alarm probability, and are shown to reject a planted fault.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from sdv_plausible import private_domain
+from sdv_plausible.domain import Attribute, Domain, infer_attribute
+from sdv_plausible.output_types import row_independent, settle
+from sdv_plausible.privacy import noise
+from sdv_plausible.privacy.composition import compose
+from sdv_plausible.privacy.ledger import BudgetExceededError
+from sdv_plausible.privacy.noise import Coins, record_calls
+from sdv_plausible.private_bins import DATE_UNITS, Cells, Lattice, equal_parts, make_bins, split_heavy
+from sdv_plausible.private_domain import LEAST_ROWS, DomainPlan, _Meter, learn_attributes, value_counts
+
+ALARM = 1e-6
+SDTYPES = {"city": "categorical", "flag": "boolean", "amount": "numerical", "when": "datetime"}
+LATTICES = [
+    Lattice(kind="integer"),
+    Lattice(kind="float", decimals=2),
+    Lattice(kind="float"),
+    Lattice(kind="float", decimals=9),
+    *(Lattice(kind="datetime", unit=unit) for unit in DATE_UNITS),
+]
+
+
+def make_table(n: int, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    start = pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D")
+    return pd.DataFrame(
+        {
+            "city": rng.choice(["Bern", "Basel", "Chur"], n, p=[0.5, 0.3, 0.2]),
+            "flag": rng.random(n) < 0.4,
+            "amount": np.where(rng.random(n) < 0.3, 0.0, np.round(rng.gamma(3, 50, n), 2)),
+            "when": start,
+        }
+    )
+
+
+def learn(table: pd.DataFrame, plan: DomainPlan | None = None, seed: int = 5, max_bins: int = 30) -> dict[str, Attribute]:
+    plan = plan or DomainPlan.make({c: SDTYPES[c] for c in table}, 1.0, 1e-6)
+    return learn_attributes(table, plan, {}, max_bins, Coins.from_seed(seed))
+
+
+# ---- the threshold -----------------------------------------------------------------------------------------------------
+
+
+def gaussian_tail(sigma: float, least: int) -> float:
+    """Pr[Z >= least] of the discrete Gaussian, by summing."""
+    z = np.arange(-math.ceil(40 * sigma), math.ceil(40 * sigma) + 1)
+    weight = np.exp(-(z**2) / (2 * sigma**2))
+    return float(weight[z >= least].sum() / weight.sum())
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.1, 1.0, 3.0])
+@pytest.mark.parametrize("failure", [1e-11, 1e-6, 0.05])
+def test_threshold_keeps_its_failure_probability(mu, failure):
+    least = _Meter(mu, failure).threshold(1.0) - LEAST_ROWS
+    assert gaussian_tail(1 / mu, least) <= failure
+    assert gaussian_tail(1 / mu, least - 3) > failure  # and wastes at most two counts
+
+
+def passing(meter: _Meter, rows: int, trials: int) -> int:
+    """How many of independent values, each held by so many rows, are released."""
+    which, _, _ = meter.frequent(np.full(trials, rows), 0, 1.0, Coins.from_os_entropy())
+    return len(which)
+
+
+def too_many(passed: int, trials: int, failure: float) -> bool:
+    return bool(stats.binom.sf(passed - 1, trials, failure) < ALARM)
+
+
+def test_rare_value_passes_no_more_often_than_charged():
+    failure, trials = 0.05, 4000
+    assert not too_many(passing(_Meter(0.2, failure), LEAST_ROWS, trials), trials, failure)
+    assert passing(_Meter(0.2, failure), LEAST_ROWS, trials) > 0
+    assert passing(_Meter(0.2, failure), LEAST_ROWS - 1, trials) == 0  # surely
+
+
+def test_planted_fault_threshold_without_a_margin(monkeypatch):
+    monkeypatch.setattr(_Meter, "threshold", lambda self, share: LEAST_ROWS + 1)
+    assert too_many(passing(_Meter(0.2, 0.05), LEAST_ROWS, 4000), 4000, 0.05)
+
+
+def test_planted_fault_half_the_noise(monkeypatch):
+    honest = noise.discrete_gaussian
+    double = lambda values, *, sensitivity, rho, coins: honest(values, sensitivity=sensitivity, rho=rho / 4, coins=coins)  # noqa: E731
+    monkeypatch.setattr(private_domain.noise, "discrete_gaussian", double)  # the threshold is for half of this noise
+    assert too_many(passing(_Meter(0.2, 0.05), LEAST_ROWS, 4000), 4000, 0.05)
+
+
+# ---- one row -----------------------------------------------------------------------------------------------------------
+
+EXTREMES = [
+    {"city": "Zz, the only one"},
+    {"city": None},
+    {"city": "Aarau"},
+    {"amount": 1e300},
+    {"amount": -1e18},
+    {"amount": math.inf},
+    {"amount": 1 / 3},
+    {"amount": 5e-324},
+    {"amount": None},
+    {"when": pd.Timestamp("1680-01-01")},
+    {"when": pd.Timestamp("2262-01-01 00:00:00.1")},
+    {"when": pd.NaT},
+    {"flag": None},
+]
+
+
+@pytest.mark.parametrize("extreme", EXTREMES, ids=str)
+@pytest.mark.parametrize("num_rows", [300, 4000])
+def test_an_extreme_row_moves_no_bound_and_adds_no_value(extreme, num_rows):
+    """With the noise held fixed; the chosen seeds keep every noisy count one row away from its threshold."""
+    ((name, value),) = extreme.items()
+    values = make_table(num_rows)[name].tolist()
+    short, longer = (pd.DataFrame({name: pd.Series(v)}) for v in (values, [*values, value]))  # in the types that pandas chooses
+    assert learn(short) == learn(longer)
+
+
+def test_planted_fault_domain_from_the_rows():
+    """The inferred domain fails the comparison above, so the comparison can fail."""
+    table = make_table(300)
+    for name, value in (("city", "Zz"), ("amount", 1e300), ("when", pd.Timestamp("1680-01-01"))):
+        longer = pd.Series([*table[name], value])
+        assert infer_attribute(name, table[name], SDTYPES[name]) != infer_attribute(name, longer, SDTYPES[name])
+
+
+def test_one_missing_value_does_not_change_how_whole_numbers_or_categories_are_written():
+    """One missing value turns int64 into float64: the values of the domain stay whole, and equal."""
+    whole = pd.DataFrame({"n": np.arange(3000) % 5})
+    missing = pd.DataFrame({"n": pd.Series([*whole["n"], np.nan])})
+    for sdtype in ("numerical", "categorical"):
+        first, second = (
+            learn_attributes(t, DomainPlan.make({"n": sdtype}, 2.0, 1e-6), {}, 30, Coins.from_seed(1))["n"]
+            for t in (whole, missing)
+        )
+        assert repr(first) == repr(second)
+        assert first.values == (0, 1, 2, 3, 4) or first.kind == "integer"
+
+
+def test_true_and_one_are_told_apart_whatever_comes_first():
+    values = [True, 1, 1.0, "1", 2.5, True, np.int64(1), np.True_]
+    expected = {(True, True): 3, (False, 1): 3, (False, "1"): 1, (False, 2.5): 1}
+    for order in itertools.islice(itertools.permutations(values), 0, 40320, 1777):
+        counts, missing = value_counts(pd.Series([*order, None], dtype=object))
+        assert missing == 1
+        assert counts == expected
+        assert {type(v) for _, v in counts} == {bool, int, str, float}
+
+
+def recorded_tables(table: pd.DataFrame, sdtype: str, monkeypatch) -> list[object]:
+    """Every table that is measured, in order, when the noisy answers are the same whatever the rows are."""
+    seen: list[object] = []
+
+    def counts(self, values, share, coins):
+        seen.append(np.array(values))
+        return np.where(np.arange(len(values)) % 61 < 2, 900.0, 0.0)
+
+    def frequent(self, values, missing, share, coins):
+        seen.append(np.append(np.sort(values), missing))
+        return np.zeros(0, dtype=int), np.zeros(0), 0.0
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_Meter, "counts", counts)
+        patch.setattr(_Meter, "frequent", frequent)
+        learn_attributes(table, DomainPlan.make({"x": sdtype}, 1.0, 1e-6), {}, 8, Coins.from_seed(0))
+    return seen
+
+
+def changes(first: list, second: list) -> list[float]:
+    """L1 distance of the tables of two neighbours; occurring values are compared by their sorted counts."""
+    assert len(first) == len(second)
+    found = []
+    for a, b in zip(first, second, strict=True):
+        if len(a) != len(b):  # a value that occurs in one of them only: it has one row there
+            longer, shorter = (a, b) if len(a) > len(b) else (b, a)
+            assert len(longer) == len(shorter) + 1
+            shorter = np.append(np.sort(np.append(shorter[:-1], 0)), shorter[-1])
+            found.append(float(np.abs(longer.astype(float) - shorter).sum()))
+        else:
+            found.append(float(np.abs(a.astype(float) - b).sum()))
+    return found
+
+
+ALPHABETS = {
+    "categorical": ["a", "b", None],
+    "boolean": [True, False, None],
+    "numerical": [0.0, -1.5, 1e300, None, math.inf],
+    "datetime": [pd.Timestamp("2000-01-01"), pd.Timestamp("1700-05-05 01:02:03"), pd.NaT],
+}
+
+
+@pytest.mark.parametrize("sdtype", ALPHABETS)
+def test_one_row_changes_each_measured_table_by_one(sdtype, monkeypatch):
+    """Brute force over all tables of up to three rows and all rows added to them."""
+    dtype = {"numerical": float, "datetime": "M8[ns]"}.get(sdtype, object)
+    frame = lambda values: pd.DataFrame({"x": pd.Series(list(values), dtype=dtype)})  # noqa: E731
+    for size in (1, 2, 3):
+        for rows in itertools.combinations_with_replacement(ALPHABETS[sdtype], size):
+            before = recorded_tables(frame(rows), sdtype, monkeypatch)
+            for extra in ALPHABETS[sdtype]:
+                after = recorded_tables(frame([*rows, extra]), sdtype, monkeypatch)
+                assert max(changes(before, after)) <= 1, (rows, extra)
+
+
+def test_planted_fault_overlapping_cells(monkeypatch):
+    """Cells that share their ends let one row into two of them: the brute force sees it."""
+    grid = Lattice.grid
+    monkeypatch.setattr(Lattice, "grid", lambda self: (grid(self)[0], grid(self)[1] + 1))
+    frame = lambda values: pd.DataFrame({"x": np.array(values, dtype=float)})  # noqa: E731
+    before, after = (
+        recorded_tables(frame(v), "numerical", monkeypatch) for v in ([4.0], [4.0, 6.4])
+    )  # 6.4 is lattice point 64
+    assert max(changes(before, after)) > 1
+
+
+# ---- charges -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("num_rows", [40, 3000, 40_000])
+def test_noise_drawn_is_what_was_charged(num_rows):
+    table = make_table(num_rows)
+    plan = DomainPlan.make(SDTYPES, 1.0, 1e-6)
+    with record_calls() as calls:
+        learn(table, plan)
+    assert {c.name for c in calls} == {"discrete_gaussian"}
+    assert {c.sensitivity for c in calls} == {1.0}
+    spent = sum((c.sensitivity / c.scale) ** 2 for c in calls)
+    assert 0.5 * plan.mu**2 < spent <= plan.mu**2 * (1 + 1e-9)
+    thresholded = sum(isinstance(loss, private_domain.ApproxDP) and loss.count for loss in plan.losses)
+    assert thresholded == 3  # city, amount, when
+    assert thresholded * plan.failure == pytest.approx(private_domain.FAILURE_SHARE * 1e-6)
+
+
+def test_spending_a_share_twice_is_refused():
+    meter = _Meter(1.0, 1e-6)
+    meter.counts(np.zeros(3, dtype=int), 0.7, Coins.from_seed(0))
+    with record_calls() as calls, pytest.raises(BudgetExceededError, match="exceeds what is left"):
+        meter.counts(np.zeros(3, dtype=int), 0.7, Coins.from_seed(0))
+    assert not calls
+
+
+def test_public_cells_do_not_depend_on_the_rows():
+    """Removing the only row of a cell changes nothing but noise: as many cells get noise."""
+    with record_calls() as calls:
+        for value in (3.0, 1e9):
+            learn_attributes(
+                pd.DataFrame({"x": [value]}), DomainPlan.make({"x": "numerical"}, 1.0, 1e-6), {}, 8, Coins.from_seed(0)
+            )
+    half = len(calls) // 2
+    assert [c.shape for c in calls[:half]] == [c.shape for c in calls[half:]]
+
+
+def test_nothing_is_planned_without_columns_or_a_claim():
+    assert DomainPlan.make({}, 1.0, 1e-6).entries() == []
+    assert DomainPlan.make(SDTYPES, math.inf, 1e-6).entries() == []
+    assert learn_attributes(make_table(3), DomainPlan.make({}, 1.0, 1e-6), {}, 8, Coins.from_seed(0)) == {}
+
+
+def test_fewer_columns_take_a_smaller_share():
+    one, all_ = (DomainPlan.make({"x": "numerical"}, 1.0, 1e-6, declared=d) for d in (9, 0))
+    assert one.mu**2 == pytest.approx(all_.mu**2 / 10)
+    assert compose(one.losses, 1e-6) < compose(all_.losses, 1e-6) < 1
+
+
+# ---- the domain is of use ----------------------------------------------------------------------------------------------
+
+
+def test_values_bounds_and_rounding_are_found():
+    """Deterministic: the noise is seeded. A domain without any look at the rows fails each of these."""
+    table = make_table(40_000)
+    found = learn(table)
+    assert found["city"].values == ("Basel", "Bern", "Chur")
+    assert not any(a.nullable for a in found.values())
+    amount = found["amount"]
+    assert (amount.kind, amount.decimals) == ("float", 2)
+    assert any(low == high == 0.0 for low, high in zip(amount.lower, amount.upper, strict=True))
+    assert 300 < amount.upper[-1] < 1400
+    when = found["when"]
+    assert when.unit == 86_400_000_000_000
+    assert pd.Timestamp("2020-01-01") <= pd.Timestamp(when.lower[0])
+    assert pd.Timestamp(when.upper[-1]) < pd.Timestamp("2025-01-01")
+    for attribute, values in ((amount, table["amount"]), (when, table["when"].astype("int64"))):
+        assert len(attribute.lower) == 30
+        low, high = values.quantile([0.01, 0.99])
+        widths = np.subtract(attribute.upper, attribute.lower)
+        assert widths[np.less(attribute.lower, high)].max() < 0.5 * (high - low)
+
+
+def test_missing_values_are_found_and_can_be_ruled_out():
+    table = make_table(20_000).astype({"flag": object})
+    table.loc[::5] = None
+    assert all(a.nullable for a in learn(table).values())
+    plan = DomainPlan.make(SDTYPES, 1.0, 1e-6, never_missing=frozenset(SDTYPES))
+    assert not any(a.nullable for a in learn(table, plan).values())
+
+
+@pytest.mark.parametrize("num_rows", [1, 2, 30])
+def test_tables_too_small_to_see_anything_give_an_empty_domain_not_an_error(num_rows):
+    found = learn(make_table(num_rows))
+    assert all(a.cardinality >= 1 for a in found.values())
+    assert found["city"] == Attribute(name="city", kind="categorical", nullable=True, provenance="private")
+
+
+@pytest.mark.parametrize("column", [[None, None], [1e308, -1e308], [math.inf, 1.0], [2**63 - 1, -(2**62)], ["7", "x"]], ids=str)
+def test_odd_numbers(column):
+    found = learn_attributes(
+        pd.DataFrame({"x": column * 2000}), DomainPlan.make({"x": "numerical"}, 5.0, 1e-6), {}, 20, Coins.from_seed(1)
+    )["x"]
+    assert found.cardinality <= 21
+
+
+# ---- public grids ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lattice", LATTICES, ids=str)
+def test_lattice_keeps_order_and_values_and_its_grid_covers_everything(lattice):
+    rng = np.random.default_rng(0)
+    if lattice.kind == "datetime":
+        values = np.sort(rng.integers(-(2**62), 2**62, 500) // lattice.unit * lattice.unit)
+        ends = np.array([np.iinfo(np.int64).min + 1, np.iinfo(np.int64).max])
+    else:
+        values = np.sort(np.concatenate([rng.normal(0, 10.0**e, 60) for e in range(-2, 8)] + [[0.0, -0.0]]))
+        values = np.round(values, lattice.decimals if lattice.kind == "float" and lattice.decimals else 15)
+        values = np.rint(values) if lattice.kind == "integer" else values
+        ends = np.array([-np.inf, -1e300, 5e-324, 1e300, np.inf])
+    points = lattice.index(values)
+    assert (np.diff(points) >= 0).all()
+    assert [lattice.value(p) for p in points.tolist()] == values.tolist()
+    first, last = lattice.grid()
+    assert (last >= first).all()
+    assert (first[1:].astype(object) == last[:-1].astype(object) + 1).all()
+    for points_ in (points, lattice.index(ends)):
+        assert (first[0] <= points_).all()
+        assert (points_ <= last[-1]).all()
+    assert all(np.isfinite(float(lattice.value(int(p)))) for p in (first[0], last[-1]))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_bins_are_disjoint_few_and_keep_spikes_alone(seed):
+    rng = np.random.default_rng(seed)
+    starts = np.sort(rng.choice(4000, 60, replace=False)) * int(rng.choice([1, 3, 10**6]))
+    last = np.minimum(np.append(starts[1:] - 1, starts[-1] + 50), starts + rng.integers(0, 10**6, 60))
+    cells = Cells(starts, last, rng.normal(50, 100, 60), np.full(60, 100.0))
+    spikes = sorted({int(p) for p in rng.choice(np.concatenate([starts, last]), rng.integers(0, 6))})
+    most = int(rng.integers(2 * len(spikes) + 2, 80))
+    bins = make_bins(cells, spikes, most)
+    assert 1 <= len(bins) <= most
+    assert all(a <= b for a, b in bins)
+    assert all(b < c for (_, b), (c, _) in itertools.pairwise(bins))
+    if most > 60:
+        assert all((s, s) in bins for s in spikes)
+
+
+def test_heavy_cells_are_cut_into_equal_parts():
+    cells = Cells(np.array([0, 10, 100]), np.array([9, 10, 355]), np.array([5.0, 900.0, 900.0]), np.ones(3))
+    stays, parts = split_heavy(cells, 100.0)
+    assert stays.first.tolist() == [0, 10]
+    assert parts == equal_parts(100, 355, 64)
+    assert parts[0] == (100, 103)
+    assert parts[-1][1] == 355
+
+
+# ---- types of the output -----------------------------------------------------------------------------------------------
+
+
+def types(table: pd.DataFrame, domain: Domain) -> dict[str, str]:
+    return {name: repr(t) for name, t in row_independent(table.dtypes, domain, {"key": {"sdtype": "id"}}).items()}
+
+
+def test_output_types_do_not_show_one_row():
+    domain = Domain(
+        (
+            Attribute(name="n", kind="integer", lower=(0,), upper=(9,), nullable=True),
+            Attribute(name="x", kind="float", lower=(0.0,), upper=(9.0,), nullable=True),
+            Attribute(name="flag", kind="categorical", values=(False, True), nullable=True),
+            Attribute(name="grade", kind="ordinal", values=("A", "B"), nullable=True),
+        )
+    )
+    table = pd.DataFrame(
+        {"n": [1, 2], "x": [1, 2], "flag": [True, False], "grade": pd.Categorical(["A", "B"]), "key": [1, 2], "lat": [1, 2]}
+    )
+    longer = pd.DataFrame(
+        {"n": [1, 2, None], "x": [1, 2, 0.5], "flag": [True, False, None], "grade": pd.Categorical(["A", "B", "Z"]),
+         "key": [1, 2, None], "lat": [1, 2, None]}
+    )  # fmt: skip
+    assert types(table, domain) == types(longer, domain)
+    assert not table.dtypes.equals(longer.dtypes)  # SDV would write these
+    inferred = Domain(tuple(Attribute(**{**vars(a), "provenance": "inferred"}) for a in domain))
+    assert types(table, inferred) != types(longer, inferred)
+
+
+def test_settled_types_are_those_of_the_values():
+    domain = Domain(
+        (
+            Attribute(name="flag", kind="categorical", values=(False, True), nullable=True),
+            Attribute(name="code", kind="categorical", values=(1, 2), nullable=True),
+            Attribute(name="text", kind="categorical", values=("a", "b"), nullable=True),
+        )
+    )
+    full = pd.DataFrame({"flag": [True, False], "code": [1, 2], "text": ["a", "b"]}, dtype=object)
+    assert [t.kind for t in settle(full.copy(), domain).dtypes] == ["b", "i", "O"]
+    gaps = pd.DataFrame({"flag": [True, np.nan], "code": [1, np.nan], "text": ["a", np.nan]}, dtype=object)
+    assert [t.kind for t in settle(gaps, domain).dtypes] == ["O", "f", "O"]

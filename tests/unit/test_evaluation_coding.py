@@ -1,0 +1,201 @@
+"""Codes and features of evaluation: every kind of column, and no difference that the data do not have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sdmetrics.errors import IncomputableMetricError
+
+from sdv_plausible.evaluation.coding import as_numbers, encode, encode_pair, quantile_edges, sample_positions
+from sdv_plausible.evaluation.features import FeatureEncoder
+from sdv_plausible.evaluation.tables import column_kinds, prepare, prepare_holdout
+
+
+class Described:
+    """Stands for SDV's Metadata object."""
+
+    def __init__(self, document):
+        self.document = document
+
+    def to_dict(self):
+        return self.document
+
+
+def codes_of(real, synthetic, kind="categorical", **options):
+    frames = [pd.DataFrame({"x": real}), pd.DataFrame({"x": synthetic})]
+    coded = encode(frames, {"x": kind}, **options)
+    return coded.tables[0][:, 0].tolist(), coded.tables[1][:, 0].tolist(), coded.cardinalities[0]
+
+
+def test_categories_get_equal_codes_whatever_the_dtype():
+    real = pd.Series(["b", "a", None, "b"], dtype="category")
+    synthetic = pd.Series(["a", "c", "b", np.nan], dtype=object)
+    assert codes_of(real, synthetic) == ([1, 2, 0, 1], [2, 3, 1, 0], 4)
+
+
+def test_numbers_as_categories_are_equal_across_dtypes_but_not_to_text():
+    assert codes_of(pd.Series([1, 2]), pd.Series([2.0, 1.0]))[:2] == ([1, 2], [2, 1])
+    assert codes_of(pd.Series([True, False]), pd.Series([1, 0], dtype=object))[:2] == ([1, 2], [1, 2])
+    assert codes_of(pd.Series([1]), pd.Series(["1"]))[:2] == ([1], [2])
+    assert codes_of(pd.array([1, pd.NA], dtype="Int64"), pd.Series([np.nan, 1.0]))[:2] == ([1, 0], [0, 1])
+
+
+def test_quantile_bins_hold_equal_shares_and_frequent_values_stand_alone():
+    edges = quantile_edges(np.arange(1000.0), 4)
+    assert edges.tolist() == [249, 499, 749]
+    mostly_zero = np.array([0.0] * 90 + list(range(1, 31)))
+    edges = quantile_edges(mostly_zero, 4)
+    assert edges.tolist() == [0.0]  # quartiles 0, 0 and 0: one bin of zeros, one above
+    assert quantile_edges(np.array([3.0, 1.0, 2.0, np.nan]), 20).tolist() == [1.0, 2.0]
+    assert quantile_edges(np.array([np.nan]), 20).size == 0
+
+
+def test_numbers_fall_into_the_real_datas_bins():
+    real, synthetic = pd.Series([1.0, 2.0, 3.0, 4.0, np.nan]), pd.Series(["0", 2.5, 99, None, "junk"], dtype=object)
+    first, second, cardinality = codes_of(real, synthetic, "numerical", num_bins=2)
+    assert first == [1, 1, 2, 2, 0]
+    # below the range, in the upper half, above the range, missing, unreadable: five kinds, four codes
+    assert second == [1, 2, 2, 0, 3]
+    assert cardinality == 4
+
+
+def test_datetimes_are_read_in_utc_and_by_format():
+    zoned = pd.Series(pd.date_range("2020-01-01", periods=2, tz="Europe/Berlin"))
+    values, unreadable = as_numbers(zoned, "datetime")
+    assert values[0] == pd.Timestamp("2019-12-31 23:00").timestamp()
+    assert not unreadable.any()
+    text = pd.Series(["03.02.2021", None, "never"])
+    values, unreadable = as_numbers(text, "datetime", "%d.%m.%Y")
+    assert values[0] == pd.Timestamp("2021-02-03").timestamp()
+    assert np.isnan(values[1:]).all()
+    assert unreadable.tolist() == [False, False, True]
+
+
+def test_a_bin_is_needed():
+    with pytest.raises(ValueError, match=r"num_bins \(0\) must be at least 1"):
+        codes_of(pd.Series([1.0]), pd.Series([1.0]), "numerical", num_bins=0)
+
+
+def test_keys_and_personal_data_are_not_compared():
+    described = {
+        "primary_key": "id",
+        "alternate_keys": ["number", ["a", "b"]],
+        "columns": {
+            "id": {"sdtype": "id"},
+            "number": {"sdtype": "numerical"},
+            "a": {"sdtype": "categorical"},
+            "b": {"sdtype": "categorical"},
+            "email": {"sdtype": "email", "pii": True},
+            "name": {"sdtype": "categorical", "pii": True},
+            "age": {"sdtype": "numerical"},
+            "grade": {"sdtype": "ordinal"},
+            "seen": {"sdtype": "datetime"},
+        },
+    }
+    assert column_kinds(described, pd.DataFrame()) == {"age": "numerical", "grade": "categorical", "seen": "datetime"}
+
+
+def test_kinds_are_inferred_without_metadata(mixed_table):
+    kinds = column_kinds(None, mixed_table)
+    assert kinds["age"] == kinds["children"] == kinds["income"] == "numerical"
+    assert kinds["member"] == kinds["grade"] == kinds["city"] == "categorical"
+    assert kinds["start"] == "datetime"
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, lambda f: {"people": f}])
+@pytest.mark.parametrize("nested", [True, False])
+@pytest.mark.parametrize("kind", [dict, Described])
+def test_frames_dicts_and_metadata_objects_are_accepted(wrap, nested, kind):
+    frame = pd.DataFrame({"x": [1, 2], "y": ["a", "b"]})
+    document = {"columns": {"x": {"sdtype": "numerical"}, "y": {"sdtype": "categorical"}}}
+    metadata = kind({"tables": {"people": document}} if nested else document)
+    pair = prepare(wrap(frame), wrap(frame), metadata)
+    assert pair.kinds == {"x": "numerical", "y": "categorical"}
+    assert pair.real.equals(frame)
+
+
+def test_one_of_several_tables_is_named():
+    frames = {"a": pd.DataFrame({"x": [1]}), "b": pd.DataFrame({"y": [1]})}
+    tables = {"a": {"columns": {"x": {"sdtype": "numerical"}}}, "b": {"columns": {"y": {"sdtype": "numerical"}}}}
+    assert prepare(frames, frames, {"tables": tables}, "b").kinds == {"y": "numerical"}
+    with pytest.raises(ValueError, match="table_name .None. must name one of the tables"):
+        prepare(frames, frames, {"tables": tables})
+
+
+@pytest.mark.parametrize(
+    ("real", "synthetic", "metadata", "error", "words"),
+    [
+        ([1], pd.DataFrame({"x": [1]}), None, ValueError, "real_data .list. must be a DataFrame"),
+        (pd.DataFrame({"x": [1]}), pd.DataFrame({"y": [1]}), None, ValueError, "synthetic_data lacks the columns"),
+        (pd.DataFrame({"x": []}), pd.DataFrame({"x": [1]}), None, IncomputableMetricError, "real_data has no rows"),
+        (pd.DataFrame({"x": [1]}), pd.DataFrame({"x": [1]}), 7, TypeError, "metadata .int. must be a dict"),
+        (
+            pd.DataFrame({"x": [1]}),
+            pd.DataFrame({"x": [1]}),
+            {"columns": {"x": {"sdtype": "id"}}},
+            IncomputableMetricError,
+            "no column can be compared",
+        ),
+    ],
+)
+def test_bad_tables_get_clear_errors(real, synthetic, metadata, error, words):
+    with pytest.raises(error, match=words):
+        prepare(real, synthetic, metadata)
+
+
+def test_holdout_must_have_the_columns():
+    pair = prepare(pd.DataFrame({"x": [1]}), pd.DataFrame({"x": [1]}))
+    assert prepare_holdout(pair, None) is None
+    assert list(prepare_holdout(pair, pd.DataFrame({"x": [2], "z": [3]}))) == ["x"]
+    with pytest.raises(ValueError, match="holdout .1 rows, lacking columns .'x'.. must have rows"):
+        prepare_holdout(pair, pd.DataFrame({"z": [3]}))
+
+
+def test_subsampling_is_drawn_without_replacement_and_reported():
+    rng = np.random.default_rng(0)
+    assert sample_positions(5, None, rng).tolist() == [0, 1, 2, 3, 4]
+    drawn = sample_positions(1000, 100, rng)
+    assert drawn.size == np.unique(drawn).size == 100
+    pair = prepare(pd.DataFrame({"x": range(50)}), pd.DataFrame({"x": range(20)}))
+    used = encode_pair(pair, 20, 30, 0)[1]
+    assert used == {"num_rows_real": 30, "num_rows_synthetic": 20, "subsampled": True}
+    assert not encode_pair(pair, 20, None, 0)[1]["subsampled"]
+
+
+def test_the_synthetic_subsample_does_not_depend_on_the_real_rows():
+    synthetic = pd.DataFrame({"x": [str(i) for i in range(100)]})
+    tables = [
+        encode_pair(prepare(pd.DataFrame({"x": ["r"] * n}), synthetic), 20, 10, 0)[0].tables[1] for n in (5, 50_000)
+    ]
+    assert (tables[0] == tables[1]).all()
+
+
+def test_features_are_finite_and_know_missing_and_unseen():
+    train = pd.DataFrame({"x": [1e308, -1e308, np.nan, np.inf], "c": ["a", "a", "b", None]})
+    asked = pd.DataFrame({"x": [0.0, np.nan, 5.0], "c": ["b", "z", None]})
+    encoder = FeatureEncoder({"x": "numerical", "c": "categorical"}).fit(train)
+    for one_hot in (False, True):
+        assert np.isfinite(encoder.transform(train, one_hot=one_hot)).all()
+        assert np.isfinite(encoder.transform(asked, one_hot=one_hot)).all()
+    trees = encoder.transform(asked, one_hot=False)
+    assert trees[:, 1].tolist() == [0, 1, 0]  # missing flag of x
+    assert trees[:, 2].tolist() == [1, -2, -1]  # rank of "b", unseen, missing
+    linear = encoder.transform(asked, one_hot=True)
+    assert linear[:, 2:].tolist() == [[0, 0, 0, 0, 1], [0, 1, 0, 0, 0], [1, 0, 0, 0, 0]]
+
+
+def test_constant_and_empty_columns_make_constant_features():
+    frame = pd.DataFrame({"x": [2.0, 2.0], "y": [np.nan, np.nan], "c": ["a", "a"]})
+    encoder = FeatureEncoder({"x": "numerical", "y": "numerical", "c": "categorical"}).fit(frame)
+    features = encoder.transform(frame, one_hot=False)
+    assert (features[0] == features[1]).all()
+
+
+def test_rare_categories_share_one_indicator():
+    values = [f"v{i:03d}" for i in range(200)]
+    frame = pd.DataFrame({"c": values + values[:50]})
+    encoder = FeatureEncoder({"c": "categorical"}).fit(frame)
+    linear = encoder.transform(frame, one_hot=True)
+    assert linear.shape == (250, 53)
+    assert linear[:, 2].sum() == 150  # the 150 values that occur once
