@@ -169,8 +169,8 @@ def test_the_sensitivity_of_another_function_is_caught(function, bound) -> None:
 # ---- a public hash as noise key -----------------------------------------------------------------------------------------
 
 COLUMNS = {
-    "age": {"sdtype": "numerical", "range_min": 0, "range_max": 99},
-    "city": {"sdtype": "categorical", "range_values": ["Basel", "Bern", "Chur"]},
+    "age": {"sdtype": "numerical", "range_min": 0, "range_max": 99, "range_is_nullable": False},
+    "city": {"sdtype": "categorical", "range_values": ["Basel", "Bern", "Chur"], "range_is_nullable": False},
 }
 
 

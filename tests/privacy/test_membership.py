@@ -182,7 +182,7 @@ def test_a_group_of_equal_rows_leaks_half_the_claim_and_never_more(monkeypatch) 
     plan = settings(omega=0, delta=SEEDS_DELTA, k=2)
     told = claim(codes(1, width=2), TWO_COLUMNS, UniformLearner(), plan)
     assert told <= 1.0
-    scores = attack_sizes(plan, 20, 1500)
+    scores = attack_sizes(plan, 20, 1000)
     assert bound(scores, plan, ALARM).epsilon <= told
     assert bound(scores, plan, POWER).epsilon >= 0.5 * told
     exact = noise.discrete_laplace
@@ -191,16 +191,16 @@ def test_a_group_of_equal_rows_leaks_half_the_claim_and_never_more(monkeypatch) 
             v, sensitivity=sensitivity, epsilon=3 * epsilon, coins=coins, repeatable=repeatable
         )
     )  # fmt: skip
-    assert bound(attack_sizes(plan, 20, 1500), plan, ALARM).epsilon > told
+    assert bound(attack_sizes(plan, 20, 1000), plan, ALARM).epsilon > told
 
 
 def test_a_group_that_first_appears_is_paid_for_by_delta(monkeypatch) -> None:
     """One record alone in its group, k = 1. Control: without the margin above k every appearance tells."""
     plan = settings(omega=0, delta=SEEDS_DELTA, k=1)
     told = claim(codes(1, width=2), TWO_COLUMNS, UniformLearner(), plan)
-    assert bound(attack_sizes(plan, 0, 1500), plan, ALARM).epsilon <= told
+    assert bound(attack_sizes(plan, 0, 600), plan, ALARM).epsilon <= told
     monkeypatch.setattr(type(plan.test()), "margin", 0)
-    assert bound(attack_sizes(plan, 0, 1500), plan, ALARM).epsilon > told
+    assert bound(attack_sizes(plan, 0, 600), plan, ALARM).epsilon > told
 
 
 # ---- rows of the randomised test ------------------------------------------------------------------------------------------

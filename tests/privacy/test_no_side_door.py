@@ -38,9 +38,9 @@ COLUMNS = {
 }
 CITIES = ("Basel", "Bern", "Chur", "Vrin")
 DECLARED = {
-    "age": {"range_min": 0, "range_max": 99},
-    "city": {"range_values": list(CITIES)},
-    "visits": {"range_min": 0, "range_max": 49},
+    "age": {"range_min": 0, "range_max": 99, "range_is_nullable": False},
+    "city": {"range_values": list(CITIES), "range_is_nullable": False},
+    "visits": {"range_min": 0, "range_max": 49, "range_is_nullable": False},
 }
 
 
@@ -190,6 +190,28 @@ def test_attempts_that_show_are_caught(leak, monkeypatch) -> None:
     LEAK[0] = leak
     monkeypatch.setattr(PlausibleDeniabilityMechanism, "release", counted)
     assert trace_of_sampling(saved, False, monkeypatch) != trace_of_sampling(saved, True, monkeypatch)
+
+
+def shown_by_a_fit(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    with everything_shown(monkeypatch) as shown:
+        fitted(frame)
+    hidden = ("SYNTHESIZER ID", "TOTAL NUMBER OF ROWS")  # the second is SDV's own log, which is for the data holder
+    return [
+        (*s[:2], {k: v for k, v in s[2].items() if k not in hidden}) if isinstance(s, tuple) and len(s) == 3 else s
+        for s in shown
+    ]
+
+
+def test_a_fit_shows_nothing_of_the_rows_but_sdv_s_own_log_line(monkeypatch) -> None:
+    assert shown_by_a_fit(table(), monkeypatch) == shown_by_a_fit(table(1201, seed=7), monkeypatch)
+    honest = releasing.split_rows
+
+    def talks(codes, *args):
+        print(len(codes))
+        return honest(codes, *args)
+
+    monkeypatch.setattr(releasing, "split_rows", talks)
+    assert shown_by_a_fit(table(), monkeypatch) != shown_by_a_fit(table(1201, seed=7), monkeypatch)
 
 
 # ---- the saved object of the release test ---------------------------------------------------------------------------------
