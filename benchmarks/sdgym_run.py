@@ -234,8 +234,8 @@ def _head(names: Sequence[str], options: argparse.Namespace, seconds: float) -> 
         f"({', '.join(names)}) of at most {options.rows:,} rows{timed}; {seconds:.0f} s in all, one core of a shared machine; "
         f"{versions}. One run each, fresh secret coins: the last digits differ from run to run. Scores are SDGym's normalised "
         "ones: 1 is best in every column. SDGym scores against the rows that were learned from, so DataIdentity, which "
-        f"gives them back, shows the top of each scale. `Privacy_Score` (on {min(DISTANCE_ROWS, options.rows)} rows) is distance-based and promises nothing; `promised epsilon` is "
-        "the total of our ledger (delta 1e-9)."
+        f"gives them back, shows the top of each scale. `Privacy_Score` (on {min(DISTANCE_ROWS, options.rows)} rows) is "
+        "distance-based and promises nothing; `promised epsilon` is the total of our ledger (delta 1e-9)."
     )
 
 

@@ -21,11 +21,12 @@ from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible import sdv_compat
 from sdv_plausible.codec import Codec
-from sdv_plausible.domain import MAX_BINS, Domain
+from sdv_plausible.domain import MAX_BINS
 from sdv_plausible.domain_building import Undeclared, build_domain, domain_entries, read_declarations
+from sdv_plausible.forgetting import forget_rows, forget_types
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import Omega
-from sdv_plausible.output_types import row_independent, settle
+from sdv_plausible.output_types import settle
 from sdv_plausible.planning import Plan, Settings, TestName, plan
 from sdv_plausible.privacy.composition import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
@@ -183,7 +184,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def _preprocess(self, table_data: pd.DataFrame) -> pd.DataFrame:
         processed = super()._preprocess(table_data)
-        _forget_rows(self._data_processor, self._column_specs(), self._fit_coins().spawn("invented columns"))
+        forget_rows(self._data_processor, self._column_specs(), self._fit_coins().spawn("invented columns"))
         return processed
 
     def _fit(self, processed_data: pd.DataFrame) -> None:
@@ -204,7 +205,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         codes = codec.encode(table, coins.spawn("cells outside the domain"))
         released = fit_release(codes, domain, self._settings, self._learner, ledger, coins)
         self._codec, self._released, self._ledger = codec, released, ledger
-        _forget_types(self._data_processor, domain, specs)
+        forget_types(self._data_processor, domain, specs)
         self._model = released  # SDV asks whether there is a model
         self._charged_calls: dict[tuple[Any, ...], int] = {}
 
@@ -511,7 +512,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     def _sampled(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any], peek: bool = False) -> pd.DataFrame:
         """Call SDV; show our own errors instead of SDV's wrapping, and leave no half-written file behind."""
         before = (self._random_state_set, getattr(self, "_calls", 0), dict(getattr(self, "_charged_calls", {})))
-        files = _output_files(args, kwargs, self._table_name)
+        files = sdv_compat.output_files(args, kwargs, self._table_name)
         existed = {path for path in files if path.exists()}
         try:
             frame = sdv_compat.from_native(method(*args, **kwargs))
@@ -551,42 +552,3 @@ _MISSING = "\x00missing"
 
 def _from_token(value: Any) -> Any:
     return math.nan if isinstance(value, str) and value == _MISSING else value
-
-
-def _output_files(args: tuple[Any, ...], kwargs: dict[str, Any], table_name: str) -> list[Path]:
-    folder, file = kwargs.get("output_folder_path"), kwargs.get("output_file_path")
-    position = 4 if sdv_compat.TAKES_DICT else 3
-    if len(args) > position:
-        folder, file = (args[position], None) if sdv_compat.TAKES_DICT else (None, args[position])
-    return ([Path(folder) / f"{table_name}.csv"] if folder else []) + ([Path(file)] if file else [])
-
-
-def _forget_rows(processor: Any, specs: Mapping[str, Mapping[str, Any]], coins: Coins) -> None:
-    """Remove what SDV's generators of ids and personal data learned from the rows.
-
-    RDT seeds them with a hash of the first five real values, lets them repeat the real share of missing values, keeps
-    the number of rows, and gives unknown numbers as many digits as the largest has: all of it would carry facts about
-    single rows into the output or the saved object.
-    """
-    for name, transformer in processor._hyper_transformer.field_transformers.items():
-        if transformer is None or not transformer.is_generator():
-            continue
-        if getattr(transformer, "_nan_frequency", 0.0):
-            transformer._nan_frequency = 0.0
-        transformer.random_seed = int(coins.spawn(str(name)).integers(2**32 - 1))
-        if hasattr(transformer, "_faker_random_seed"):
-            transformer._faker_random_seed = transformer.random_seed
-        if hasattr(transformer, "data_length"):
-            transformer.data_length = 0
-        if specs.get(name, {}).get("sdtype") == "unknown" and transformer.function_name == "numerify":
-            size = getattr(processor._dtypes[name], "itemsize", 8)
-            transformer.function_kwargs = {"text": "%" + "#" * {1: 1, 2: 3}.get(size, 8)}
-        transformer.reset_randomization()
-
-
-def _forget_types(processor: Any, domain: Domain, specs: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write output columns in types, and in the codec's own format, that depend on no single row."""
-    processor._dtypes = row_independent(processor._dtypes, domain, specs)
-    for attribute in domain:
-        if attribute.provenance != "inferred":
-            processor.formatters.pop(attribute.name, None)

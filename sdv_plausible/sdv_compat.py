@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -56,3 +57,12 @@ def metadata_from_columns(columns: dict[str, dict[str, Any]], table_name: str = 
     if TAKES_DICT:
         document["METADATA_SPEC_VERSION"] = "V2"
     return Metadata.load_from_dict(document)
+
+
+def output_files(args: tuple[Any, ...], kwargs: dict[str, Any], table_name: str) -> list[Path]:
+    """Files that a sampling call with these arguments will write."""
+    folder, file = kwargs.get("output_folder_path"), kwargs.get("output_file_path")
+    position = 4 if TAKES_DICT else 3
+    if len(args) > position:
+        folder, file = (args[position], None) if TAKES_DICT else (None, args[position])
+    return ([Path(folder) / f"{table_name}.csv"] if folder else []) + ([Path(file)] if file else [])

@@ -200,7 +200,7 @@ def interval_plot(
         drawing.text(left - 6, y + height / 2 + 4, shorten(name, left - 8), "end")
         for i, item in enumerate(intervals):
             middle = y + 4 + 14 * i + 7
-            if not math.isnan(item.low):
+            if not math.isnan(item.low + item.high):
                 drawing.line(place(item.low), middle, place(item.high), middle, item.colour, extra=' stroke-width="2"')
             tip = f"{item.name}: {item.value:.4f}"
             drawing.dot(place(item.value), middle, 4, item.colour, tip=tip)

@@ -129,6 +129,8 @@ def fit_predict(name: str, train: Features, labels: Labels, test: Features, rand
     with warnings.catch_warnings():
         # A linear model that stops short of its optimum is still the model the user would have got.
         warnings.filterwarnings("ignore", category=_convergence_warning())
+        # A target of many values is the user's choice.
+        warnings.filterwarnings("ignore", message="The number of unique classes")
         model.fit(train.of(name), labels)
     return np.asarray(model.predict(test.of(name)))
 

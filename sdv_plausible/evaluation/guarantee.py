@@ -25,7 +25,7 @@ class Guarantee:
     claimed : bool
         Whether there is a ledger and every entry of it has a finite cost.
     covers_structure : bool
-        Whether, besides, one of the entries is the network's structure, so that the network may be published.
+        Whether, besides, one of the entries is the model or its structure, so that the network may be published.
     """
 
     documented: bool
@@ -51,8 +51,12 @@ class Guarantee:
             entries=entries,
             not_covered=tuple(document.get("not_covered", ())),
             claimed=claimed,
-            covers_structure=claimed and any("structure" in entry["name"].lower() for entry in entries),
+            covers_structure=claimed and any(_learns_network(entry) for entry in entries),
         )
+
+
+def _learns_network(entry: dict[str, Any]) -> bool:
+    return any(word in entry["name"].lower() for word in ("structure", "network", "model"))
 
 
 def _finite(entry: dict[str, Any]) -> bool:

@@ -9,6 +9,7 @@ as the fitted model itself, can be passed to :func:`model_accuracy` as a functio
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -61,7 +62,10 @@ def forest_predictor(random_state: int = 0, n_estimators: int = 20) -> Predictor
         if train.shape[1] == 1 or (labels == labels[0]).all():
             return majority_predictor(train, test, attribute)
         forest = RandomForestClassifier(n_estimators=n_estimators, min_samples_leaf=5, random_state=random_state)
-        forest.fit(np.delete(train, attribute, axis=1), labels)
+        with warnings.catch_warnings():
+            # attributes of many values are meant to be classes here
+            warnings.filterwarnings("ignore", message="The number of unique classes")
+            forest.fit(np.delete(train, attribute, axis=1), labels)
         return np.asarray(forest.predict(np.delete(test, attribute, axis=1)), dtype=np.int32)
 
     return predict

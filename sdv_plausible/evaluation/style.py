@@ -38,7 +38,6 @@ svg { display: block; font: 11px system-ui, sans-serif; fill: #333; }
 .key i { width: 14px; height: 14px; border-radius: 3px; margin-right: 6px; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { text-align: left; vertical-align: top; padding: 5px 8px; border-bottom: 1px solid #E3E3E3; }
-.words td { overflow-wrap: anywhere; }
 th { color: #555; font-weight: 600; }
 @media (max-width: 620px) {
   main { padding: 8px; }
@@ -46,7 +45,7 @@ th { color: #555; font-weight: 600; }
   th, td { padding: 4px 5px; }
   .words thead { display: none; }
   .words tr { display: block; border-bottom: 2px solid #DDD; padding: 6px 0; }
-  .words td { display: flex; border: 0; padding: 2px 0; }
+  .words td { display: flex; overflow-wrap: anywhere; border: 0; padding: 2px 0; }
   .words td:empty { display: none; }
   .words td::before { content: attr(data-label); flex: 0 0 8em; color: #555; }
 }

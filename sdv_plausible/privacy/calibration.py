@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from scipy.optimize import minimize_scalar
 
@@ -108,19 +109,6 @@ class _Search:
             noise=self.noise,
         )
 
-    def best_epsilon0(self, k: int) -> tuple[float, float]:
-        """(epsilon, epsilon0) of the smallest loss at this k: it first falls with epsilon0, then rises."""
-
-        def loss(log_epsilon0: float) -> float:
-            value = self.rows_epsilon(k, math.exp(log_epsilon0))
-            # Infinite where the noise is too wide to hide a group of one: then go right.
-            return value if math.isfinite(value) else 1e9 - log_epsilon0
-
-        bounds = (math.log(_SMALLEST_EPSILON0), math.log(_LARGEST_EPSILON0))
-        found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01})
-        epsilon0 = math.exp(found.x)
-        return self.rows_epsilon(k, epsilon0), epsilon0
-
     def largest_epsilon0(self, k: int, target: float, start: float) -> float:
         """Largest epsilon0 whose loss stays within the target, from one that does."""
         low, high = start, 2 * start
@@ -130,6 +118,21 @@ class _Search:
             middle = math.sqrt(low * high)
             low, high = (middle, high) if self.rows_epsilon(k, middle) <= target else (low, middle)
         return low
+
+
+@lru_cache(maxsize=512)
+def _best_epsilon0(search: _Search, k: int) -> tuple[float, float]:
+    """(epsilon, epsilon0) of the smallest loss at this k: the loss first falls with epsilon0, then rises."""
+
+    def loss(log_epsilon0: float) -> float:
+        value = search.rows_epsilon(k, math.exp(log_epsilon0))
+        # Infinite where the noise is too wide to hide a group of one: then go right.
+        return value if math.isfinite(value) else 1e9 - log_epsilon0
+
+    bounds = (math.log(_SMALLEST_EPSILON0), math.log(_LARGEST_EPSILON0))
+    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01})
+    epsilon0 = math.exp(found.x)
+    return search.rows_epsilon(k, epsilon0), epsilon0
 
 
 def calibrate(
@@ -198,7 +201,7 @@ def calibrate(
     target, answer = epsilon, None
     for _ in range(5):
         chosen = _smallest_k(search, target, fixed or 1, top)
-        loss, epsilon0 = search.best_epsilon0(chosen)
+        loss, epsilon0 = _best_epsilon0(search, chosen)
         if loss > target and answer is None and search.total(chosen, epsilon0).epsilon > epsilon:
             break
         if fixed and loss <= target:
@@ -220,16 +223,16 @@ def calibrate(
 def _smallest_k(search: _Search, target: float, low: int, top: int) -> int:
     """Smallest k from `low` up whose best loss meets the target, or `top`; the best loss falls as k grows."""
     high = low
-    while high < top and search.best_epsilon0(high)[0] > target:
+    while high < top and _best_epsilon0(search, high)[0] > target:
         low, high = high + 1, min(2 * high, top)
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if search.best_epsilon0(middle)[0] <= target else (middle + 1, high)
+        low, high = (low, middle) if _best_epsilon0(search, middle)[0] <= target else (middle + 1, high)
     return high
 
 
 def _not_reachable(search: _Search, epsilon: float, k: int) -> NotReachableError:
-    best, epsilon0 = search.best_epsilon0(k)
+    best, epsilon0 = _best_epsilon0(search, k)
     fewer = max_rows(
         epsilon=epsilon,
         delta=search.delta,

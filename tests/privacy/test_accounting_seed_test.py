@@ -156,7 +156,7 @@ def test_mixture_over_omega_is_covered_with_gamma_one_and_floor_by_construction(
     weights = [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)]
     test = oracle.randomised_test(3, A)
     worst, without_small, pairs = -1.0, -1.0, 0
-    for n in (3, 5):
+    for n in (3, 4):
         for table in oracle.multisets(4, n):
             for extra in range(4):
                 more, less = (mixture_attempt(t, test, weights, groups) for t in ((*table, extra), table))
@@ -172,7 +172,7 @@ def test_mixture_over_omega_is_covered_with_gamma_one_and_floor_by_construction(
                     num_rows=2, k=3, gamma=1, epsilon0=EPSILON0, t=2, pass_rate_floor=tight, n_lower=n
                 )
                 without_small = max(without_small, excess(bare, *rows))
-    assert pairs > 400
+    assert pairs > 300
     assert worst <= 0
     assert without_small > 1e-3  # planted: small partitions not charged
 
@@ -196,7 +196,7 @@ def test_any_model_claim_is_the_theorem_recomputed(gamma: float, t: int) -> None
     for epsilon in (0.5, 1.5, 3.0):
         shifted = max(0.0, epsilon + num_rows * math.log(1 - small))
         worst = [0.0, 0.0]
-        for increase in np.linspace(top / 60, top, 60):
+        for increase in np.linspace(top / 30, top, 30):
             a0 = increase / (ratio - 1) * (1 - 1e-12)
             a1 = ratio * a0 / (1 + increase)
             worst[0] = max(worst[0], oracle.binomial_delta(num_rows, a1, a0, shifted))

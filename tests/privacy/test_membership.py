@@ -156,7 +156,7 @@ def test_the_default_learner_stays_within_its_claim(monkeypatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("learner", "runs"), [(BayesianNetworkLearner(structure="independent"), 60_000), (AdaptiveLearner(), 10_000)]
+    ("learner", "runs"), [(BayesianNetworkLearner(structure="independent"), 40_000), (AdaptiveLearner(), 4_000)]
 )
 def test_an_empty_cell_with_a_small_delta(learner, runs: int) -> None:
     plan = settings(delta=1e-3)

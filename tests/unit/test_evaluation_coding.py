@@ -165,9 +165,7 @@ def test_subsampling_is_drawn_without_replacement_and_reported():
 
 def test_the_synthetic_subsample_does_not_depend_on_the_real_rows():
     synthetic = pd.DataFrame({"x": [str(i) for i in range(100)]})
-    tables = [
-        encode_pair(prepare(pd.DataFrame({"x": ["r"] * n}), synthetic), 20, 10, 0)[0].tables[1] for n in (5, 50_000)
-    ]
+    tables = [encode_pair(prepare(pd.DataFrame({"x": ["r"] * n}), synthetic), 20, 10, 0)[0].tables[1] for n in (5, 50_000)]
     assert (tables[0] == tables[1]).all()
 
 
