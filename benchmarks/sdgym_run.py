@@ -226,16 +226,17 @@ def _cell(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _head(names: Sequence[str], options: argparse.Namespace, seconds: float) -> str:
+def _head(names: Sequence[str], options: argparse.Namespace, seconds: float, processor_seconds: float) -> str:
     versions = ", ".join(f"{p} {importlib.metadata.version(p)}" for p in ("sdv-plausible", "sdgym", "sdv", "sdmetrics"))
     timed = f"; timeout {options.timeout} s, each run in a spawned process" if options.timeout else ""
     return (
         f"`{' '.join(['python -m benchmarks.sdgym_run', *sys.argv[1:]])}`: {len(names)} tables "
-        f"({', '.join(names)}) of at most {options.rows:,} rows{timed}; {seconds:.0f} s in all, one core of a shared machine; "
-        f"{versions}. One run each, fresh secret coins: the last digits differ from run to run. Scores are SDGym's normalised "
+        f"({', '.join(names)}) of at most {options.rows:,} rows{timed}; {seconds:.0f} s in all, {processor_seconds:.0f} s of one "
+        f"core of a shared machine; {versions}. One run each, fresh secret coins: the last digits differ from run to run. Scores are SDGym's normalised "
         "ones: 1 is best in every column. SDGym scores against the rows that were learned from, so DataIdentity, which "
         f"gives them back, shows the top of each scale. `Privacy_Score` (on {min(DISTANCE_ROWS, options.rows)} rows) is "
-        "distance-based and promises nothing; `promised epsilon` is the total of our ledger (delta 1e-9)."
+        "distance-based and promises nothing; `promised epsilon` is the total of our ledger (delta 1e-9). Means leave "
+        "out tables on which a synthesizer failed."
     )
 
 
@@ -264,7 +265,7 @@ def main() -> None:
         for name in names:
             write_dataset(Path(folder), name, read(name, options.rows))
         table = run(Path(folder), synthesizers, variants, metrics, options.timeout)
-    text = report(table, variants, _head(names, options, time.perf_counter() - start))
+    text = report(table, variants, _head(names, options, time.perf_counter() - start, time.process_time()))
     print(text)
     if options.output:
         options.output.write_text(text, encoding="utf-8")

@@ -151,7 +151,10 @@ def report(lines: list[dict[str, object]]) -> str:
     for (table, epsilon, method), runs in groups:
         cells = []
         for name in columns:
-            mean, spread = runs[name].mean(), 1.96 * runs[name].std(ddof=1) / math.sqrt(len(runs)) if len(runs) > 1 else math.nan
+            mean, spread = (
+                runs[name].mean(),
+                1.96 * runs[name].std(ddof=1) / math.sqrt(len(runs)) if len(runs) > 1 else math.nan,
+            )
             digits = 1 if name == "fit s" else 3
             cells.append(f"{mean:.{digits}f}" + ("" if math.isnan(spread) or name == "fit s" else f" ± {spread:.3f}"))
         shown = "-" if method in NOT_PRIVATE else f"{epsilon:g}"
@@ -182,7 +185,10 @@ def plot(lines: list[dict[str, object]], path: Path) -> None:
                 axis.plot(means.index, means, marker="o", label=method, linewidth=2.5 if method == "ours" else 1.2)
         axis.set_xscale("log")
         axis.set_xlabel("total epsilon (delta 1e-9)")
-        axis.set_title({"2-way": "2-way distance (lower is better)", "agreement": "classifier agreement (higher is better)"}[score], fontsize=9)
+        axis.set_title(
+            {"2-way": "2-way distance (lower is better)", "agreement": "classifier agreement (higher is better)"}[score],
+            fontsize=9,
+        )
     axes[0].legend(fontsize=7)
     figure.tight_layout()
     figure.savefig(path, dpi=110)

@@ -19,7 +19,11 @@ def distances(first: np.ndarray, second: np.ndarray, cards: list[int]) -> tuple[
 
     one = [distance(first[:, j], second[:, j], c) for j, c in enumerate(cards)]
     two = [
-        distance(first[:, i].astype(np.int64) * cards[j] + first[:, j], second[:, i].astype(np.int64) * cards[j] + second[:, j], cards[i] * cards[j])
+        distance(
+            first[:, i].astype(np.int64) * cards[j] + first[:, j],
+            second[:, i].astype(np.int64) * cards[j] + second[:, j],
+            cards[i] * cards[j],
+        )
         for i, j in itertools.combinations(range(len(cards)), 2)
     ]
     return float(np.mean(one)), float(np.mean(two))

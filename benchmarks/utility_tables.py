@@ -35,7 +35,13 @@ class CodedTable:
     def declaration(self) -> dict[str, dict[str, Any]]:
         """The domain in the words of SDV's metadata."""
         return {
-            name: {"sdtype": "numerical", "range_min": 0, "range_max": size - 1, "decimal_places": 0, "range_is_nullable": False}
+            name: {
+                "sdtype": "numerical",
+                "range_min": 0,
+                "range_max": size - 1,
+                "decimal_places": 0,
+                "range_is_nullable": False,
+            }
             if ordered
             else {"sdtype": "categorical", "range_values": list(range(size)), "range_is_nullable": False}
             for name, size, ordered in zip(self.names, self.cardinalities, self.ordered, strict=True)

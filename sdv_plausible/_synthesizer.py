@@ -92,6 +92,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     seed_free_share : float
         Randomised test: probability that a proposal resamples everything, in (0, 1]. Such proposals pass, so that the
         pass rate is bounded from below without a test that could fail.
+    least_rows : int
+        Randomised test: a public number that the count of seed records reaches. The rows are charged at this number.
     random_state : int, optional
         Reproducible runs for tests and utility studies; the ledger then makes no privacy claim.
 
@@ -132,6 +134,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         split: tuple[float, float, float] | None = None,
         row_cap: int = 1_000_000,
         seed_free_share: float = 0.5,
+        least_rows: int = 1000,
         random_state: int | None = None,
     ) -> None:
         self.epsilon, self.delta, self.k, self.gamma, self.epsilon0 = epsilon, delta, k, gamma, epsilon0
@@ -145,9 +148,10 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             seed_free_share,
             random_state,
         )
+        self.least_rows = least_rows
         self._settings = Settings(
             epsilon=epsilon, delta=delta, k=k, gamma=gamma, epsilon0=epsilon0, omega=omega,
-            privacy_test=privacy_test, row_cap=row_cap, seed_free_share=seed_free_share, split=split,
+            privacy_test=privacy_test, row_cap=row_cap, seed_free_share=seed_free_share, split=split, least_rows=least_rows,
         )  # fmt: skip
         self._learner = make_learner(model, structure, model_parameters)
         if random_state is not None:
@@ -193,7 +197,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         order = {name: i for i, name in enumerate(specs)}
         table = processed_data.reset_index(drop=True)  # the index holds the primary key
         table = table[sorted(table.columns, key=lambda name: (order.get(name, len(order)), name))]
-        ledger = PrivacyLedger(delta=self.delta)
+        ledger = PrivacyLedger(delta=self.delta, covers=self._settings.covers)
         raw_specs = self._raw_specs(table, specs)
         private = self._declared.plan_private(raw_specs, self.epsilon, self._settings.model_delta)
         ledger.charge(*private.entries())
@@ -281,7 +285,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         with self._restored_on_error():
             self._released = None
             self._model = None
-            self._ledger = PrivacyLedger(delta=self.delta)
+            self._ledger = PrivacyLedger(delta=self.delta, covers=self._settings.covers)
             super().fit(sdv_compat.to_native(given or self._table_name, frame.copy(deep=False)))
         self._returns_dict = given is not None
 
@@ -325,7 +329,15 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             raise ValueError(f"num_rows ({num_rows}) must not be negative; 0 gives an empty table")
         self._validate_fit_before_sample()
         if num_rows == 0:
-            return self._like_fit(self._sampled(super().sample, (1, *args), kwargs, peek=True).head(0))
+            types = self._data_processor._dtypes
+            columns = {
+                name: pd.Series(dtype=types.get(name, object))
+                for name in self._original_metadata.tables[self._table_name].columns
+            }
+            empty = pd.DataFrame(columns)
+            if len(self._original_columns):
+                empty.columns = self._original_columns
+            return self._like_fit(empty)
         if self.privacy_test != "release" and num_rows > BAR_ROWS:
             kwargs.setdefault("batch_size", BAR_ROWS)
         return self._like_fit(self._sampled(super().sample, (int(num_rows), *args), kwargs))
@@ -430,7 +442,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 
     def plot_structure(self) -> Any:
         """Draw the network as a plotly figure."""
-        from sdv_plausible.evaluation.structure_figure import plot_structure
+        from sdv_plausible.evaluation.plots import plot_structure
 
         return plot_structure(self.get_structure())
 
@@ -509,9 +521,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             frame = settle(frame, self._codec.domain)
         return {self._table_name: frame} if self._returns_dict else frame
 
-    def _sampled(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any], peek: bool = False) -> pd.DataFrame:
+    def _sampled(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pd.DataFrame:
         """Call SDV; show our own errors instead of SDV's wrapping, and leave no half-written file behind."""
-        before = (self._random_state_set, getattr(self, "_calls", 0), dict(getattr(self, "_charged_calls", {})))
         files = sdv_compat.output_files(args, kwargs, self._table_name)
         existed = {path for path in files if path.exists()}
         try:
@@ -524,8 +535,6 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
             if cause is not None and type(cause) is type(error) and "Sampling terminated" in str(error):
                 raise cause from None
             raise
-        if peek:
-            self._random_state_set, self._calls, self._charged_calls = before
         return frame
 
     @contextlib.contextmanager

@@ -50,7 +50,9 @@ def _parser() -> argparse.ArgumentParser:
     synthesize.add_argument("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
     synthesize.add_argument("--metadata", type=Path, help="SDV metadata JSON; detected from the data if left out")
     synthesize.add_argument("--domain", help='domain JSON, or "metadata" if its ranges were written by you')
-    synthesize.add_argument("--rows", type=int, help="synthetic rows (default: as many as the table has)")
+    synthesize.add_argument(
+        "--rows", type=int, default=10_000, help="synthetic rows (default: 10000; the table's own number is private)"
+    )
     synthesize.add_argument("--epsilon", type=float, default=1.0, help='privacy budget, "inf" for none (default: 1)')
     synthesize.add_argument("--delta", type=float, default=1e-9, help="failure probability (default: 1e-9)")
     synthesize.add_argument("--k", type=int, default=50, help="plausible seeds (default: 50)")
@@ -112,7 +114,7 @@ def _synthesize(options: argparse.Namespace) -> None:
         domain=options.domain, random_state=options.random_state,
     )  # fmt: skip
     synth.fit(table)
-    synthetic = synth.sample(len(table) if options.rows is None else options.rows)
+    synthetic = synth.sample(options.rows)
     ledger = synth.privacy_ledger()
     _write_whole(options.output, lambda path: _write_table(synthetic, path, options.output.suffix))
     if options.ledger is not None:

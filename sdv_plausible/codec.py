@@ -100,16 +100,17 @@ class _ColumnCodec:
         number = np.float64 if attribute.kind == "float" else np.int64
         self._lower = np.asarray(attribute.lower, dtype=number)
         self._upper = np.asarray(attribute.upper, dtype=number)
+        self._starts = self._lower if attribute.kind == "datetime" else self._lower.astype(float)
         self._values = np.empty(len(attribute.values) + 1, dtype=object)
         self._values[:-1] = list(attribute.values)
         self._values[-1] = np.nan
 
     def numbers(self, column: pd.Series[Any]) -> np.ndarray:
-        """Float, int64 or nanoseconds; missing and unreadable as NaN or the smallest int64."""
+        """Floats, or nanoseconds as int64; missing and unreadable as NaN or the smallest int64."""
         if self.attribute.kind == "datetime":
-            return as_nanoseconds(column, self.attribute.datetime_format)
-        if pd.api.types.is_integer_dtype(column.dtype) and not column.isna().any():
-            return column.to_numpy(dtype=np.int64)
+            alone = self.attribute.provenance != "inferred"
+            return as_nanoseconds(column, self.attribute.datetime_format, row_by_row=alone)
+        # Always by way of floats: whether a column holds int64 or floats depends on a single missing value.
         return pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
 
     def encode(self, column: pd.Series[Any]) -> np.ndarray:
@@ -124,7 +125,7 @@ class _ColumnCodec:
         else:
             numbers = self.numbers(column)
             missing = column.isna().to_numpy() | np.isnan(numbers.astype(float))
-            codes = np.clip(np.searchsorted(self._lower, numbers, side="right") - 1, 0, len(self._lower) - 1)
+            codes = np.clip(np.searchsorted(self._starts, numbers, side="right") - 1, 0, len(self._lower) - 1)
         codes[missing] = attribute.missing_code if attribute.missing_code is not None else -1
         return codes
 

@@ -235,7 +235,7 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
         start, end = (pd.to_datetime(v, format=form).value for v in (low, high))
         lower, upper = equal_bins(start // unit, end // unit, max_bins)
         lower, upper = (tuple(v * unit for v in ends) for ends in (lower, upper))
-        return Attribute(kind="datetime", lower=lower, upper=upper, unit=unit, **common)
+        return Attribute(kind="datetime", lower=lower, upper=upper, unit=unit, datetime_format=form, **common)
     if sdtype != "numerical":
         return None
     decimals = spec.get("decimal_places")
@@ -333,11 +333,18 @@ def quantile_bins(numbers: np.ndarray, max_bins: int) -> tuple[tuple[float, ...]
     return tuple(values[starts].tolist()), tuple(values[ends].tolist())
 
 
-def as_nanoseconds(column: pd.Series[Any], datetime_format: str | None = None) -> np.ndarray:
-    """Nanoseconds since 1970 UTC as int64; missing is the smallest int64 (numpy's NaT)."""
+def as_nanoseconds(column: pd.Series[Any], datetime_format: str | None = None, *, row_by_row: bool = False) -> np.ndarray:
+    """Nanoseconds since 1970 UTC as int64; missing is the smallest int64 (numpy's NaT).
+
+    ``row_by_row`` reads every row as if it were alone: text without a format must be ISO 8601 (pandas would guess a format
+    from the first row and read all others by it), and what cannot be read is missing.
+    """
     if not isinstance(column.dtype, pd.DatetimeTZDtype) and not pd.api.types.is_datetime64_dtype(column.dtype):
         try:
-            column = pd.to_datetime(column, format=datetime_format, utc=True)
+            if row_by_row:
+                column = pd.to_datetime(column, format=datetime_format or "ISO8601", utc=True, errors="coerce")
+            else:
+                column = pd.to_datetime(column, format=datetime_format, utc=True)
         except (ValueError, TypeError) as error:
             raise ValueError(f"column {str(column.name)!r} has dates that cannot be read: {error}") from error
     if isinstance(column.dtype, pd.DatetimeTZDtype):

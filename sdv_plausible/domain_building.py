@@ -115,6 +115,9 @@ def build_domain(
     ValueError
         If an undeclared column cannot be read.
     """
+    for name, sdtype in private.columns.items():
+        if sdtype == "datetime" and name in table:
+            _check_dates(name, table[name], specs[name].get("datetime_format"))
     learned = learn_attributes(table, private, specs, max_bins, coins)
     attributes = []
     for name in table.columns:
@@ -124,12 +127,22 @@ def build_domain(
             attributes.append(learned[name])
         elif declared is None or spec.get("transformed"):
             attributes.append(infer_attribute(name, table[name], spec["sdtype"], spec, max_bins))
-        elif declared.kind == "datetime" and declared.time_zone is None and declared.datetime_format is None:
+        elif declared.kind == "datetime" and declared.time_zone is None:
             # How dates are written is the table's schema, not its rows.
-            attributes.append(replace(declared, **date_style(table[name], spec.get("datetime_format"))))
+            form = declared.datetime_format or spec.get("datetime_format")
+            style = {"datetime_format": None, **date_style(table[name], form)}
+            _check_dates(name, table[name], form)
+            attributes.append(replace(declared, **style))
         else:
             attributes.append(declared)
     return Domain(tuple(attributes))
+
+
+def _check_dates(name: str, column: pd.Series[Any], form: str | None) -> None:
+    """Refuse text dates without a format where a claim is made: pandas would read all rows as the first one suggests."""
+    is_text = not (isinstance(column.dtype, pd.DatetimeTZDtype) or pd.api.types.is_datetime64_dtype(column.dtype))
+    if is_text and form is None:
+        raise ValueError(f"column {name!r} holds dates as text: give its datetime_format, such as '%Y-%m-%d', in the metadata")
 
 
 def domain_entries(domain: Domain) -> list[LedgerEntry]:

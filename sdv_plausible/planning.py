@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sdv_plausible.domain import Domain
+from sdv_plausible.models import plausible_gamma
 from sdv_plausible.models.base import Omega, check_omega
 from sdv_plausible.privacy.accounting import size_lower_bound_margin, theorem1_best
 from sdv_plausible.privacy.composition import ApproxDP, InfiniteLoss, ReleaseLoss
@@ -24,7 +25,6 @@ from sdv_plausible.privacy.seed_test import seed_test_loss
 
 TestName = Literal["release", "randomized", "deterministic"]
 PREFIX_CELLS = 8  # default omega keeps this many combinations of the seed's values, at most
-PLANNED_ROWS = 100_000  # rows assumed by plan() where the user gives no figure
 SIZE_EPSILON = 0.1  # randomised test: spent on the noisy number of seeds
 SIZE_DELTA_SHARE = 0.01  # of the seeds' delta, for the event that its lower bound is too high
 SEED_DELTA_SHARE = 0.5  # of delta, where seeds are used; the rest belongs to the model
@@ -48,6 +48,9 @@ class Settings:
         Row-by-row tests: rows that may ever be released from one fit.
     seed_free_share : float
         Randomised test: probability that a proposal resamples everything, in (0, 1]; a lower bound on the pass rate.
+    least_rows : int
+        Randomised test: a public number that the count of seed records reaches. Every charge is made at this number,
+        so that the total does not depend on the rows; a noisy count that contradicts it refuses the fit.
     split : (float, float, float), optional
         Probabilities with which a row serves structure, parameters or seeds; each >= 0, sum at most 1 (the rest of
         the rows is not used). None: every row serves all three.
@@ -63,6 +66,7 @@ class Settings:
     row_cap: int
     seed_free_share: float
     split: tuple[float, float, float] | None = None
+    least_rows: int = 1000
 
     def __post_init__(self) -> None:
         if not _is_real(self.epsilon) or not self.epsilon > 0:
@@ -80,6 +84,8 @@ class Settings:
         if not _is_real(self.seed_free_share) or not 0 < self.seed_free_share <= 1:
             raise ValueError(f"seed_free_share ({self.seed_free_share!r}) must lie in (0, 1]; try 0.5")
 
+        if not isinstance(self.least_rows, int) or isinstance(self.least_rows, bool) or self.least_rows < 1:
+            raise ValueError(f"least_rows ({self.least_rows!r}) must be a whole number >= 1; try 1000")
         if self.split is not None:
             parts = self.split
             ok = isinstance(parts, (tuple, list)) and len(parts) == 3 and all(_is_real(p) and p > 0 for p in parts)
@@ -140,46 +146,65 @@ class Settings:
             name="size",
             mechanism=f"number of seeds, discrete Laplace noise, epsilon {SIZE_EPSILON:g}",
             losses=(ApproxDP(epsilon=SIZE_EPSILON, delta=beta),),
-            scope="the charge of the rows",
+            scope="the check of least_rows",
         )
         return entry, size_lower_bound_margin(SIZE_EPSILON, beta)
 
-    def seed_charge(self, n_lower: int) -> tuple[LedgerEntry, ...]:
+    @property
+    def covers(self) -> str | None:
+        """What the total is for, in words; None where there is no total."""
+        if self.privacy_test == "release":
+            return "any number of rows, and the saved synthesizer"
+        if self.privacy_test == "randomized":
+            return f"the first {self.row_cap:,} rows released from this fit; not the saved synthesizer, which holds records"
+        return None
+
+    def seed_charge(self, gamma: float) -> tuple[LedgerEntry, ...]:
         """Ledger entries of the seeds.
 
         Parameters
         ----------
-        n_lower : int
-            A number that the count of seeds reaches (public, or noisy and charged).
+        gamma : float
+            Factor between the likelihoods that the model's plausible seeds may have: 1 for prefix groups of a known omega,
+            else the test's own.
         """
         if not self.uses_seeds:
-            return ()
+            return (_no_seeds_entry(),)
         if self.privacy_test == "release":
             return (_release_entry(self.test()),)
         if self.privacy_test == "deterministic":
             return (_deterministic_entry(self),)
-        return (_rows_entry(self, n_lower),)
+        return (self.size_charge()[0], _rows_entry(self, gamma))
 
 
-def _rows_entry(settings: Settings, n_lower: int) -> LedgerEntry:
+def _no_seeds_entry() -> LedgerEntry:
+    return LedgerEntry(
+        name="seeds",
+        mechanism="no seed record is used (every attribute is resampled): k, gamma and epsilon0 play no part",
+        losses=(),
+        scope="the release",
+    )
+
+
+def _rows_entry(settings: Settings, gamma: float) -> LedgerEntry:
     """Ledger entry of all rows of the randomised test, up to the cap.
 
     Raises
     ------
     ValueError
-        If so few seeds cannot carry this k: decided from ``n_lower`` alone.
+        If so few seeds as ``least_rows`` cannot carry this k.
     """
+    n_lower = settings.least_rows
     delta = (1 - SIZE_DELTA_SHARE) * settings.seed_delta
     floor = floor_by_construction(settings.seed_free_share, settings.k, settings.epsilon0, n_lower)
     loss = seed_test_loss(
-        num_rows=settings.row_cap, k=settings.k, gamma=1.0, epsilon0=settings.epsilon0, delta=delta,
+        num_rows=settings.row_cap, k=settings.k, gamma=gamma, epsilon0=settings.epsilon0, delta=delta,
         pass_rate_floor=floor, n_lower=n_lower,
     )  # fmt: skip
     if not math.isfinite(loss.epsilon):
         raise ValueError(
-            f"k ({settings.k}) and epsilon0 ({settings.epsilon0:g}) are out of reach for about {n_lower} seeds (a noisy "
-            f"lower bound) at delta {settings.delta:.3g}: lower k, raise epsilon0 or delta, or use "
-            "privacy_test='release'"
+            f"k ({settings.k}) and epsilon0 ({settings.epsilon0:g}) are out of reach for least_rows ({n_lower}) seeds at "
+            f"delta {settings.delta:.3g}: lower k, raise epsilon0, delta or least_rows, or use privacy_test='release'"
         )
     return LedgerEntry(
         name="rows",
@@ -283,13 +308,11 @@ def plan(
     """
     from sdv_plausible.models.base import ModelBudget
 
-    ledger = PrivacyLedger(delta=settings.delta)
+    ledger = PrivacyLedger(delta=settings.delta, covers=settings.covers)
     ledger.charge(*extra)
     budget = ModelBudget(epsilon=settings.epsilon, delta=settings.model_delta, spent=ledger.losses)
     ledger.charge(*learner.plan(domain, budget))
-    if settings.privacy_test == "randomized":
-        ledger.charge(settings.size_charge()[0])
-    ledger.charge(*settings.seed_charge(table_rows or PLANNED_ROWS))
+    ledger.charge(*settings.seed_charge(plausible_gamma(learner, settings.gamma)))
     return Plan(ledger=ledger, warnings=tuple(_warnings(settings, num_rows, table_rows)))
 
 
@@ -299,6 +322,8 @@ def _warnings(settings: Settings, num_rows: int | None, table_rows: int | None) 
         found.append(f"num_rows ({num_rows}) is above row_cap ({settings.row_cap}): sampling would be refused")
     if table_rows is None:
         return found
+    if settings.privacy_test == "randomized" and table_rows < settings.least_rows:
+        found.append(f"least_rows ({settings.least_rows}) is above the number of rows ({table_rows}): the fit would be refused")
     if settings.uses_seeds and settings.k > table_rows:
         found.append(f"k ({settings.k}) is above the number of rows ({table_rows}): hardly any row would pass")
     return found

@@ -11,10 +11,13 @@ import pandas as pd
 
 from sdv_plausible.domain import Domain
 from sdv_plausible.mechanism import PlausibleDeniabilityMechanism, ReleasedSeeds
+from sdv_plausible.models import plausible_gamma
 from sdv_plausible.models.base import Learner, LearningRows, ModelBudget
+from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.planning import SIZE_EPSILON, Settings
 from sdv_plausible.privacy import noise
-from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.composition import InfiniteLoss
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise import Coins
 from sdv_plausible.privacy.privacy_tests import DeterministicTest, ReleaseTest
 
@@ -103,19 +106,26 @@ def fit_release(
     structure, parameters, seeds = split_rows(codes, settings.split, coins.spawn("split"))
     budget = ModelBudget(epsilon=settings.epsilon, delta=settings.model_delta, spent=ledger.losses)
     rows = LearningRows(structure=structure, parameters=parameters)
+    charged = len(ledger.entries)
     network: Any = learner.fit(rows, domain, budget, ledger, coins.spawn("learning"))
+    if len(ledger.entries) == charged:
+        ledger.charge(_UNCHARGED)
     m = len(domain)
     cards = domain.cardinalities
     omega = settings.resolve_omega(tuple(cards[j] for j in network.order))
     sampling = coins.spawn("sampling")
     test = settings.test()
-    n_lower = 1
-    if settings.privacy_test == "randomized":
-        n_lower = _size_lower_bound(len(seeds), settings, ledger, coins.spawn("number of seeds"))
-    ledger.charge(*settings.seed_charge(n_lower))
+    ledger.charge(*settings.seed_charge(plausible_gamma(learner, settings.gamma)))
     if isinstance(test, ReleaseTest):
+        if not isinstance(network, BayesianNetwork):
+            raise ValueError(
+                f"privacy_test ('release') needs a model with prefix groups, not {type(network).__name__}; use 'randomized' "
+                "or 'deterministic'"
+            )
         released = ReleasedSeeds.draw(network, seeds, omega, test, coins.spawn("release"))
         return Released(network=network, coins=sampling, seeds=released, mechanism=None)
+    if settings.privacy_test == "randomized":
+        _check_least_rows(len(seeds), settings, coins.spawn("number of seeds"))
     network.attach_seeds(seeds)
     mechanism = PlausibleDeniabilityMechanism(
         model=network, num_seeds=len(seeds), test=test, omega=omega, num_attributes=m,
@@ -124,12 +134,30 @@ def fit_release(
     return Released(network=network, coins=sampling, seeds=None, mechanism=mechanism)
 
 
-def _size_lower_bound(num_seeds: int, settings: Settings, ledger: PrivacyLedger, coins: Coins) -> int:
-    """Noisy lower bound on the number of seeds, charged: the cost of the rows depends on it."""
-    entry, margin = settings.size_charge()
-    ledger.charge(entry)
+_UNCHARGED = LedgerEntry(
+    name="model",
+    mechanism="a learner that charged nothing",
+    losses=(InfiniteLoss(),),
+    scope="the model",
+    note="the model's learner charged nothing for what it learned; let its fit charge the ledger",
+)
+
+
+def _check_least_rows(num_seeds: int, settings: Settings, coins: Coins) -> None:
+    """Refuse where a noisy count of the seeds, charged before, contradicts the declared lower bound.
+
+    Raises
+    ------
+    ValueError
+        If the bound does not stand. This depends on the noisy count alone.
+    """
+    _, margin = settings.size_charge()
     noisy = noise.discrete_laplace(np.array([num_seeds]), sensitivity=1, epsilon=SIZE_EPSILON, coins=coins)
-    return max(1, int(noisy[0]) - margin)
+    if int(noisy[0]) - margin < settings.least_rows:
+        raise ValueError(
+            f"least_rows ({settings.least_rows}) is not confirmed by the noisy number of seeds, which must exceed it by "
+            f"{margin}: declare a lower number, or use privacy_test='release'"
+        )
 
 
 def split_rows(

@@ -24,10 +24,10 @@ from sdv_plausible.models.structure import (
     topological_order,
 )
 from sdv_plausible.privacy import noise
-from sdv_plausible.privacy.accounting import entropy_sensitivity
 from sdv_plausible.privacy.composition import ApproxDP, GaussianLoss, InfiniteLoss, Loss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise import Coins
+from sdv_plausible.privacy.sensitivity import entropy_sensitivity_in_steps
 
 Structure = Literal["cfs", "independent"] | Mapping[str, Sequence[str]]
 ENTROPY_GRID = 2.0**-20  # bits; entropies are rounded to it so that their noise is integer noise
@@ -207,7 +207,7 @@ class _Measurer:
         if math.isinf(mu):
             return exact
         units = np.rint(exact.flatten() / ENTROPY_GRID).astype(np.int64)
-        sensitivity = math.ceil(entropy_sensitivity(self._size_lower_bound()) / ENTROPY_GRID) + 1
+        sensitivity = entropy_sensitivity_in_steps(self._size_lower_bound(), ENTROPY_GRID)
         noisy = noise.discrete_gaussian(units, sensitivity=sensitivity, rho=mu * mu / 2, coins=self._coins)
         return EntropyTable.unflatten(noisy * ENTROPY_GRID, len(cardinalities))
 

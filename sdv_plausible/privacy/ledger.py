@@ -18,6 +18,7 @@ NOT_COVERED = (
     "an attacker who controls the machine on which the data is held",
     "facts about a person that can be learned from other people's rows",
     "several rows of the same person, unless the figure is multiplied by their number",
+    "further fits to the same rows: their totals add up",
 )
 
 
@@ -72,14 +73,17 @@ class PrivacyLedger:
         The delta at which totals are stated by default, in (0, 1).
     epsilon : float, optional
         Upper limit on the total at this delta; None sets no limit.
+    covers : str, optional
+        What the total is for, in words; None lists the scopes of the charged entries.
 
     Notes
     -----
     The ledger holds no figure that depends on the rows: not their number, no attempt count, no pass rate.
     """
 
-    def __init__(self, *, delta: float, epsilon: float | None = None) -> None:
+    def __init__(self, *, delta: float, epsilon: float | None = None, covers: str | None = None) -> None:
         self.delta = delta
+        self.covers = covers
         self.epsilon = epsilon
         self._entries: tuple[LedgerEntry, ...] = ()
 
@@ -132,10 +136,12 @@ class PrivacyLedger:
         return (
             f"Total epsilon {total:.3g} at delta {self.delta:.3g}, for the {NEIGHBOURS}: every conclusion that anyone "
             f"can draw from this release ({self._scope()}) is at most {_factor(total)} times as likely with any one "
-            f"row in the data as without it, or the reverse, except with probability {self.delta:.3g}."
+            f"row in the data as without it, or the reverse, apart from an additional probability of at most {self.delta:.3g}."
         )
 
     def _scope(self) -> str:
+        if self.covers is not None:
+            return self.covers
         return "; ".join(dict.fromkeys(e.scope for e in self._entries if e.status == "charged"))
 
     def to_dict(self) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def test_demo(tmp_path, capsys):
 def test_synthesize_csv_to_parquet_and_back(people, tmp_path, capsys):
     parquet, csv, ledger = tmp_path / "o.parquet", tmp_path / "o.csv", tmp_path / "l.json"
     assert main(["synthesize", str(people), "-o", str(parquet), "--ledger", str(ledger)]) == 0
-    assert len(pd.read_parquet(parquet)) == 400
+    assert len(pd.read_parquet(parquet)) == 10_000
     assert "headline" in json.loads(ledger.read_text())
     assert "No differential-privacy claim" in capsys.readouterr().out or json.loads(ledger.read_text())["epsilon"]
     assert main(["synthesize", str(parquet), "-o", str(csv), "--rows", "7", "--privacy-test", "deterministic", "--k", "5"]) == 0

@@ -133,7 +133,7 @@ def test_planted_fault_one_learned_thing_kept(left_out, monkeypatch):
     """Each of the three things that SDV learned there shows if it is kept."""
     from sdv_plausible import _synthesizer
 
-    forget = _synthesizer._forget_rows
+    forget = _synthesizer.forget_rows
 
     def forgetful(processor, specs, coins):
         transformers = processor._hyper_transformer.field_transformers
@@ -143,7 +143,7 @@ def test_planted_fault_one_learned_thing_kept(left_out, monkeypatch):
             setattr(transformers[name], left_out, value)
             transformers[name].reset_randomization()
 
-    monkeypatch.setattr(_synthesizer, "_forget_rows", forgetful)
+    monkeypatch.setattr(_synthesizer, "forget_rows", forgetful)
     first, second = (fitted(t, INVENTED, random_state=3).sample(400) for t in (invented_table(), changed_table()))
     assert not first.equals(second)
 

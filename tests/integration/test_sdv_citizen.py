@@ -150,7 +150,7 @@ def test_sample_remaining_columns(fitted, mixed_table):
 @pytest.mark.parametrize("test", ["randomized", "deterministic"])
 def test_conditions_under_the_row_by_row_tests(mixed_table, test):
     k, delta = (40, 1e-6) if test == "randomized" else (5, 1e-9)
-    synth = make(random_state=3, privacy_test=test, k=k, delta=delta, row_cap=50_000)
+    synth = make(random_state=3, privacy_test=test, k=k, delta=delta, row_cap=50_000, least_rows=200)
     synth.fit(mixed_table)
     rows = synth.sample_from_conditions([Condition({"member": True, "grade": "B"}, num_rows=10)])
     assert len(rows) == 10

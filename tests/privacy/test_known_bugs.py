@@ -262,13 +262,11 @@ class Thief:
         )
 
 
-@pytest.mark.xfail(strict=True, reason="fit_release trusts a learner of the user that charges nothing")
 def test_the_ledger_does_not_vouch_for_a_learner_of_the_user_that_charges_nothing() -> None:
     ledger = fitted(people(), model=Thief()).privacy_ledger()
     assert not ledger.claims_privacy
 
 
-@pytest.mark.xfail(strict=True, reason="without datetime_format pandas guesses it from the first row and reads all rows by it")
 @pytest.mark.filterwarnings("ignore:Parsing dates:UserWarning")
 def test_no_row_changes_how_others_are_read() -> None:
     """Texts that may be day or month first: the first row decides about all others (learning.md, Lemma 1)."""

@@ -324,13 +324,16 @@ def test_the_ledger_knows_nothing_of_the_rows(test, model: str) -> None:
     assert first == second
 
 
-def test_the_ledger_of_the_randomised_test_knows_a_noisy_size_alone(monkeypatch) -> None:
+def test_the_ledger_of_the_randomised_test_is_charged_at_the_declared_size() -> None:
+    """Its total would otherwise be a figure chosen after a look at the rows."""
     first, second = ledgers(**ROW_BY_ROW)
-    assert {e["name"] for e in first["entries"]} >= {"size", "rows"}, "the size is charged"
-    assert first["entries"][-1]["epsilon"] != second["entries"][-1]["epsilon"]
-    monkeypatch.setattr(releasing.noise, "discrete_laplace", lambda values, **kwargs: np.array([1700]))
-    first, second = ledgers(**ROW_BY_ROW)
+    assert {e["name"] for e in first["entries"]} >= {"size", "rows"}, "the check of the size is charged"
     assert first == second
+
+
+def test_a_declared_size_that_the_rows_contradict_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"least_rows \(100000\) is not confirmed"):
+        ledgers(**ROW_BY_ROW, least_rows=100_000)
 
 
 def test_a_count_in_the_ledger_is_caught(monkeypatch) -> None:
