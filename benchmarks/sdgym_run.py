@@ -27,7 +27,6 @@ import pandas as pd
 
 DATA = Path(os.environ.get("SDV_PLAUSIBLE_DATA", "../shared/data"))
 OUTPUT = Path(__file__).with_name("results_sdgym.md")
-DISTANCE_ROWS = 800
 OURS = "PlausibleDeniabilitySynthesizer"
 
 
@@ -105,8 +104,13 @@ def our_metrics(max_rows: int, num_runs: int = 2) -> list[tuple[Any, dict[str, A
         (metrics.ClassifierAccuracy, forest),
         (metrics.ClassifierAgreement, forest),
         (metrics.DistinguishingGame, forest),
-        ("DCRBaselineProtection", {"table_name": None, "num_rows_subsample": min(DISTANCE_ROWS, max_rows)}),
+        ("DCRBaselineProtection", {"table_name": None, "num_rows_subsample": distance_rows(max_rows)}),
     ]
+
+
+def distance_rows(rows: int) -> int:
+    """Rows that Privacy_Score's measure is computed on: its time grows with their square."""
+    return min(800, rows // 5)
 
 
 def run(
@@ -234,7 +238,7 @@ def _head(names: Sequence[str], options: argparse.Namespace, seconds: float, pro
         f"({', '.join(names)}) of at most {options.rows:,} rows{timed}; {seconds:.0f} s in all, {processor_seconds:.0f} s of one "
         f"core of a shared machine; {versions}. One run each, fresh secret coins: the last digits differ from run to run. Scores are SDGym's normalised "
         "ones: 1 is best in every column. SDGym scores against the rows that were learned from, so DataIdentity, which "
-        f"gives them back, shows the top of each scale. `Privacy_Score` (on {min(DISTANCE_ROWS, options.rows)} rows) is "
+        f"gives them back, shows the top of each scale. `Privacy_Score` (on {distance_rows(options.rows)} rows) is "
         "distance-based and promises nothing; `promised epsilon` is the total of our ledger (delta 1e-9). Means leave "
         "out tables on which a synthesizer failed."
     )
