@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sdv.errors import SamplingError
+from sdv.single_table import base
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible import sdv_compat
@@ -282,7 +283,7 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         given, frame = sdv_compat.split_input(data)
         if frame.empty:
             raise ValueError(f"data has {len(frame)} rows and {frame.shape[1]} columns: there is nothing to fit")
-        with self._restored_on_error():
+        with self._restored_on_error(), _quiet_about_rows():
             self._released = None
             self._model = None
             self._ledger = PrivacyLedger(delta=self.delta, covers=self._settings.covers)
@@ -296,7 +297,8 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
     def fit_processed_data(self, processed_data: Any) -> None:
         """Fit to what :meth:`preprocess` returned."""
         given, frame = sdv_compat.split_input(processed_data, "processed_data")
-        super().fit_processed_data(sdv_compat.to_native(given or self._table_name, frame))
+        with _quiet_about_rows():
+            super().fit_processed_data(sdv_compat.to_native(given or self._table_name, frame))
         self._returns_dict = given is not None
 
     def validate(self, data: Any) -> None:
@@ -557,6 +559,19 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
 PlausibleDeniabilitySynthesizer.__module__ = RowCapExceededError.__module__ = "sdv_plausible.synthesizer"
 
 _MISSING = "\x00missing"
+
+
+@contextlib.contextmanager
+def _quiet_about_rows() -> Iterator[None]:
+    """Keep SDV from logging the exact number of rows, and from warning where they do not reach a declared range."""
+    logger = base.SYNTHESIZER_LOGGER
+    before, logger.disabled = logger.disabled, True
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The training data does not cover the full range")
+            yield
+    finally:
+        logger.disabled = before
 
 
 def _from_token(value: Any) -> Any:

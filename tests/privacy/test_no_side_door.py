@@ -477,3 +477,22 @@ def test_a_fresh_process_repeats_what_it_holds_and_nothing_else(tmp_path) -> Non
     lines = [[int(float(x)) for x in line.split()] for line in done.stdout.strip().splitlines()]
     assert lines == [_sample_in_worker(pickle.dumps(s)) for s in synths]
     assert lines[0] != lines[1]
+
+
+def test_sdv_logs_no_number_of_rows(caplog) -> None:
+    """SDV's own log line holds the exact number of rows; control: that of sampling, which is the user's number, appears."""
+    logger = logging.getLogger("SingleTableSynthesizer")
+    lines: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(str(record.msg))  # type: ignore[method-assign]
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        synth = fitted(table())
+        assert not any("Fit" in line for line in lines)
+        synth.sample(17)
+        assert any("17" in line for line in lines)
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
