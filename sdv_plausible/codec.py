@@ -124,7 +124,8 @@ class _ColumnCodec:
             codes = np.zeros(len(column), dtype=np.int64)
         else:
             numbers = self.numbers(column)
-            missing = column.isna().to_numpy() | np.isnan(numbers.astype(float))
+            unread = np.isnan(numbers) if numbers.dtype.kind == "f" else numbers == np.iinfo(np.int64).min
+            missing = column.isna().to_numpy() | unread
             codes = np.clip(np.searchsorted(self._starts, numbers, side="right") - 1, 0, len(self._lower) - 1)
         codes[missing] = attribute.missing_code if attribute.missing_code is not None else -1
         return codes
@@ -162,7 +163,8 @@ class _ColumnCodec:
         stamps = pd.Series(nanoseconds.view("M8[ns]"))
         if self.attribute.datetime_format is not None:  # text: format each distinct date once
             distinct, where = np.unique(nanoseconds, return_inverse=True)
-            text = pd.Series(distinct.view("M8[ns]")).dt.strftime(self.attribute.datetime_format)
+            moments = pd.Series(distinct.view("M8[ns]")).dt.tz_localize("UTC")  # a format with %z writes +0000
+            text = moments.dt.strftime(self.attribute.datetime_format)
             return pd.Series(text.to_numpy(dtype=object)[where]).mask(stamps.isna(), None)
         if self.attribute.time_zone is not None:
             return stamps.dt.tz_localize("UTC").dt.tz_convert(self.attribute.time_zone)

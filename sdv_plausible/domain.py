@@ -8,6 +8,7 @@ carries its ``provenance``: ``"declared"`` by the user, ``"private"`` (learned u
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -74,18 +75,37 @@ class Attribute:
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise ValueError(f"column {self.name!r}: kind ({self.kind!r}) must be one of {get_args(Kind)}")
+        if self.provenance not in get_args(Provenance):
+            raise ValueError(f"column {self.name!r}: provenance ({self.provenance!r}) must be one of {get_args(Provenance)}")
         if self.cardinality == 0:
             raise ValueError(f"column {self.name!r}: the domain is empty; give values, a range, or nullable=True")
         if len(set(self.values)) != len(self.values):
             raise ValueError(f"column {self.name!r}: values must be distinct")
-        bins = np.asarray([self.lower, self.upper], dtype=float) if self.lower or self.upper else np.empty((2, 0))
-        if not np.isfinite(bins).all() or (bins[0] > bins[1]).any() or (np.diff(bins[0]) <= 0).any():
-            raise ValueError(f"column {self.name!r}: bins must be finite, increasing, with lower <= upper")
+        if (self.lower or self.upper) if self.kind in ("categorical", "ordinal") else self.values:
+            raise ValueError(f"column {self.name!r}: categories have values; numbers and dates have bins (lower, upper)")
+        if self.unit < 1:
+            raise ValueError(f"column {self.name!r}: unit ({self.unit}) must be a whole number of nanoseconds >= 1")
+        self._check_bins()
         if self.buckets is not None and len(self.buckets) != self.cardinality:
             raise ValueError(
                 f"column {self.name!r}: buckets ({len(self.buckets)} entries) must name one bucket for each of the "
                 f"{self.cardinality} codes"
             )
+
+    def _check_bins(self) -> None:
+        try:
+            same_length = len(self.lower) == len(self.upper)
+            finite = same_length and all(math.isfinite(v) for v in (*self.lower, *self.upper))
+        except TypeError:
+            finite = False
+        if not finite:
+            raise ValueError(f"column {self.name!r}: lower and upper must be finite numbers, as many of one as of the other")
+        # Python compares whole numbers exactly; dates in nanoseconds outgrow a float. Neighbouring float bins may touch.
+        starts, touching = self.lower[1:], self.kind == "float"
+        gaps = all(low > high or (touching and low == high) for high, low in zip(self.upper, starts, strict=False))
+        increasing = all(a < b for a, b in zip(self.lower, starts, strict=False))
+        if not gaps or not increasing or any(low > high for low, high in zip(self.lower, self.upper, strict=True)):
+            raise ValueError(f"column {self.name!r}: bins must be increasing and not overlap, with lower <= upper")
 
     @property
     def cardinality(self) -> int:
@@ -160,7 +180,7 @@ class Domain:
             raise ValueError(f"not a domain document: its 'schema' must be {SCHEMA!r}; write one with Domain.save")
         try:
             return cls(tuple(_attribute_from_dict(entry) for entry in document["attributes"]))
-        except (TypeError, KeyError) as error:
+        except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"not a domain document: {error}") from error
 
     def save(self, path: str | Path) -> None:
@@ -179,7 +199,7 @@ class Domain:
         """Read a domain written by :meth:`save`; its attributes count as declared by whoever passes it in."""
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{str(path)!r} is not a domain file: {error}") from error
         return cls.from_dict(document)
 
@@ -215,14 +235,23 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     -------
     Attribute or None
         None if the declaration does not fix a domain (no range and no values).
+
+    Raises
+    ------
+    ValueError
+        If the range cannot be read, is infinite or reversed, or the values are not a list of distinct values.
     """
     sdtype = spec.get("sdtype")
     common: dict[str, Any] = {"name": name, "nullable": bool(spec.get("range_is_nullable", True))}
     if spec.get("buckets") is not None:
         common["buckets"] = tuple(spec["buckets"])
     if sdtype in ("categorical", "ordinal", "boolean"):
-        values = spec.get("range_values") or ((False, True) if sdtype == "boolean" else None)
-        if not values:
+        values = spec.get("range_values")
+        if isinstance(values, (str, bytes)):
+            raise ValueError(f"column {name!r}: range_values ({values!r}) must be a list of values, not one text")
+        if values is None or not len(values):
+            values = (False, True) if sdtype == "boolean" else None
+        if values is None:
             return None
         kind = "ordinal" if sdtype == "ordinal" else "categorical"
         return Attribute(kind=kind, values=tuple(v for v in values if not pd.isna(v)), **common)  # type: ignore[arg-type]
@@ -232,20 +261,44 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     if sdtype == "datetime":
         form = spec.get("datetime_format")
         unit = _format_unit(form)
-        start, end = (pd.to_datetime(v, format=form).value for v in (low, high))
+        start, end = _declared_dates(name, low, high, form)
         lower, upper = equal_bins(start // unit, end // unit, max_bins)
         lower, upper = (tuple(v * unit for v in ends) for ends in (lower, upper))
         return Attribute(kind="datetime", lower=lower, upper=upper, unit=unit, datetime_format=form, **common)
     if sdtype != "numerical":
         return None
+    _check_declared_range(name, low, high)
     decimals = spec.get("decimal_places")
     if decimals == 0 or (decimals is None and _is_integral(low) and _is_integral(high)):
-        lower, upper = equal_bins(int(low), int(high), max_bins)
+        lower, upper = equal_bins(math.ceil(low), math.floor(high), max_bins)
         return Attribute(kind="integer", lower=lower, upper=upper, **common)
     edges = np.linspace(float(low), float(high), max_bins + 1) if high > low else np.array([low, high], dtype=float)
     return Attribute(
         kind="float", lower=tuple(edges[:-1].tolist()), upper=tuple(edges[1:].tolist()), decimals=decimals, **common
     )
+
+
+def _check_declared_range(name: str, low: Any, high: Any) -> None:
+    numbers = (int, float, np.integer, np.floating)
+    ok = all(isinstance(v, numbers) and not isinstance(v, bool) and math.isfinite(v) for v in (low, high))
+    if not ok or low > high:
+        raise ValueError(
+            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers, range_min <= range_max"
+        )
+
+
+def _declared_dates(name: str, low: Any, high: Any, form: str | None) -> tuple[int, int]:
+    """Ends of a declared range in nanoseconds since 1970 UTC."""
+    try:
+        start, end = (int(pd.to_datetime(v, format=form).as_unit("ns").value) for v in (low, high))
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be dates of the years 1678 to 2262 in the "
+            f"datetime_format ({form!r})"
+        ) from error
+    if start > end:
+        raise ValueError(f"column {name!r}: range_min ({low!r}) must not be after range_max ({high!r})")
+    return start, end
 
 
 def infer_attribute(
@@ -264,7 +317,7 @@ def infer_attribute(
     spec : mapping, optional
         The column's SDV metadata (``range_values`` gives an ordinal column's order, ``datetime_format``).
     max_bins : int
-        Upper bound on the number of bins of a number or date.
+        Number of bins aimed at for a number or date; up to twice as many where frequent values stand between rare ones.
 
     Raises
     ------
@@ -277,7 +330,7 @@ def infer_attribute(
         numbers = _as_numbers(name, column.dropna())
         decimals = None if numbers.dtype.kind == "i" else _decimals(numbers)
         kind: Kind = "integer" if numbers.dtype.kind == "i" else "float"
-        lower, upper = quantile_bins(numbers, max_bins)
+        lower, upper = _distinct_as_floats(*quantile_bins(numbers, max_bins))
         return Attribute(
             name=name, kind=kind, lower=lower, upper=upper, nullable=nullable or not lower,
             decimals=decimals, provenance="inferred",
@@ -340,6 +393,9 @@ def as_nanoseconds(column: pd.Series[Any], datetime_format: str | None = None, *
     from the first row and read all others by it), and what cannot be read is missing.
     """
     if not isinstance(column.dtype, pd.DatetimeTZDtype) and not pd.api.types.is_datetime64_dtype(column.dtype):
+        if pd.api.types.is_float_dtype(column.dtype):
+            # Dates written as whole numbers (20240131): one missing value turns the column's integers into floats.
+            column = column.map(_whole_as_text, na_action="ignore").astype(object)
         try:
             if row_by_row:
                 column = pd.to_datetime(column, format=datetime_format or "ISO8601", utc=True, errors="coerce")
@@ -350,11 +406,24 @@ def as_nanoseconds(column: pd.Series[Any], datetime_format: str | None = None, *
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     try:
-        return column.to_numpy(dtype="M8[ns]").view("i8")
+        if row_by_row:
+            column = column.where((column >= pd.Timestamp.min) & (column <= pd.Timestamp.max))
+        return column.astype("M8[ns]").to_numpy().view("i8")
     except pd.errors.OutOfBoundsDatetime as error:
         raise ValueError(
             f"column {str(column.name)!r} has dates outside the years 1678 to 2262; use missing for 'never'"
         ) from error
+
+
+def _whole_as_text(number: float) -> str:
+    return f"{number:.0f}" if number == np.rint(number) else str(number)
+
+
+def _distinct_as_floats(lower: tuple[float, ...], upper: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Merge bins of whole numbers beyond 2**53 that start at the same float: the codec reads all numbers as floats."""
+    first = [i for i, low in enumerate(lower) if i == 0 or float(low) > float(lower[i - 1])]
+    last = [i - 1 for i in (*first[1:], len(lower))] if first else []
+    return tuple(lower[i] for i in first), tuple(upper[i] for i in last)
 
 
 def _as_numbers(name: str, present: pd.Series[Any]) -> np.ndarray:
@@ -397,8 +466,10 @@ def _is_integral(value: Any) -> bool:
 
 def _format_unit(form: str | None) -> int:
     """Granularity that a strftime format can show, in nanoseconds."""
-    if form is None or "%f" in form:
+    if form is None:
         return 1
+    if "%f" in form:
+        return 1000  # microseconds
     for directive, unit in (
         ("%S", "s"),
         ("%T", "s"),

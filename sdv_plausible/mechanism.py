@@ -240,6 +240,6 @@ class ReleasedSeeds:
         if not np.isfinite(log_weight).any():
             return codes[:0]
         weight = np.exp(log_weight - log_weight.max())
-        cumulative = np.cumsum(weight) / weight.sum()
-        chosen = np.searchsorted(cumulative, coins.uniform(num_rows), side="right")
-        return codes[np.minimum(chosen, len(codes) - 1)]
+        cumulative = np.cumsum(weight)
+        # Divided by its own last entry it ends at 1 exactly: no u < 1 falls behind it onto a row of weight 0.
+        return codes[np.searchsorted(cumulative / cumulative[-1], coins.uniform(num_rows), side="right")]

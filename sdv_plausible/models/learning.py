@@ -12,7 +12,7 @@ import numpy as np
 from sdv_plausible.domain import Domain
 from sdv_plausible.models.base import LearningRows, ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
-from sdv_plausible.models.counting import joint_counts
+from sdv_plausible.models.counting import joint_counts, num_configurations
 from sdv_plausible.models.parameters import ParameterDraw, clean_counts, clean_margin, dirichlet_table
 from sdv_plausible.models.structure import (
     EntropyTable,
@@ -32,6 +32,7 @@ from sdv_plausible.privacy.sensitivity import entropy_sensitivity_in_steps
 Structure = Literal["cfs", "independent"] | Mapping[str, Sequence[str]]
 ENTROPY_GRID = 2.0**-20  # bits; entropies are rounded to it so that their noise is integer noise
 SIZE_FAILURE = 0.01  # share of delta for the event that the noisy lower bound on n is too high
+MAX_CELLS = 50_000_000  # of one conditional table
 SHARES = {"margins": 0.10, "size": 0.02, "structure": 0.18, "tables": 0.70}  # of mu**2
 
 
@@ -63,9 +64,14 @@ class BayesianNetworkLearner:
     def __post_init__(self) -> None:
         if isinstance(self.structure, str) and self.structure not in ("cfs", "independent"):
             raise ValueError(f'structure ({self.structure!r}) must be "cfs", "independent" or a mapping {{child: [parents]}}')
-        if not isinstance(self.max_cost, (int, np.integer)) or self.max_cost < 1:
+        if not isinstance(self.structure, (str, Mapping)):
+            raise ValueError(f"structure ({self.structure!r}) must be a name or a mapping {{child: [parents]}}")
+        if not _is_whole(self.max_cost) or self.max_cost < 1:
             raise ValueError(f"max_cost ({self.max_cost!r}) must be a whole number >= 1: it bounds parent configurations")
-        if not (math.isfinite(self.concentration) and self.concentration > 0):
+        if self.max_parents is not None and (not _is_whole(self.max_parents) or self.max_parents < 0):
+            raise ValueError(f"max_parents ({self.max_parents!r}) must be a whole number >= 0, or None for no bound")
+        number = isinstance(self.concentration, (int, float, np.number)) and not isinstance(self.concentration, bool)
+        if not (number and math.isfinite(self.concentration) and self.concentration > 0):
             raise ValueError(f"concentration ({self.concentration!r}) must be a finite number > 0; try 1.0")
         if self.parameters not in ("mean", "posterior"):
             raise ValueError(f'parameters ({self.parameters!r}) must be "mean" or "posterior"')
@@ -106,6 +112,7 @@ class BayesianNetworkLearner:
         margins = [clean_margin(counts[0], total) for counts in margin_counts]
         buckets = [default_buckets(a, margin) for a, margin in zip(domain, margins, strict=True)]
         parents = self._parents(domain, buckets, measure)
+        _check_cells(parents, buckets, domain)
         noisy = measure.counts(
             [joint_counts(codes, j, cards[j], p, [buckets[i] for i in p]) for j, p in enumerate(parents)], "tables"
         ) if "tables" in plan.mu else margin_counts  # fmt: skip
@@ -125,6 +132,21 @@ class BayesianNetworkLearner:
             return ((),) * len(domain)
         entropies = measure.entropies(domain.cardinalities, buckets)
         return correlation_feature_selection(entropies.correlation(), buckets, self.max_cost, self.max_parents)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _check_cells(parents: Parents, buckets: Sequence[np.ndarray], domain: Domain) -> None:
+    """Refuse a given structure whose tables would not fit into memory."""
+    for child, chosen in zip(domain, parents, strict=True):
+        cells = num_configurations([buckets[p] for p in chosen]) * child.cardinality
+        if cells > MAX_CELLS:
+            raise ValueError(
+                f"structure: the table of {child.name!r} with parents {[domain.names[p] for p in chosen]} has {cells:,} cells, "
+                f"above {MAX_CELLS:,}: leave out parents, or declare coarser buckets for them"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

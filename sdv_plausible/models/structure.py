@@ -177,9 +177,15 @@ def check_structure(structure: Mapping[str, Sequence[str]], domain: Domain) -> P
         If a name is not a modelled column, a column is its own parent, or there is a cycle.
     """
     number = {name: j for j, name in enumerate(domain.names)}
+    for child, named in structure.items():
+        if isinstance(named, str):
+            raise ValueError(f"structure: the parents of {child!r} ({named!r}) must be a list of columns, such as [{named!r}]")
     unknown = ({*structure} | {p for ps in structure.values() for p in ps}) - set(number)
     if unknown:
         raise ValueError(f"structure names {sorted(unknown)}, which are not modelled columns {list(number)}")
     parents = tuple(tuple(number[p] for p in dict.fromkeys(structure.get(name, ()))) for name in domain.names)
-    topological_order(parents, domain.cardinalities)
+    try:
+        topological_order(parents, domain.cardinalities)
+    except ValueError as error:
+        raise ValueError(f"structure {dict(structure)!r} has a cycle: leave out one of its arcs") from error
     return parents

@@ -171,7 +171,8 @@ class _Level:
         if self._dense:
             self._counts = np.bincount(keys, minlength=radix)
         else:
-            self._distinct, self._counts = np.unique(keys, return_counts=True)
+            self._distinct, counts = np.unique(keys, return_counts=True)
+            self._counts = np.append(counts, 0)  # position -1: no seed has this key
 
     def _fold(self, codes: np.ndarray, last: int) -> np.ndarray:
         """Key of each row after span ``last``; -1 where an earlier span matches no seed."""
@@ -198,8 +199,7 @@ class _Level:
         if self._dense:
             sizes: np.ndarray = self._counts[keys]
             return sizes
-        where = _rank(self._distinct, keys)
-        return np.where(where >= 0, self._counts[where], 0)
+        return self._counts[_rank(self._distinct, keys)]
 
 
 def _rank(distinct: np.ndarray, keys: np.ndarray) -> np.ndarray:

@@ -229,7 +229,9 @@ def attack_rows(plan: Settings, runs: int):
 
 def test_released_rows_stay_within_the_claim(monkeypatch) -> None:
     """Privacy Test 2 keeps the first column. Control: with a sharp threshold the same rows contradict the ledger."""
-    plan = settings(omega=1, privacy_test="randomized", k=100, epsilon0=0.3, delta=0.04, row_cap=50, seed_free_share=0.5)
+    plan = settings(
+        omega=1, privacy_test="randomized", k=100, epsilon0=0.3, delta=0.04, row_cap=50, seed_free_share=0.5, least_rows=4500
+    )
     told = claim(codes(4999, width=2), WIDE, UniformLearner(), plan)
     assert told < 1
     assert bound(attack_rows(plan, 1000), plan, ALARM).epsilon <= told
