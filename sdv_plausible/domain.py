@@ -393,9 +393,6 @@ def as_nanoseconds(column: pd.Series[Any], datetime_format: str | None = None, *
     from the first row and read all others by it), and what cannot be read is missing.
     """
     if not isinstance(column.dtype, pd.DatetimeTZDtype) and not pd.api.types.is_datetime64_dtype(column.dtype):
-        if pd.api.types.is_float_dtype(column.dtype):
-            # Dates written as whole numbers (20240131): one missing value turns the column's integers into floats.
-            column = column.map(_whole_as_text, na_action="ignore").astype(object)
         try:
             if row_by_row:
                 column = pd.to_datetime(column, format=datetime_format or "ISO8601", utc=True, errors="coerce")
@@ -413,10 +410,6 @@ def as_nanoseconds(column: pd.Series[Any], datetime_format: str | None = None, *
         raise ValueError(
             f"column {str(column.name)!r} has dates outside the years 1678 to 2262; use missing for 'never'"
         ) from error
-
-
-def _whole_as_text(number: float) -> str:
-    return f"{number:.0f}" if number == np.rint(number) else str(number)
 
 
 def _distinct_as_floats(lower: tuple[float, ...], upper: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:

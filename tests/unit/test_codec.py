@@ -1,0 +1,258 @@
+"""Tables to codes and back, for every kind of column; and each row's codes depend on that row alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdv_plausible.codec import Codec, find_strangers
+from sdv_plausible.domain import NANOSECONDS, Attribute, Domain, infer_attribute
+from sdv_plausible.privacy.coins import Coins
+
+DAY = NANOSECONDS["D"]
+
+
+def encode(attribute: Attribute, column: pd.Series, seed: int = 0) -> list[int]:
+    return Codec(Domain((attribute,))).encode(pd.DataFrame({attribute.name: column}), Coins.from_seed(seed))[:, 0].tolist()
+
+
+def decode(attribute: Attribute, codes: list[int], seed: int = 0) -> pd.Series:
+    return Codec(Domain((attribute,))).decode(np.array(codes).reshape(-1, 1), Coins.from_seed(seed))[attribute.name]
+
+
+# --- round trips ------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def bins(draw, limit: int, unit: int = 1):
+    """Closed bins of whole units, apart from one another."""
+    ends = sorted(draw(st.sets(st.integers(-limit, limit), min_size=2, max_size=12)))
+    ends = ends[: len(ends) // 2 * 2]
+    lower = [e * unit for e in ends[::2]]
+    upper = [e * unit for e in ends[1::2]]
+    if draw(st.booleans()):
+        upper[0] = lower[0]  # a value by itself
+    return tuple(lower), tuple(upper)
+
+
+@st.composite
+def attributes(draw):
+    nullable = draw(st.booleans())
+    kind = draw(st.sampled_from(["categorical", "ordinal", "integer", "float", "datetime"]))
+    if kind in ("categorical", "ordinal"):
+        pool = st.one_of(st.text(max_size=4), st.integers(-9, 9), st.floats(0.25, 9.75), st.just(True), st.binary(max_size=2))
+        values = tuple(dict.fromkeys(draw(st.lists(pool, min_size=1, max_size=6))))
+        return Attribute(name="x", kind=kind, values=values, nullable=nullable)
+    if kind == "integer":
+        lower, upper = draw(bins(2**52))
+        return Attribute(name="x", kind=kind, lower=lower, upper=upper, nullable=nullable)
+    if kind == "float":
+        decimals = draw(st.sampled_from([None, 0, 1, 3]))
+        lower, upper = draw(bins(10**6))
+        scale = 10.0 ** (decimals or 0)
+        return Attribute(
+            name="x", kind=kind, lower=tuple(v / scale for v in lower), upper=tuple(v / scale for v in upper),
+            decimals=decimals, nullable=nullable,
+        )  # fmt: skip
+    form, unit = draw(
+        st.sampled_from(
+            [
+                (None, 1), (None, NANOSECONDS["s"]), ("%d.%m.%Y", DAY), ("%Y-%m-%d %H:%M", NANOSECONDS["min"]),
+                ("%Y-%m-%dT%H:%M:%S.%f", 1000), ("%Y-%m-%d %H:%M:%S%z", NANOSECONDS["s"]),
+            ]
+        )
+    )  # fmt: skip
+    zone = draw(st.sampled_from([None, "Europe/Zurich"])) if form is None else None
+    lower, upper = draw(bins(8 * 10**18 // unit, unit))
+    provenance = draw(st.sampled_from(["declared", "inferred"])) if form else "declared"
+    return Attribute(
+        name="x", kind=kind, lower=lower, upper=upper, unit=unit, datetime_format=form, time_zone=zone,
+        nullable=nullable, provenance=provenance,
+    )  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(attributes(), st.integers(0, 10**6), st.data())
+def test_codes_to_values_to_codes_is_the_identity(attribute, seed, data):
+    codes = data.draw(st.lists(st.integers(0, attribute.cardinality - 1), min_size=1, max_size=8))
+    column = decode(attribute, codes, seed)
+    assert encode(attribute, column, seed + 1) == codes
+    present = column[column.notna()]
+    if attribute.kind == "integer":
+        assert all(float(v).is_integer() for v in present)
+    if attribute.decimals is not None:
+        assert all(round(v, attribute.decimals) == v for v in present)
+    if attribute.kind == "datetime" and attribute.datetime_format is None:
+        stamps = present.dt.tz_convert("UTC").dt.tz_localize(None) if attribute.time_zone else present
+        start = np.array(attribute.lower)[[c for c in codes if c != attribute.missing_code]]
+        assert ((stamps.to_numpy().astype("i8") - start) % attribute.unit == 0).all()
+    assert column.isna().tolist() == [c == attribute.missing_code for c in codes]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.one_of(st.integers(-(2**70), 2**70), st.just(None)), min_size=1, max_size=30))
+def test_inferred_domains_hold_every_value_of_big_integers(values):
+    """Beyond 2**53 neighbours may share a bin, but every value comes back as close as a float can tell."""
+    column = pd.Series(values, dtype=object)
+    attribute = infer_attribute("x", column, "numerical")
+    back = decode(attribute, encode(attribute, column))
+    for before, after in zip(values, back, strict=True):
+        assert pd.isna(after) if before is None else float(after) == float(before)
+
+
+def test_draws_fill_the_bin_with_its_ends():
+    attribute = Attribute(name="x", kind="integer", lower=(10,), upper=(13,))
+    counts = decode(attribute, [0] * 4000).value_counts()
+    assert sorted(counts.index) == [10, 11, 12, 13]
+    assert counts.min() > 800  # expected 1000, deviation 27: a false alarm has probability below 1e-12
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series([True, False, None], dtype=object),
+        pd.Series([True, False, None], dtype="boolean"),
+        pd.Series([1, 2, None], dtype="Int64"),
+        pd.Series(["a", "b", None], dtype="string"),
+        pd.Series(pd.Categorical(["b", "a", None], categories=["c", "b", "a"])),
+        pd.Series(pd.Categorical([2, 1, None])),
+        pd.Series(["x", 3, None, 2.5, b"y"], dtype=object),
+        pd.Series([(1, 2), (3, 4), None], dtype=object),
+        pd.Series([pd.Timestamp("2020-01-01"), "x", None], dtype=object),
+    ],
+)
+def test_categories_of_any_dtype_survive(column):
+    attribute = infer_attribute("x", column, "categorical")
+    back = decode(attribute, encode(attribute, column))
+    assert back.isna().tolist() == column.isna().tolist()
+    assert [a == b for a, b, gone in zip(back, column, column.isna(), strict=True) if not gone] == [True] * int(
+        column.notna().sum()
+    )
+
+
+def test_a_text_format_with_an_offset_keeps_it():
+    column = pd.Series(["2020-01-01 10:00:00+0200", "2020-07-01 11:00:00-0330"])
+    attribute = infer_attribute("x", column, "datetime", {"datetime_format": "%Y-%m-%d %H:%M:%S%z"})
+    back = decode(attribute, encode(attribute, column))
+    assert back.tolist() == ["2020-01-01 08:00:00+0000", "2020-07-01 14:30:00+0000"]
+
+
+def test_time_zones_come_back_across_a_clock_change():
+    column = pd.Series(pd.date_range("2021-10-31 00:30", periods=4, freq="h", tz="Europe/Zurich"))  # 02:30 comes twice
+    attribute = infer_attribute("x", column, "datetime")
+    back = decode(attribute, encode(attribute, column))
+    assert (back == column).all()
+    assert str(back.dt.tz) == "Europe/Zurich"
+
+
+# --- cells outside the domain -----------------------------------------------------------------------------------------
+
+
+def test_outside_cells_are_clipped_missing_or_drawn():
+    number = Attribute(name="x", kind="integer", lower=(0, 5), upper=(4, 9))
+    assert encode(number, pd.Series([-7, 99, np.inf, -np.inf])) == [0, 1, 1, 0]
+    word = Attribute(name="x", kind="categorical", values=("a", "b"), nullable=True)
+    assert encode(word, pd.Series(["a", "new", None])) == [0, 2, 2]
+    strict = Attribute(name="x", kind="categorical", values=tuple("abcdefgh"))
+    drawn = encode(strict, pd.Series(["new"] * 2000))
+    counts = np.bincount(drawn, minlength=8)
+    assert counts.min() > 150  # expected 250, deviation 15: a false alarm has probability below 1e-9
+    assert drawn != encode(strict, pd.Series(["new"] * 2000), seed=1)
+
+
+@pytest.mark.parametrize("nullable", [False, True])
+def test_dates_that_cannot_be_read_are_missing_and_not_the_earliest_date(nullable):
+    attribute = Attribute(
+        name="x", kind="datetime", lower=tuple(i * DAY for i in range(50)), upper=tuple(i * DAY for i in range(50)),
+        unit=DAY, datetime_format="%Y-%m-%d", nullable=nullable,
+    )  # fmt: skip
+    codes = encode(attribute, pd.Series(["1970-01-08", *["soon"] * 200, "1500-01-01"]))
+    assert codes[0] == 7
+    if nullable:
+        assert set(codes[1:]) == {50}
+    else:
+        assert len(set(codes[1:])) > 20  # drawn from all 50; reading them as the first date gives 1
+
+
+def test_strangers_are_counted_for_the_holder():
+    domain = Domain(
+        (
+            Attribute(name="n", kind="float", lower=(0.0,), upper=(1.0,), nullable=True),
+            Attribute(name="c", kind="categorical", values=("a",), nullable=True),
+            Attribute(name="d", kind="datetime", lower=(0,), upper=(DAY,), unit=DAY, datetime_format="%Y-%m-%d", nullable=True),
+        )
+    )
+    table = pd.DataFrame(
+        {"n": [0.5, 2.0, None, -1.0], "c": ["a", "b", None, "a"], "d": ["1970-01-02", "1970-01-09", None, "soon"]}
+    )
+    assert find_strangers(table, domain) == {"n": 2, "c": 1, "d": 2}
+    assert find_strangers(table.iloc[:1], domain) == {}
+
+
+def test_values_of_conditions():
+    domain = Domain(
+        (
+            Attribute(name="n", kind="integer", lower=(0, 5), upper=(4, 9)),
+            Attribute(name="c", kind="categorical", values=("a", "b"), nullable=True),
+            Attribute(name="d", kind="datetime", lower=(0,), upper=(9 * DAY,), unit=DAY, datetime_format="%Y-%m-%d"),
+        )
+    )
+    codec = Codec(domain)
+    assert (codec.encode_value("n", 7), codec.encode_value("c", "b"), codec.encode_value("c", None)) == (1, 1, 2)
+    assert codec.encode_value("d", "1970-01-03") == 0
+    for name, value in (("c", "z"), ("n", None), ("n", "many"), ("d", None), ("d", "soon")):
+        with pytest.raises(ValueError, match=f"column '{name}' has no"):
+            codec.encode_value(name, value)
+    for name, value in (("n", 10), ("n", -1), ("d", "1971-01-01")):
+        with pytest.raises(ValueError, match=f"column '{name}'.*must lie between"):
+            codec.check_value(name, value)
+
+
+# --- every row by itself ----------------------------------------------------------------------------------------------
+
+NUMBER = Attribute(name="x", kind="float", lower=(-1e30, -1.0, 0.0, 0.5, 2.0, 1e9), upper=(-1.0, 0.0, 0.5, 2.0, 1e9, 1e30), nullable=True)  # fmt: skip
+WORD = Attribute(name="x", kind="categorical", values=("a", "1", 1, 2.5, False), nullable=True)
+
+
+def date(form: str | None) -> Attribute:
+    days = tuple(range(18_000 * DAY, 18_400 * DAY, DAY))
+    return Attribute(name="x", kind="datetime", lower=days, upper=days, unit=DAY, datetime_format=form, nullable=True)
+
+
+CASES = {
+    "numbers": (NUMBER, st.one_of(st.integers(-(2**53), 2**53), st.floats(-9, 9), st.none(), st.booleans(), st.sampled_from(["1.5", "?", "", "-3"]))),
+    "big numbers": (NUMBER, st.one_of(st.integers(-(2**80), 2**80), st.none())),
+    "words": (WORD, st.one_of(st.sampled_from(["a", "1", "b", 1, 0, 2.5, 3.5, True, None]), st.integers(0, 3))),
+    "dates": (date(None), st.one_of(st.sampled_from(["2020-01-01", "2019-08-09T10:00", "2020-02-30", "01.02.2020", "x", None]), st.dates(dt.date(2019, 5, 1), dt.date(2020, 4, 1)), st.just(pd.Timestamp("2020-01-01", tz="Asia/Tokyo")))),
+    "dates with a format": (date("%d.%m.%Y"), st.sampled_from(["01.02.2020", "1.2.2020", "2020-01-01", "31.02.2020", "?", None])),
+    "dates as whole numbers": (date("%Y%m%d"), st.sampled_from([20200101, 20200301, 20209999, 7, None])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+@settings(max_examples=120, deadline=None)
+@given(data=st.data())
+def test_a_row_is_read_the_same_whatever_the_other_rows_are(case, data):
+    """The guarantee rests on it: pandas chooses one type, and guesses one date format, for a whole column."""
+    attribute, values = CASES[case]
+    rows = data.draw(st.lists(values, min_size=1, max_size=6))
+    together = encode(attribute, pd.Series(rows))
+    alone = [encode(attribute, pd.Series([row]))[0] for row in rows]
+    as_objects = encode(attribute, pd.Series(rows, dtype=object))
+    assert together == alone
+    assert as_objects == alone
+
+
+def test_the_metamorphic_test_sees_dependence_on_other_rows():
+    """Control: left to itself, pandas reads all rows in the format of the first one."""
+
+    def naive(rows: list) -> list:
+        return pd.to_datetime(pd.Series(rows), errors="coerce").isna().tolist()
+
+    assert naive(["2020-01-02", "01.02.2020"]) == [False, True]
+    assert naive(["01.02.2020"]) == [False]
