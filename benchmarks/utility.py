@@ -1,21 +1,25 @@
 """Accuracy at equal (epsilon, delta): ours and the peers that can be installed, on real tables.
 
 Run: python -m benchmarks.utility [--tables adult ...] [--epsilons 0.1 1 inf] [--methods ...] [--repeats 5]
+                                  [--peer-repeats 3] [--report]
 
 Every repeat draws fresh training rows and scores on as many other real rows. Peers run in environments of their own, which
 this script makes under benchmarks/results/. Results are kept there line by line: a run that was cut off goes on where it
-stopped, ``--report`` only writes the table and the plot. delta is 1e-9 (acs2013: 2^-30). Ours goes through the public
-synthesizer with a declared domain; its ledger's total is checked against epsilon.
+stopped, ``--report`` only writes the table and the plot. A peer's run that takes longer than half an hour is noted as such
+and not repeated. delta is 1e-9 (acs2013: 2^-30). Ours goes through the public synthesizer with a declared domain; its
+ledger's total is checked against epsilon.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -26,6 +30,7 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from benchmarks.utility_scores import SCORES, scores
 from benchmarks.utility_tables import TABLES, CodedTable
@@ -35,6 +40,7 @@ RESULTS = HERE / "results"
 PACKAGES = {"dpmm": "dpmm==0.1.9", "datasynthesizer": "DataSynthesizer==0.1.13"}
 PEERS = {"mst": "dpmm", "privbayes": "dpmm", "aim": "dpmm", "datasynthesizer": "datasynthesizer"}
 Made = tuple[np.ndarray, float]
+PEER_LIMIT = 1800.0  # seconds of one run
 
 
 def ours(table: CodedTable, train: np.ndarray, epsilon: float, **options: object) -> Made:
@@ -96,13 +102,14 @@ def peer(method: str) -> Callable[[CodedTable, np.ndarray, float], Made]:
 
     def run(table: CodedTable, train: np.ndarray, epsilon: float) -> Made:
         python = environment(PEERS[method])
-        source, target = RESULTS / f"{os.getpid()}-in.npz", RESULTS / f"{os.getpid()}-out.npz"
-        np.savez(
-            source, codes=train, cardinalities=table.cardinalities, ordered=table.ordered, epsilon=epsilon, delta=table.delta
-        )
-        subprocess.run([python, HERE / "utility_peers.py", method, source, target], check=True, capture_output=True, text=True)
-        with np.load(target) as made:
-            return made["codes"], float(made["seconds"])
+        given = {"codes": train, "cardinalities": table.cardinalities, "ordered": table.ordered}
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = Path(folder) / "in.npz", Path(folder) / "out.npz"
+            np.savez(source, **given, epsilon=epsilon, delta=table.delta)
+            command = [python, HERE / "utility_peers.py", method, source, target]
+            subprocess.run(command, check=True, capture_output=True, text=True, timeout=PEER_LIMIT)
+            with np.load(target) as made:
+                return made["codes"], float(made["seconds"])
 
     return run
 
@@ -115,7 +122,7 @@ def environment(package: str) -> Path:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         constraints = HERE.parent / "constraints.txt"
         install = [python, "-m", "pip", "install", "-q", "-c", constraints, PACKAGES[package]]
-        subprocess.run(install, check=True, capture_output=True)
+        subprocess.run(install, check=True, capture_output=True, text=True)
         (folder / "ready").touch()
     return python
 
@@ -131,38 +138,62 @@ METHODS: dict[str, Callable[[CodedTable, np.ndarray, float], Made]] = {
     **{method: peer(method) for method in PEERS},
 }
 NOT_PRIVATE = ("real", "gaussian_copula")
+Line = dict[str, object]
 
 
-def measure(table_name: str, table: CodedTable, method: str, epsilon: float, repeat: int) -> dict[str, object]:
-    """One run of one method."""
+def wanted(method: str, epsilons: list[float]) -> list[float]:
+    """The budgets at which a method is run: what is not private has none, variants are shown at one."""
+    if method in NOT_PRIVATE:
+        return [math.inf]
+    if "kept" in method:
+        return [1.0]
+    return epsilons if method == "ours" else [e for e in epsilons if math.isfinite(e)]
+
+
+def measure(table_name: str, table: CodedTable, method: str, epsilon: float, repeat: int) -> Line:
+    """One run of one method; a peer that does not finish, or fails, leaves a line that says so."""
     train, test = table.split(repeat)
-    codes, seconds = METHODS[method](table, train, epsilon)
+    run = {"table": table_name, "method": method, "epsilon": epsilon, "repeat": repeat}
+    try:
+        codes, seconds = METHODS[method](table, train, epsilon)
+    except subprocess.TimeoutExpired as error:
+        return {**run, "failed": f"not finished after {error.timeout:.0f} s"}
+    except subprocess.CalledProcessError as error:
+        return {**run, "failed": (error.stderr or str(error)).strip().splitlines()[-1]}
     found = scores(train, test, np.asarray(codes, dtype=np.int64), table.cardinalities, table.target)
-    return {"table": table_name, "method": method, "epsilon": epsilon, "repeat": repeat, "fit s": seconds, **found}
+    return {**run, "fit s": seconds, **found}
 
 
-def report(lines: list[dict[str, object]]) -> str:
+def interval(values: pd.Series) -> float:
+    """Half-width of the 95 % interval of the mean (Student's t); nan for one run."""
+    if len(values) < 2:
+        return math.nan
+    return float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def report(lines: list[Line]) -> str:
     """Markdown table of means and 95 % intervals of the mean."""
-    frame = pd.DataFrame(lines)
+    frame = pd.DataFrame(lines).reindex(columns=["table", "method", "epsilon", "repeat", "failed", "fit s", *SCORES])
     columns = [*SCORES, "fit s"]
     out = ["| table | method | eps | runs | " + " | ".join(columns) + " |", "|" + " --- |" * (4 + len(columns))]
     order = {name: i for i, name in enumerate(METHODS)}
     groups = sorted(frame.groupby(["table", "epsilon", "method"]), key=lambda g: (g[0][0], g[0][1], order[g[0][2]]))
-    for (table, epsilon, method), runs in groups:
+    for (table, epsilon, method), all_runs in groups:
+        shown = "-" if method in NOT_PRIVATE else f"{epsilon:g}"
+        runs, failed = all_runs[all_runs["failed"].isna()], all_runs["failed"].dropna()
+        if runs.empty:
+            out.append(f"| {table} | {method} | {shown} | 0 | {failed.iloc[0]} |" + " |" * (len(columns) - 1))
+            continue
         cells = []
         for name in columns:
-            mean, spread = (
-                runs[name].mean(),
-                1.96 * runs[name].std(ddof=1) / math.sqrt(len(runs)) if len(runs) > 1 else math.nan,
-            )
+            mean, spread = runs[name].mean(), interval(runs[name])
             digits = 1 if name == "fit s" else 3
             cells.append(f"{mean:.{digits}f}" + ("" if math.isnan(spread) or name == "fit s" else f" ± {spread:.3f}"))
-        shown = "-" if method in NOT_PRIVATE else f"{epsilon:g}"
         out.append(f"| {table} | {method} | {shown} | {len(runs)} | " + " | ".join(cells) + " |")
     return "\n".join(out)
 
 
-def plot(lines: list[dict[str, object]], path: Path) -> None:
+def plot(lines: list[Line], path: Path) -> None:
     """Two-way distance and agreement against epsilon on Adult; skipped where matplotlib is missing."""
     try:
         import matplotlib
@@ -173,15 +204,16 @@ def plot(lines: list[dict[str, object]], path: Path) -> None:
         print("matplotlib is not installed: no plot")
         return
     frame = pd.DataFrame(lines)
-    frame = frame[(frame["table"] == "adult") & np.isfinite(frame["epsilon"])]
+    frame = frame[frame["table"] == "adult"]
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6))
     for axis, score in zip(axes, ("2-way", "agreement"), strict=True):
         for method in [m for m in METHODS if m in set(frame["method"]) and "kept" not in m]:
-            means = frame[frame["method"] == method].groupby("epsilon")[score].mean()
+            means = frame[frame["method"] == method].groupby("epsilon")[score].mean().dropna()
             if method in NOT_PRIVATE:
                 axis.axhline(means.mean(), linestyle=":", color="grey", linewidth=1)
                 axis.annotate(method, (1.0, means.mean()), fontsize=7, color="grey", va="bottom", ha="right")
             else:
+                means = means[np.isfinite(means.index)]
                 axis.plot(means.index, means, marker="o", label=method, linewidth=2.5 if method == "ours" else 1.2)
         axis.set_xscale("log")
         axis.set_xlabel("total epsilon (delta 1e-9)")
@@ -194,42 +226,39 @@ def plot(lines: list[dict[str, object]], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
+def read(path: Path) -> list[Line]:
+    """What was measured so far, also by another process."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", nargs="*", default=list(TABLES), choices=list(TABLES))
     parser.add_argument("--epsilons", nargs="*", type=float, default=[0.1, 1.0, math.inf])
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--peer-repeats", type=int, default=3)
     parser.add_argument("--report", action="store_true", help="only write table and plot from what was measured")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     RESULTS.mkdir(exist_ok=True)
     kept = RESULTS / "utility.jsonl"
-    lines = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
-    done = {(r["table"], r["method"], r["epsilon"], r["repeat"]) for r in lines}
     for name in [] if options.report else options.tables:
         table = TABLES[name]()
-        for epsilon in options.epsilons:
-            for method in options.methods:
-                if method in NOT_PRIVATE and epsilon != options.epsilons[0]:
+        for repeat, method in itertools.product(range(options.repeats), options.methods):
+            for epsilon in wanted(method, options.epsilons):
+                if method in PEERS and repeat >= options.peer_repeats:
                     continue
-                if math.isinf(epsilon) and method != "ours" and method not in NOT_PRIVATE:
+                before = [
+                    line for line in read(kept) if (line["table"], line["method"], line["epsilon"]) == (name, method, epsilon)
+                ]
+                if any("failed" in line or line["repeat"] == repeat for line in before):
                     continue
-                for repeat in range(options.repeats):
-                    if (name, method, epsilon, repeat) in done:
-                        continue
-                    try:
-                        result = measure(name, table, method, epsilon, repeat)
-                    except subprocess.CalledProcessError as error:
-                        print(f"{name} {method} {epsilon}: failed: {error.stderr.strip().splitlines()[-1]}", flush=True)
-                        break
-                    except RuntimeError as error:
-                        print(f"{name} {method} {epsilon}: {error}", flush=True)
-                        break
-                    lines.append(result)
-                    with kept.open("a") as file:
-                        file.write(json.dumps(result) + "\n")
-                    print({k: round(v, 4) if isinstance(v, float) else v for k, v in result.items()}, flush=True)
+                result = measure(name, table, method, epsilon, repeat)
+                with kept.open("a") as file:
+                    file.write(json.dumps(result) + "\n")
+                print({k: round(v, 4) if isinstance(v, float) else v for k, v in result.items()}, flush=True)
+    lines = read(kept)
     (HERE / "results_utility.md").write_text(report(lines) + "\n")
     plot(lines, HERE / "utility.png")
     print(report(lines))

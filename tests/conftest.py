@@ -8,6 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import settings
+
+# The same examples on every run, so that a failure is the change's and not the day's; HYPOTHESIS_PROFILE=search draws new ones.
+settings.register_profile("same", derandomize=True, deadline=None, database=None)
+settings.register_profile("search", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 DATA = Path(os.environ.get("SDV_PLAUSIBLE_DATA", Path(__file__).parents[1] / "../shared/data")).resolve()
 

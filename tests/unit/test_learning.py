@@ -1,0 +1,361 @@
+"""Learners: charged before they look, noise as planned, and valid tables whatever the noise does."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from sdv_plausible.domain import Attribute, Domain
+from sdv_plausible.models import learning, make_learner
+from sdv_plausible.models.adaptive import AdaptiveLearner
+from sdv_plausible.models.base import LearningRows, ModelBudget
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.learning import ENTROPY_GRID, BayesianNetworkLearner, LearningPlan
+from sdv_plausible.models.uniform import UniformLearner
+from sdv_plausible.privacy.coins import Coins
+from sdv_plausible.privacy.composition import GaussianLoss, InfiniteLoss, compose
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.noise import NoiseCall, record_calls
+from sdv_plausible.privacy.sensitivity import entropy_sensitivity_in_steps
+
+DOMAIN = Domain(
+    (
+        Attribute(name="a", kind="categorical", values=("x", "y", "z")),
+        Attribute(name="b", kind="integer", lower=tuple(range(15)), upper=tuple(range(15)), nullable=True),
+        Attribute(name="c", kind="ordinal", values=(0, 1)),
+        Attribute(name="d", kind="categorical", values=("only",), nullable=True),
+    )
+)
+BUDGET = ModelBudget(epsilon=1.0, delta=1e-6)
+FREE = ModelBudget(epsilon=math.inf, delta=1e-6)
+LEARNERS: dict[str, Any] = {
+    "cfs": BayesianNetworkLearner(),
+    "independent": BayesianNetworkLearner(structure="independent"),
+    "given": BayesianNetworkLearner(structure={"c": ["a", "b"], "b": ["a"]}),
+    "posterior": BayesianNetworkLearner(parameters="posterior", max_parents=1, concentration=0.01),
+    "adaptive": AdaptiveLearner(),
+    "uniform": UniformLearner(),
+}
+LOOKING = [name for name in LEARNERS if name != "uniform"]
+
+
+def codes(n: int = 400, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 3, n)
+    b = np.minimum(a * 5 + rng.integers(0, 6, n), 15)
+    c = (a == 1) ^ (rng.random(n) < 0.1)
+    return np.stack([a, b, c, rng.integers(0, 2, n)], axis=1).astype(np.int32)
+
+
+def fit(name: str, rows: Any, budget: ModelBudget = BUDGET, ledger: PrivacyLedger | None = None, coins: Coins | None = None):
+    both = LearningRows(structure=rows, parameters=rows)
+    return LEARNERS[name].fit(both, DOMAIN, budget, ledger or PrivacyLedger(delta=1e-6), coins or Coins.from_seed(1))
+
+
+# --- what comes out ---------------------------------------------------------------------------------------------------
+
+
+def check_network(network: BayesianNetwork, domain: Domain) -> None:
+    assert network.cardinalities == domain.cardinalities
+    for table in network.tables:
+        assert (table.probabilities >= 0).all()
+        np.testing.assert_allclose(table.probabilities.sum(axis=1), 1)
+        assert all(len(bucket) == domain.cardinalities[p] for p, bucket in zip(table.parents, table.buckets, strict=True))
+        assert set(np.ravel([np.unique(b).size - b.max() - 1 for b in table.buckets])) <= {0}
+    rows = network.sample(200, Coins.from_seed(0))
+    assert ((rows >= 0) & (rows < np.array(domain.cardinalities))).all()
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@settings(max_examples=8, deadline=None)
+@given(
+    n=st.sampled_from([0, 1, 2, 60]), epsilon=st.sampled_from([0.01, 1.0, 50.0, math.inf]), seed=st.integers(0, 10**6)
+)  # fmt: skip
+def test_tables_are_distributions_for_any_rows_and_budget(name, n, epsilon, seed):
+    """Also for no row at all: under a guarantee the number of rows may not decide whether there is an error."""
+    network = fit(name, codes(n, seed), ModelBudget(epsilon=epsilon, delta=1e-6), coins=Coins.from_seed(seed))
+    check_network(network, DOMAIN)
+
+
+@pytest.mark.parametrize("name", sorted(LEARNERS.keys() - {"given"}))  # which names columns that these domains lack
+def test_domains_of_one_column_and_of_single_values(name):
+    for cards in ((1,), (4,), (1, 1, 1), (1, 5)):
+        domain = Domain(tuple(Attribute(name=f"x{i}", kind="ordinal", values=tuple(range(c))) for i, c in enumerate(cards)))
+        rows = np.zeros((50, len(cards)), dtype=np.int32)
+        for budget in (BUDGET, FREE):
+            network = LEARNERS[name].fit(
+                LearningRows(structure=rows, parameters=rows), domain, budget, PrivacyLedger(delta=1e-6), Coins.from_seed(0)
+            )
+            check_network(network, domain)
+
+
+@pytest.mark.parametrize("name", ["cfs", "given", "adaptive"])
+def test_without_noise_the_data_is_learned(name):
+    """Table of (a, c): 0.9 on a == 1. Control: independent columns miss it."""
+    found = {}
+    for which in (name, "independent"):
+        rows = fit(which, codes(20_000), FREE).sample(20_000, Coins.from_seed(2))
+        found[which] = [rows[rows[:, 0] == a, 2].mean() for a in range(3)]
+    np.testing.assert_allclose(found[name], [0.1, 0.9, 0.1], atol=0.02)
+    assert max(found["independent"]) < 0.5
+
+
+def test_structure_and_parameter_rows_of_a_split_serve_their_own_stage():
+    """With two tables that contradict each other, the structure is that of the one, the numbers are those of the other."""
+    rng = np.random.default_rng(1)
+    dependent, flat = codes(5000), np.stack([rng.integers(0, c, 5000) for c in DOMAIN.cardinalities], axis=1)
+    learner = LEARNERS["cfs"]
+
+    def learned(structure: np.ndarray, parameters: np.ndarray) -> BayesianNetwork:
+        rows = LearningRows(structure=structure, parameters=parameters)
+        return learner.fit(rows, DOMAIN, FREE, PrivacyLedger(delta=1e-6), Coins.from_seed(0))
+
+    mixed, pure = learned(dependent, flat), learned(dependent, dependent)
+    assert {(t.child, t.parents) for t in mixed.tables} != {(t.child, t.parents) for t in learned(flat, flat).tables}
+    assert any(set(t.parents) | {t.child} >= {0, 1} for t in mixed.tables)
+    assert any(set(t.parents) | {t.child} >= {0, 1} for t in pure.tables)
+    rows = mixed.sample(5000, Coins.from_seed(1))
+    assert abs(np.corrcoef(rows[:, 0], rows[:, 1])[0, 1]) < 0.1
+    assert np.corrcoef(*pure.sample(5000, Coins.from_seed(1))[:, :2].T)[0, 1] > 0.8
+
+
+# --- charged first ----------------------------------------------------------------------------------------------------
+
+
+class LookedAtError(Exception):
+    """Somebody touched the rows."""
+
+
+class Untouchable:
+    """Stands in for the rows: every use of it is seen."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise LookedAtError(name)
+
+    def __getitem__(self, key: Any) -> Any:
+        raise LookedAtError("item")
+
+    def __len__(self) -> int:
+        raise LookedAtError("len")
+
+    def __iter__(self) -> Any:
+        raise LookedAtError("iter")
+
+
+class RefusedError(Exception):
+    """The ledger says no."""
+
+
+class RefusingLedger(PrivacyLedger):
+    def charge(self, *entries: Any) -> None:
+        raise RefusedError
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("budget", [BUDGET, FREE])
+def test_nothing_is_looked_at_before_the_ledger_agrees(name, budget):
+    """Control: with a ledger that agrees, the same rows are seen to be touched."""
+    with record_calls() as calls, pytest.raises(RefusedError):
+        fit(name, Untouchable(), budget, RefusingLedger(delta=1e-6))
+    assert not calls
+    if name in LOOKING:
+        with pytest.raises(LookedAtError):
+            fit(name, Untouchable(), budget)
+    else:
+        check_network(fit(name, Untouchable(), budget), DOMAIN)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("budget", [BUDGET, FREE])
+def test_what_is_charged_is_what_was_planned(name, budget):
+    """``plan`` has no rows to look at: only domain and budget."""
+    ledger = PrivacyLedger(delta=1e-6)
+    fit(name, codes(), budget, ledger)
+    assert list(ledger.entries) == LEARNERS[name].plan(DOMAIN, budget)
+    if name == "uniform":
+        assert ledger.total() == 0
+    elif budget is FREE:
+        assert ledger.total() == math.inf
+    else:
+        assert 0.95 < ledger.total() <= 1.0 + 1e-9
+
+
+# --- noise as planned -------------------------------------------------------------------------------------------------
+
+
+def planned(name: str) -> list[GaussianLoss]:
+    losses = [loss for entry in LEARNERS[name].plan(DOMAIN, BUDGET) for loss in entry.losses]
+    return [loss for loss in losses if isinstance(loss, GaussianLoss)]
+
+
+def mu_squared(losses: list[GaussianLoss]) -> float:
+    return sum(loss.sensitivity_over_sigma**2 * loss.count for loss in losses)
+
+
+def check_calls(calls: list[NoiseCall], losses: list[GaussianLoss], source: str, sensitivities: set[float]) -> float:
+    """Every call's noise has sensitivity over budget, and all together do not exceed the plan; returns their mu^2."""
+    used = 0.0
+    for call in calls:
+        assert call.name == "discrete_gaussian"
+        assert call.source == source
+        assert call.sensitivity in sensitivities, call
+        assert call.scale == pytest.approx(call.sensitivity / math.sqrt(2 * call.budget), rel=1e-9)
+        used += (call.sensitivity / call.scale) ** 2
+    assert used <= mu_squared(losses) * (1 + 1e-6), "more noise budget used than planned"
+    return used
+
+
+def entropies(n: int = 0) -> set[float]:
+    """Sensitivities that an entropy stage may use, for lower bounds up to 400 rows."""
+    return {float(entropy_sensitivity_in_steps(i, ENTROPY_GRID)) for i in range(1, 400)}
+
+
+@pytest.mark.parametrize("secret", [False, True])
+@pytest.mark.parametrize("name", ["cfs", "independent", "given", "posterior"])
+def test_every_noise_call_is_as_planned(name, secret):
+    coins = Coins.from_os_entropy() if secret else Coins.from_seed(3)
+    with record_calls() as calls:
+        network = fit(name, codes(), coins=coins)
+    used = 0.0
+    plan = planned(name)
+    by_stage = {len(calls): calls}
+    assert by_stage
+    used = sum((call.sensitivity / call.scale) ** 2 * (math.prod(call.shape) if call.sensitivity != 1 else 1) for call in calls)
+    allowed = {1.0} | (entropies() if name in ("cfs", "posterior") else set())
+    single = check_calls(calls, plan, "opendp" if secret else "seeded stream", allowed)
+    assert single <= used
+    assert used == pytest.approx(mu_squared(plan), rel=1e-6)  # the whole plan, and not more
+    # Noise on every declared cell: one-way tables first, with as many cells as the domain has codes.
+    assert [math.prod(c.shape) for c in calls[:4]] == list(DOMAIN.cardinalities)
+    if name != "independent":
+        cells = {t.child: t.probabilities.size for t in network.tables}
+        assert [math.prod(c.shape) for c in calls[-4:]] == [cells[j] for j in range(4)]
+
+
+def test_the_adaptive_learner_stays_within_its_plan():
+    with record_calls() as calls:
+        fit("adaptive", codes(3000))
+    used = check_calls(
+        calls, planned("adaptive"), "seeded stream", {1.0, math.sqrt(6), math.sqrt(5), math.sqrt(4), math.sqrt(3)}
+    )
+    assert used > 0.4 * mu_squared(planned("adaptive"))
+    assert calls[0].shape == (1,)
+    assert [c.shape for c in calls[1:5]] == [(c,) for c in DOMAIN.cardinalities]
+
+
+@pytest.mark.parametrize("bug", ["too little noise", "spent twice", "wrong sensitivity", "observed cells only"])
+def test_planted_bugs_are_seen(bug, monkeypatch):
+    """Controls: each of the usual mistakes fails the test above."""
+    right = learning._Measurer.counts
+
+    def wrong(self: Any, tables: list[np.ndarray], stage: str) -> list[np.ndarray]:
+        each = self._plan.mu_each(stage)
+        call = learning.noise.discrete_gaussian
+        if bug == "spent twice":
+            right(self, tables, stage)
+            return right(self, tables, stage)
+        if bug == "observed cells only":
+            noisy = [t.astype(float) for t in tables]
+            for t, out in zip(tables, noisy, strict=True):
+                out[t > 0] = call(t[t > 0], sensitivity=1, rho=each**2 / 2, coins=self._coins)
+            return noisy
+        factor, sensitivity = (1, 1) if bug == "too little noise" else (0.5, 0.5)
+        return [call(t, sensitivity=sensitivity, rho=each**2 * factor, coins=self._coins).astype(float) for t in tables]
+
+    monkeypatch.setattr(learning._Measurer, "counts", wrong)
+    with pytest.raises(AssertionError):
+        test_every_noise_call_is_as_planned("given", secret=False)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_no_noise_without_a_finite_budget(name):
+    """Infinite epsilon: no noise call, and an infinite loss that says so."""
+    ledger = PrivacyLedger(delta=1e-6)
+    with record_calls() as calls:
+        fit(name, codes(), FREE, ledger)
+    assert not calls
+    if name in LOOKING:
+        assert any(isinstance(loss, InfiniteLoss) for entry in ledger.entries for loss in entry.losses)
+        assert not ledger.claims_privacy
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(0.01, 20), st.floats(1e-12, 1e-2), st.integers(1, 30))
+def test_plans_keep_to_their_budget(epsilon, delta, m):
+    domain = Domain(tuple(Attribute(name=f"x{i}", kind="ordinal", values=(0, 1)) for i in range(m)))
+    for name in ("cfs", "independent", "adaptive"):
+        entries = LEARNERS[name].plan(domain, ModelBudget(epsilon=epsilon, delta=delta))
+        assert compose([loss for entry in entries for loss in entry.losses], delta) <= epsilon * (1 + 1e-9)
+
+
+# --- the number of rows -----------------------------------------------------------------------------------------------
+
+
+def too_high(size_failure: float, runs: int = 2000, n: int = 500) -> int:
+    """How often the noisy lower bound is not a lower bound for the smaller neighbour, of n - 1 rows."""
+    plan = LearningPlan(mu={"size": 0.05}, num_attributes=4, size_failure=size_failure)
+    measurer = learning._Measurer(np.zeros((n, 4), dtype=int), plan, Coins.from_seed(0))
+    return sum(measurer._size_lower_bound() > n - 1 for _ in range(runs))
+
+
+def test_the_lower_bound_on_the_number_of_rows_holds_as_often_as_charged():
+    """2,000 runs at a failure probability of 0.05; false alarm 1e-6. Control: without the margin it fails."""
+    most = binom.ppf(1 - 1e-6, 2000, 0.05)
+    assert too_high(0.05) <= most
+    assert too_high(1 - 1e-9) > most
+
+
+def test_the_lower_bound_is_never_below_one():
+    """Delta_H falls from n = 1 on, so that 1 is the safe answer where the noise says less."""
+    plan = LearningPlan(mu={"size": 0.001}, num_attributes=4, size_failure=1e-9)
+    measurer = learning._Measurer(np.zeros((3, 4), dtype=int), plan, Coins.from_seed(0))
+    assert {measurer._size_lower_bound() for _ in range(20)} == {1}
+
+
+# --- parameters -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"structure": "best"}, {"structure": [("a", "b")]}, {"structure": None}, {"max_cost": 0}, {"max_cost": 2.5},
+        {"max_cost": True}, {"max_parents": -1}, {"max_parents": 1.5}, {"max_parents": True}, {"concentration": 0},
+        {"concentration": math.inf}, {"concentration": math.nan}, {"concentration": "a"}, {"parameters": "mode"},
+    ],
+)  # fmt: skip
+def test_bad_parameters_are_named(options):
+    with pytest.raises(ValueError, match=f"^{next(iter(options))} "):
+        BayesianNetworkLearner(**options)
+
+
+@pytest.mark.parametrize("max_cost", [0, 1.5, True, "a"])
+def test_bad_cost_of_the_adaptive_learner(max_cost):
+    with pytest.raises(ValueError, match="^max_cost "):
+        AdaptiveLearner(max_cost=max_cost)
+
+
+def test_a_given_structure_too_large_for_memory_is_refused():
+    wide = Domain(tuple(Attribute(name=f"x{i}", kind="ordinal", values=tuple(range(10))) for i in range(12)))
+    learner = BayesianNetworkLearner(structure={"x11": [f"x{i}" for i in range(11)]})
+    rows = np.zeros((5, 12), dtype=np.int32)
+    with pytest.raises(ValueError, match=r"structure: the table of 'x11'.*1,000,000,000,000 cells.*leave out parents"):
+        learner.fit(LearningRows(structure=rows, parameters=rows), wide, FREE, PrivacyLedger(delta=1e-6), Coins.from_seed(0))
+
+
+def test_learners_by_name():
+    assert isinstance(make_learner("bayesian_network"), AdaptiveLearner)
+    assert make_learner("bayesian_network", "cfs", {"max_cost": 9}) == BayesianNetworkLearner(max_cost=9)
+    assert make_learner("bayesian_network", {"a": ["b"]}).structure == {"a": ["b"]}
+    assert make_learner("independent").structure == "independent"
+    assert make_learner("uniform") == UniformLearner()
+    own = LEARNERS["uniform"]
+    assert make_learner(own) is own
+    for model, options in (("tree", {}), (3, {}), ("uniform", {"max_cost": 3}), ("bayesian_network", {"depth": 3})):
+        with pytest.raises(ValueError, match="model"):
+            make_learner(model, None, options)
