@@ -433,7 +433,10 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         private = self._declared.plan_private(specs, self.epsilon, self._settings.model_delta)
         domain = self._declared.planned(specs, private.columns)
         extra = (*private.entries(), *domain_entries(domain), *self._side_entries(planned=True))
-        found = plan(self._settings, self._learner, domain, num_rows=num_rows, table_rows=table_rows, extra=extra)
+        found = plan(
+            self._settings, self._learner, domain,
+            num_rows=num_rows, table_rows=table_rows, extra=extra, assumed=self._declared.assumed(specs),
+        )  # fmt: skip
         return replace(found, warnings=(*found.warnings, *private.warnings(table_rows)))
 
     def get_structure(self) -> dict[str, list[str]]:

@@ -17,6 +17,7 @@ from sdv_plausible.privacy.noise import Coins
 from sdv_plausible.private_domain import DomainPlan, learn_attributes
 
 Undeclared = Literal["infer", "private"]
+USUAL_SIZES = {"boolean": 2, "categorical": 20, "ordinal": 20, "numerical": 100, "datetime": 100}  # of undeclared columns
 Specs = Mapping[str, Mapping[str, Any]]
 
 
@@ -40,6 +41,15 @@ class Declarations:
     def planned(self, specs: Specs, private: Collection[str] = ()) -> Domain:
         """Domain for planning: undeclared columns stand in with one code each, marked as private or inferred."""
         return Domain(tuple(self.attributes.get(name) or _stand_in(name, name in private) for name in specs))
+
+    def assumed(self, specs: Specs) -> Domain:
+        """Domain for a forecast: undeclared columns with a usual number of codes."""
+        return Domain(tuple(self.attributes.get(name) or _usual(name, spec) for name, spec in specs.items()))
+
+
+def _usual(name: str, spec: Mapping[str, Any]) -> Attribute:
+    size = USUAL_SIZES.get(spec.get("sdtype", ""), USUAL_SIZES["categorical"])
+    return Attribute(name=name, kind="categorical", values=tuple(range(size)), provenance="inferred")
 
 
 def _stand_in(name: str, private: bool) -> Attribute:

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from sdv_plausible.domain import Domain
 from sdv_plausible.models import plausible_gamma
-from sdv_plausible.models.base import Omega, check_omega
+from sdv_plausible.models.base import ModelBudget, Omega, check_omega
+from sdv_plausible.models.forecast import Forecast, Forecaster, rows_needed
 from sdv_plausible.privacy.accounting import size_lower_bound_margin, theorem1_best
 from sdv_plausible.privacy.composition import ApproxDP, InfiniteLoss, ReleaseLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
@@ -266,16 +267,25 @@ class Plan:
     ----------
     ledger : PrivacyLedger
         What the ledger will say.
+    forecast : Forecast or None
+        How the noise will show at the number of rows that was named; None if none was, or nothing is known.
+    rows_needed : int or None
+        Rows, to a factor of two, at which columns and links stand well above the noise; None if nothing is known.
     warnings : tuple of str
         What to expect of the output: none of it depends on the rows.
     """
 
     ledger: PrivacyLedger
+    forecast: Forecast | None = None
+    rows_needed: int | None = None
     warnings: tuple[str, ...] = field(default=())
 
     def __str__(self) -> str:
-        notes = "".join(f"\n  ! {w}" for w in self.warnings)
-        return f"Plan (no row has been looked at)\n{self.ledger}{notes}"
+        notes = [] if self.forecast is None else [str(self.forecast)]
+        if self.rows_needed is not None:
+            notes.append(f"Columns and links stand well above the noise from about {self.rows_needed:,} rows on")
+        lines = [f"  {note}" for note in notes] + [f"  ! {warning}" for warning in self.warnings]
+        return "\n".join([f"Plan (no row has been looked at)\n{self.ledger}", *lines])
 
     __repr__ = __str__
 
@@ -288,6 +298,7 @@ def plan(
     num_rows: int | None = None,
     table_rows: int | None = None,
     extra: tuple[LedgerEntry, ...] = (),
+    assumed: Domain | None = None,
 ) -> Plan:
     """Plan a release.
 
@@ -305,15 +316,21 @@ def plan(
         A public figure or guess for the number of rows of the table.
     extra : tuple of LedgerEntry
         Entries of the domain and the coins.
+    assumed : Domain, optional
+        For the forecast: with a usual number of codes where a column's domain is not known yet.
     """
-    from sdv_plausible.models.base import ModelBudget
-
     ledger = PrivacyLedger(delta=settings.delta, covers=settings.covers)
     ledger.charge(*extra)
     budget = ModelBudget(epsilon=settings.epsilon, delta=settings.model_delta, spent=ledger.losses)
     ledger.charge(*learner.plan(domain, budget))
     ledger.charge(*settings.seed_charge(plausible_gamma(learner, settings.gamma)))
-    return Plan(ledger=ledger, warnings=tuple(_warnings(settings, num_rows, table_rows)))
+    forecast, needed = None, None
+    if isinstance(learner, Forecaster) and len(domain):
+        known = assumed or domain
+        needed = rows_needed(lambda rows: learner.forecast(known, budget, rows))
+        forecast = learner.forecast(known, budget, table_rows) if table_rows else None
+    found = [*_warnings(settings, num_rows, table_rows), *(forecast.warnings() if forecast else [])]
+    return Plan(ledger=ledger, forecast=forecast, rows_needed=needed, warnings=tuple(found))
 
 
 def _warnings(settings: Settings, num_rows: int | None, table_rows: int | None) -> list[str]:

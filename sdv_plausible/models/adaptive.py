@@ -28,6 +28,7 @@ from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.buckets import make_buckets
 from sdv_plausible.models.counting import project_to_simplex
 from sdv_plausible.models.denoising import haar_denoise, rake, shrink_singular_values
+from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared
 from sdv_plausible.models.log_linear import Estimates, fit_network
 from sdv_plausible.models.measuring import GaussianBudget
 from sdv_plausible.privacy.coins import Coins
@@ -36,6 +37,7 @@ from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 
 Pair = tuple[int, int]
 SIZE_SHARE, SCORE_SHARE = 0.005, 0.05
+BUCKET_FLOOR = 4.0  # a bucket must hold so many deviations of a pair table's noise
 NUM_SIMULATED = 60_000
 NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
 
@@ -84,42 +86,104 @@ class AdaptiveLearner:
         codes = rows.parameters if same else np.concatenate([rows.structure, rows.parameters])
         return learn_adaptively(codes, domain, budget.gaussian(), self.max_cost, coins)
 
+    def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
+        """How the noise will show on a table of about so many rows, if as many pairs are measured as there are columns."""
+        spender = GaussianBudget(budget.gaussian(), Coins.from_seed(0))  # releases nothing here
+        if not spender.is_private:
+            return None
+        m, cards = len(domain), np.array(domain.cardinalities)
+        schedule = Schedule.make(rows, spender, m)
+        sigmas = [spender.sigma(float(s)) for s in margin_shares(domain.cardinalities, schedule.margin_share)]
+        sizes = np.minimum(cards, min(schedule.most_buckets, max(rows / (BUCKET_FLOOR * schedule.pair_sigma), 1.0)))
+        a, b = np.triu_indices(m, 1)
+        a, b = a[(sizes[a] > 1) & (sizes[b] > 1)], b[(sizes[a] > 1) & (sizes[b] > 1)]
+        score_noise = schedule.caution * spender.sigma(SCORE_SHARE, math.sqrt(max(len(a), 1)))
+        noise = score_noise + spender.sigma(schedule.pair_share / m) * pair_noise(sizes[a], sizes[b])
+        return Forecast(
+            rows=rows,
+            assumed=undeclared(domain),
+            columns={n: noise_distance(int(c), s, rows) for n, c, s in zip(domain.names, cards, sigmas, strict=True)},
+            link=float(np.median(noise)) / (2 * rows) if len(a) else None,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """How the budget is shared out: decided by the (noisy or public) number of rows, mu and the number of columns.
+
+    Attributes
+    ----------
+    margin_share, pair_share : float
+        Shares of mu^2 for the one-way counts and for the pair tables.
+    caution : float
+        Deviations of a score's noise by which a pair must stand out.
+    most_buckets : int
+        Number of buckets of a column in pair tables, at most.
+    pair_sigma : float
+        Noise of a pair table, roughly.
+    rounds : tuple of (float, float, bool)
+        Per round the shares of scores and of pair tables, and whether only a forest is measured.
+    """
+
+    margin_share: float
+    pair_share: float
+    caution: float
+    most_buckets: int
+    pair_sigma: float
+    rounds: tuple[tuple[float, float, bool], ...]
+
+    @classmethod
+    def make(cls, rows: float, budget: GaussianBudget, num_columns: int) -> Schedule:
+        """Chosen on ACS 2018, ACS 2013, bank and NIST tables: where there is little power, the margins get more of it."""
+        power = max(rows, 1.0) * budget.mu  # rows per unit of noise: the one number that says what the budget can carry
+        private = budget.is_private
+        margin_share = float(np.interp(np.log10(power), [2.0, 2.7, 3.6, 6.0], [0.88, 0.5, 0.36, 0.3])) if private else 0.35
+        pair_share = 1 - SIZE_SHARE - margin_share - SCORE_SHARE
+        return cls(
+            margin_share=margin_share,
+            pair_share=pair_share,
+            caution=0.5 if power > 150 else 2.0,
+            most_buckets=int(np.clip(16 * (power / 4000) ** 0.25, 10, 40)) if private else 40,
+            pair_sigma=budget.sigma(pair_share / (1.5 * num_columns)),
+            rounds=((0.5, 0.35, True), (0.5, 0.65, False)) if power > 2000 else ((1.0, 1.0, False),),
+        )
+
 
 def learn_adaptively(codes: np.ndarray, domain: Domain, mu: float, max_cost: int, coins: Coins) -> BayesianNetwork:
     """Learn a network from codes (n, m) within the Gaussian budget mu (infinity: without noise)."""
     budget = GaussianBudget(mu, coins.spawn("noise"))
     rows = float(budget.release(np.array([len(codes)]), SIZE_SHARE)[0])
-    power = max(rows, 1.0) * mu  # rows per unit of noise: the one number that says what the budget can carry
-    private = budget.is_private
-    # Chosen on ACS 2018, ACS 2013, bank and NIST tables: little power goes to the margins.
-    margin_share = float(np.interp(np.log10(power), [2.0, 2.7, 3.6, 6.0], [0.88, 0.5, 0.36, 0.3])) if private else 0.35
-    caution = 0.5 if power > 150 else 2.0  # deviations of a score's noise by which a pair must stand out
-    most = int(np.clip(16 * (power / 4000) ** 0.25, 10, 40)) if private else 40
-    pair_share = 1 - SIZE_SHARE - margin_share - SCORE_SHARE
-    pair_sigma = budget.sigma(pair_share / (1.5 * len(domain)))  # noise of a pair table, roughly
-    state = _Measurements(codes, domain, budget, margin_share, most, pair_sigma)
-    rounds = [(0.5, 0.35, True), (0.5, 0.65, False)] if power > 2000 else [(1.0, 1.0, False)]
+    schedule = Schedule.make(rows, budget, len(domain))
+    state = _Measurements(codes, domain, budget, schedule)
     network = None
-    for number, (share_of_scores, share_of_pairs, forest) in enumerate(rounds):
-        chosen = state.measure_pairs(SCORE_SHARE * share_of_scores, pair_share * share_of_pairs, forest, caution)
+    for number, (share_of_scores, share_of_pairs, forest) in enumerate(schedule.rounds):
+        scores, pairs = SCORE_SHARE * share_of_scores, schedule.pair_share * share_of_pairs
+        chosen = state.measure_pairs(scores, pairs, forest, schedule.caution)
         if chosen or network is None:
             network, state.simulated = fit_network(state.estimates(), max_cost, NUM_SIMULATED, coins.spawn("fit", number))
     assert network is not None
     return network
 
 
+def margin_shares(cardinalities: Sequence[int], share: float) -> np.ndarray:
+    """Shares of card^(2/3): they minimise the summed L1 noise of tables with these numbers of cells."""
+    weight = np.array(cardinalities, dtype=float) ** (2 / 3)
+    return share * weight / weight.sum()
+
+
+def pair_noise(sizes_a: np.ndarray, sizes_b: np.ndarray) -> np.ndarray:
+    """L1 noise of rank-one denoised a x b tables, in standard deviations of a cell; about."""
+    return 0.8 * np.sqrt((sizes_a - 1) * (sizes_b - 1) * (sizes_a + sizes_b) + 1e-9)
+
+
 class _Measurements:
     """Everything measured so far and what it says; the bucketed rows are the only private field."""
 
-    def __init__(
-        self, codes: np.ndarray, domain: Domain, budget: GaussianBudget, share: float, most: int, pair_sigma: float
-    ) -> None:
+    def __init__(self, codes: np.ndarray, domain: Domain, budget: GaussianBudget, schedule: Schedule) -> None:
         self._budget = budget
         self._ordered = [a.is_ordered for a in domain]
         cards = domain.cardinalities
-        # A share of card^(2/3) minimises the summed L1 noise of tables with these numbers of cells.
-        weight = np.array(cards, dtype=float) ** (2 / 3)
-        shares = share * weight / weight.sum()
+        shares = margin_shares(cards, schedule.margin_share)
         self._counts = [
             budget.release(np.bincount(codes[:, j], minlength=c), float(s))
             for j, (c, s) in enumerate(zip(cards, shares, strict=True))
@@ -130,9 +194,11 @@ class _Measurements:
             float(sum(t.sum() / v for t, v in zip(self._counts, variance, strict=True)) / (1 / variance).sum()), 1.0
         )
         self.margins = [self._clean(j, counts) for j, counts in enumerate(self._counts)]
-        floor = 4.0 * pair_sigma / self.total  # a bucket must hold a few deviations of a pair table's noise
+        floor = BUCKET_FLOOR * schedule.pair_sigma / self.total
         self.buckets = [
-            np.unique(a.buckets, return_inverse=True)[1] if a.buckets else make_buckets(p, a.is_ordered, most, floor)
+            np.unique(a.buckets, return_inverse=True)[1]
+            if a.buckets
+            else make_buckets(p, a.is_ordered, schedule.most_buckets, floor)
             for a, p in zip(domain, self.margins, strict=True)
         ]
         self._sizes = [int(b.max()) + 1 for b in self.buckets]
@@ -174,16 +240,15 @@ class _Measurements:
         ranked = sorted(pairs, key=lambda e: -score[e])
         if forest:
             ranked = _forest(ranked, len(self.margins))
-        # L1 noise of a rank-one denoised a x b table is about 0.8 sigma sqrt(a b (a + b)).
-        sizes = [(self._sizes[a], self._sizes[b]) for a, b in ranked]
-        cost = np.array([np.sqrt((a - 1) * (b - 1) * (a + b) + 1e-9) for a, b in sizes])
+        sizes = np.array([(self._sizes[a], self._sizes[b]) for a, b in ranked]).reshape(-1, 2)
+        cost = pair_noise(sizes[:, 0], sizes[:, 1])
         gains = np.array([score[e] for e in ranked])
         best, number, best_shares = 0.0, 0, np.zeros(0)
         for k in range(1, len(ranked) + 1):
             shares = cost[:k] ** (1 / 3)
             shares *= share / shares.sum()
             sigma = np.array([self._budget.sigma(s) for s in shares])
-            gain = float((gains[:k] - 0.8 * sigma * cost[:k]).sum())
+            gain = float((gains[:k] - sigma * cost[:k]).sum())
             if gain > best:
                 best, number, best_shares = gain, k, shares
         return ranked[:number], best_shares.tolist()

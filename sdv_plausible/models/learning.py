@@ -13,8 +13,10 @@ from sdv_plausible.domain import Domain
 from sdv_plausible.models.base import LearningRows, ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
 from sdv_plausible.models.counting import joint_counts, num_configurations
+from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared
 from sdv_plausible.models.parameters import ParameterDraw, clean_counts, clean_margin, dirichlet_table
 from sdv_plausible.models.structure import (
+    MAX_BUCKETS,
     EntropyTable,
     Parents,
     check_structure,
@@ -94,6 +96,20 @@ class BayesianNetworkLearner:
         weight = {s: SHARES[s] for s in stages}
         mu = {s: math.sqrt(mu_squared * w / sum(weight.values())) for s, w in weight.items()}
         return LearningPlan(mu=mu, num_attributes=len(domain), size_failure=failure)
+
+    def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
+        """How the noise will show on a table of about so many rows; links as tables with one parent."""
+        plan, cards = self._plan(domain, budget), np.array(domain.cardinalities)
+        sigma = {stage: 1 / plan.mu_each(stage) for stage in plan.mu}
+        if not sigma["margins"]:
+            return None
+        cells = float(np.median(cards)) * min(float(np.median(cards)), MAX_BUCKETS)
+        return Forecast(
+            rows=rows,
+            assumed=undeclared(domain),
+            columns={n: noise_distance(int(c), sigma["margins"], rows) for n, c in zip(domain.names, cards, strict=True)},
+            link=0.4 * cells * sigma["tables"] / rows if "tables" in sigma else None,  # E|z| / 2 = 0.4 sigma per cell
+        )
 
     def fit(
         self, rows: LearningRows, domain: Domain, budget: ModelBudget, ledger: PrivacyLedger, coins: Coins

@@ -12,6 +12,7 @@ from sdv_plausible.domain import Attribute, Domain
 from sdv_plausible.models.counting import entropy, joint_counts, num_configurations
 
 Parents = tuple[tuple[int, ...], ...]
+MAX_BUCKETS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +124,7 @@ def cfs_merit(correlation: np.ndarray, child: int, parents: Sequence[int]) -> fl
     return float(correlation[child, chosen].sum() / math.sqrt(len(chosen) + redundancy))
 
 
-def default_buckets(attribute: Attribute, margin: np.ndarray | None = None, max_buckets: int = 10) -> np.ndarray:
+def default_buckets(attribute: Attribute, margin: np.ndarray | None = None, max_buckets: int = MAX_BUCKETS) -> np.ndarray:
     """``bkt()`` of an attribute: declared, or runs of codes of about equal mass, or every code by itself.
 
     Parameters

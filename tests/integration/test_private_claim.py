@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -157,3 +159,12 @@ def test_generator_that_learns_the_number_of_values_ends_the_claim():
     synth.update_transformers({"email": AnonymizedFaker("internet", "email", cardinality_rule="match")})
     synth.fit(invented_table())
     assert not synth.privacy_ledger().claims_privacy
+
+
+def test_the_plan_says_what_the_rows_can_carry(mixed_table):
+    small, large = make(epsilon=0.1).plan(table_rows=600), make(epsilon=1.0).plan(table_rows=10_000_000)
+    assert any("close to noise" in w for w in small.warnings)
+    assert not any("close to noise" in w for w in large.warnings)
+    assert "At about 600 rows noise moves a column by up to" in str(small)
+    assert "stand well above the noise from about" in str(make().plan())
+    assert make(epsilon=math.inf, undeclared="infer").plan(table_rows=600).forecast is None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sdv_plausible.domain import Attribute, Domain
-from sdv_plausible.models.adaptive import AdaptiveLearner, _Measurements
+from sdv_plausible.models.adaptive import AdaptiveLearner, Schedule, _Measurements
 from sdv_plausible.models.base import LearningRows, ModelBudget
 from sdv_plausible.models.measuring import GaussianBudget
 from sdv_plausible.privacy.coins import Coins
@@ -75,7 +75,8 @@ def scores(measurements: _Measurements, rows: np.ndarray, reference: dict) -> np
 def test_score_sensitivity_by_brute_force():
     """Adding any row changes each score by at most 1. Control: a score against the product of the true margins does not."""
     codes = table(25, seed=3)
-    made = _Measurements(codes, domain(), GaussianBudget(5.0, Coins.from_seed(1)), 0.5, 10, 0.1)
+    budget = GaussianBudget(5.0, Coins.from_seed(1))
+    made = _Measurements(codes, domain(), budget, Schedule.make(1e6, budget, 4))  # as for a large table: small floor
     pairs = list(itertools.combinations(range(4), 2))
     estimate = {e: made._estimate(e) for e in pairs}
     before, worst, control = scores(made, made._rows, estimate), 0.0, 0.0

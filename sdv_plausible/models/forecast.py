@@ -1,0 +1,126 @@
+"""What a budget can carry, from public figures alone: how far noise will move columns, and which links it will hide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from scipy.special import ndtri
+
+from sdv_plausible.domain import Domain
+from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.counting import project_to_simplex
+
+NEAR_NOISE = 0.25  # total variation distance from which a column, or the links, are called close to noise
+GOOD = 0.05
+MOST_ROWS = 10**10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """How noise will show on a table of about so many rows. No row is looked at.
+
+    Attributes
+    ----------
+    rows : int
+        The number of rows that was assumed.
+    columns : mapping of str to float
+        Per column the total variation distance, in [0, 1], by which noise moves it; an upper figure, for equally likely
+        values.
+    link : float or None
+        The distance from independence, in [0, 1], that two columns must have to be told from noise; None if the model
+        learns no links.
+    assumed : tuple of str
+        Columns whose number of values is not known yet and was assumed.
+    """
+
+    rows: int
+    columns: Mapping[str, float]
+    link: float | None
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def mean(self) -> float:
+        """Mean over the columns."""
+        return float(np.mean(list(self.columns.values()))) if self.columns else 0.0
+
+    @property
+    def is_good(self) -> bool:
+        """Whether columns and links are well above the noise."""
+        return self.mean <= GOOD and (self.link is None or self.link <= 2 * GOOD)
+
+    def __str__(self) -> str:
+        worst = max(self.columns, key=lambda name: self.columns[name], default="")
+        links = "" if self.link is None else f"; links between columns weaker than about {min(self.link, 1):.2g} are lost"
+        return (
+            f"At about {self.rows:,} rows noise moves a column by up to {self.mean:.2g} on average"
+            + (f" ({worst!r}: {self.columns[worst]:.2g})" if worst else "")
+            + links
+            + " (total variation distance, 0 to 1)"
+            + (f"; {len(self.assumed)} columns are not declared, a usual number of values was assumed" if self.assumed else "")
+        )
+
+    def warnings(self) -> list[str]:
+        """Where the output would be close to noise."""
+        noisy = [name for name, distance in self.columns.items() if distance > NEAR_NOISE]
+        found = []
+        if noisy:
+            shown = ", ".join(repr(name) for name in noisy[:5]) + (f" and {len(noisy) - 5} more" if len(noisy) > 5 else "")
+            found.append(
+                f"close to noise at about {self.rows:,} rows: {shown}. Raise epsilon, declare fewer values or wider bins, or "
+                "leave such columns out"
+            )
+        if self.link is not None and self.link > NEAR_NOISE:
+            found.append(
+                f"hardly any link between columns will be learned at about {self.rows:,} rows: the columns will be close to "
+                "independent. Raise epsilon, or model fewer columns"
+            )
+        return found
+
+
+@runtime_checkable
+class Forecaster(Protocol):
+    """A learner that can say beforehand how its noise will show."""
+
+    def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
+        """Forecast for a table of about so many rows; None without noise."""
+        ...
+
+
+def noise_distance(cardinality: int, sigma: float, rows: float) -> float:
+    """Total variation distance that noise on every count, cleaned by projection, adds to equally likely values.
+
+    Computed on the expected order statistics of Gaussian noise (normal quantiles) instead of random noise.
+
+    Parameters
+    ----------
+    cardinality : int
+        Number of values.
+    sigma : float
+        Standard deviation of the noise on each count.
+    rows : float
+        Number of rows, > 0.
+    """
+    quantiles = ndtri((np.arange(cardinality) + 0.5) / cardinality)
+    cleaned = project_to_simplex(rows / cardinality + sigma * quantiles, rows)
+    return float(np.abs(cleaned / rows - 1 / cardinality).sum() / 2)
+
+
+def undeclared(domain: Domain) -> tuple[str, ...]:
+    """Names of the columns whose codes a forecast can only assume."""
+    return tuple(a.name for a in domain if a.provenance != "declared")
+
+
+def rows_needed(forecast: Callable[[int], Forecast | None]) -> int | None:
+    """Smallest of 100, 200, 400, ... rows whose forecast is good; None if there is no noise, or never."""
+    rows = 100
+    while rows <= MOST_ROWS:
+        found = forecast(rows)
+        if found is None:
+            return None
+        if found.is_good:
+            return rows
+        rows *= 2
+    return None

@@ -1,0 +1,124 @@
+"""The forecast against what learning does: columns and links, by seeded simulation. Controls: wrong noise, wrong rows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_plausible.domain import Attribute, Domain
+from sdv_plausible.models.adaptive import AdaptiveLearner, learn_adaptively
+from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.counting import project_to_simplex
+from sdv_plausible.models.forecast import noise_distance, rows_needed
+from sdv_plausible.models.learning import BayesianNetworkLearner
+from sdv_plausible.privacy.coins import Coins
+
+DELTA = 1e-9
+LEARNERS = [AdaptiveLearner(), BayesianNetworkLearner(), BayesianNetworkLearner(structure="independent")]
+
+
+def domain(*cardinalities: int) -> Domain:
+    return Domain(
+        tuple(
+            Attribute(name=f"x{j}", kind="categorical", values=tuple(range(c)), provenance="declared")
+            for j, c in enumerate(cardinalities)
+        )
+    )
+
+
+@pytest.mark.parametrize(("cardinality", "sigma", "rows"), [(5, 40, 2000), (100, 30, 9000), (500, 10, 9000)])
+def test_noise_distance_is_that_of_simulated_noise(cardinality, sigma, rows):
+    rng = np.random.default_rng(3)
+    even = np.full(cardinality, rows / cardinality)
+    drawn = [project_to_simplex(even + rng.normal(0, sigma, cardinality), rows) for _ in range(300)]
+    simulated = np.abs(np.array(drawn) - even).sum(axis=1).mean() / (2 * rows)
+    assert noise_distance(cardinality, sigma, rows) == pytest.approx(simulated, rel=0.15)
+    assert noise_distance(cardinality, 2 * sigma, rows) > 1.2 * simulated  # controls
+    assert noise_distance(cardinality, sigma / 2, rows) < 0.85 * simulated
+
+
+@given(st.integers(1, 300), st.floats(0.01, 1e5), st.integers(1, 10**7))
+def test_noise_distance_lies_between_0_and_1(cardinality, sigma, rows):
+    assert -1e-9 <= noise_distance(cardinality, sigma, rows) <= 1
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.2, 0.6])
+def test_columns_are_moved_as_forecast(epsilon):
+    """Independent, equally likely values: what the forecast is for. Control: a tenth of the rows."""
+    cards, n = (3, 8, 40, 40, 8, 3), 20_000
+    budget = ModelBudget(epsilon=epsilon, delta=DELTA)
+    rng = np.random.default_rng(0)
+    codes = np.stack([rng.integers(0, c, n) for c in cards], axis=1).astype(np.int32)
+    moved = []
+    for seed in range(4):
+        network = learn_adaptively(codes, domain(*cards), budget.gaussian(), 300_000, Coins.from_seed(seed))
+        rows = network.sample(200_000, Coins.from_seed(seed))
+        tables = [np.bincount(rows[:, j], minlength=c) / len(rows) for j, c in enumerate(cards)]
+        moved.append([np.abs(t - np.bincount(codes[:, j]) / n).sum() / 2 for j, t in enumerate(tables)])
+    forecast = AdaptiveLearner().forecast(domain(*cards), budget, n)
+    wrong = AdaptiveLearner().forecast(domain(*cards), budget, n // 10)
+    assert forecast is not None
+    assert wrong is not None
+    assert 0.5 * forecast.mean < np.mean(moved) < 1.25 * forecast.mean
+    assert not 0.5 * wrong.mean < np.mean(moved) < 1.25 * wrong.mean
+
+
+def test_links_above_the_forecast_are_learned_and_those_below_are_not():
+    cards, n = (4,) * 8, 20_000
+    budget = ModelBudget(epsilon=0.2, delta=DELTA)
+    forecast = AdaptiveLearner().forecast(domain(*cards), budget, n)
+    assert forecast is not None
+    assert forecast.link is not None
+
+    def learned(distance: float, seed: int) -> float:
+        """Excess of equal values of columns 0 and 1 in the model, over the real one."""
+        rng = np.random.default_rng(seed)
+        codes = rng.integers(0, 4, (n, 8)).astype(np.int32)
+        copied = rng.random(n) < distance / 0.75  # x1 = x0 with this probability: the pair is 0.75 of it from independence
+        codes[copied, 1] = codes[copied, 0]
+        network = learn_adaptively(codes, domain(*cards), budget.gaussian(), 300_000, Coins.from_seed(seed))
+        rows = network.sample(200_000, Coins.from_seed(seed))
+        table = np.bincount(rows[:, 0] * 4 + rows[:, 1], minlength=16).reshape(4, 4) / len(rows)
+        return float((np.trace(table) - (table.sum(1) * table.sum(0)).sum()) / distance)
+
+    assert np.mean([learned(3 * forecast.link, seed) for seed in range(5)]) > 0.7
+    assert np.mean([learned(0.25 * forecast.link, seed) for seed in range(5)]) < 0.3
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=["adaptive", "cfs", "independent"])
+def test_more_rows_and_more_budget_are_better(learner):
+    table = domain(2, 30, 7, 100)
+    found = [
+        [learner.forecast(table, ModelBudget(epsilon=e, delta=DELTA), n) for e in (0.1, 1.0, 5.0)] for n in (500, 5000, 500_000)
+    ]
+    means = np.array([[f.mean for f in row] for row in found])
+    assert (np.diff(means, axis=0) < 0).all()
+    assert (np.diff(means, axis=1) < 0).all()
+    assert found[0][0].warnings()
+    assert not found[2][2].warnings()
+    assert found[2][2].is_good
+
+
+def test_no_noise_no_forecast():
+    for learner in LEARNERS:
+        assert learner.forecast(domain(3, 4), ModelBudget(epsilon=math.inf, delta=DELTA), 100) is None
+
+
+def test_rows_needed_is_the_first_good_size():
+    learner, table, budget = AdaptiveLearner(), domain(2, 30, 7, 100), ModelBudget(epsilon=1.0, delta=DELTA)
+    needed = rows_needed(lambda rows: learner.forecast(table, budget, rows))
+    assert needed is not None
+    assert learner.forecast(table, budget, needed).is_good  # type: ignore[union-attr]
+    assert not learner.forecast(table, budget, needed // 2).is_good  # type: ignore[union-attr]
+    assert rows_needed(lambda rows: None) is None
+
+
+def test_one_column_has_no_links():
+    forecast = AdaptiveLearner().forecast(domain(5), ModelBudget(epsilon=1.0, delta=DELTA), 1000)
+    assert forecast is not None
+    assert forecast.link is None
+    assert "links" not in str(forecast)
