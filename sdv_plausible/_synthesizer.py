@@ -463,6 +463,18 @@ class PlausibleDeniabilitySynthesizer(BaseSingleTableSynthesizer):  # type: igno
         assert self._released is not None
         return self._released.diagnose(num_candidates)
 
+    def seed_diagnostics(self, num_candidates: int = 10_000) -> dict[str, Any]:
+        """Collect what ``PlausibleDeniabilityReport(diagnostics=...)`` shows of the seeds. NOT private: do not publish.
+
+        Returns
+        -------
+        dict
+            ``"plausible_seeds"``: of candidates at this synthesizer's omega; ``"pass_rates"``: ``{k: {omega: share}}``.
+        """
+        self._network()
+        assert self._released is not None
+        return self._released.seed_diagnostics(num_candidates)
+
     def _network(self) -> Any:
         if self._released is None:
             raise SamplingError("fit first: there is no model yet")

@@ -67,20 +67,43 @@ class Released:
         return self.mechanism.release(num_rows, coins, 1000 * num_rows + 100_000 if deterministic else None)
 
     def diagnose(self, num_candidates: int) -> pd.DataFrame:
-        """Group sizes of candidates by number of kept attributes. Looks at the records: not private."""
-        if self.mechanism is None:
-            raise ValueError("diagnose() needs the seed records, which the release test does not keep")
-        coins = Coins.from_os_entropy()
-        m = self.mechanism.num_attributes
-        rows = coins.integers(self.mechanism.num_seeds, num_candidates)
+        """Plausible seeds of candidates by number of kept attributes. Looks at the records: not private."""
         found = []
-        for kept in range(m + 1):
-            proposals = self.network.propose(rows, np.full(len(rows), m - kept), coins)
-            sizes = self.network.count_plausible(proposals, self.mechanism.test.gamma)
-            low, middle, high = np.percentile(sizes, [25, 50, 75])
-            share = float((sizes >= self.mechanism.test.k).mean())
-            found.append((m - kept, kept, low, middle, high, share))
+        for omega, plausible in self._plausible_seeds(num_candidates).items():
+            low, middle, high = np.percentile(plausible, [25, 50, 75])
+            share = float((plausible >= self._mechanism_with_records.test.k).mean())
+            found.append((omega, self._mechanism_with_records.num_attributes - omega, low, middle, high, share))
         return pd.DataFrame(found, columns=["omega", "kept", "size_25", "size_50", "size_75", "share_at_least_k"])
+
+    def seed_diagnostics(self, num_candidates: int) -> dict[str, Any]:
+        """The same for the report: plausible seeds at the mechanism's omega, and who passes at which k and omega."""
+        mechanism, by_omega = self._mechanism_with_records, self._plausible_seeds(num_candidates)
+        omegas = (mechanism.num_attributes,) if mechanism.omega == "all" else np.atleast_1d(mechanism.omega)
+        of_mechanism = [by_omega[omega] for omega in range(min(omegas), max(omegas) + 1)]
+        ks = sorted({max(1, round(mechanism.test.k * factor)) for factor in (0.1, 0.2, 0.5, 1, 2, 5, 10)})
+        return {
+            "plausible_seeds": np.concatenate(of_mechanism),
+            "pass_rates": {k: {omega: float((seeds >= k).mean()) for omega, seeds in by_omega.items()} for k in ks},
+        }
+
+    def _plausible_seeds(self, num_candidates: int) -> dict[int, np.ndarray]:
+        """Number of plausible seeds of candidates made from uniformly random seeds, for every omega from m to 0."""
+        mechanism, coins = self._mechanism_with_records, Coins.from_os_entropy()
+        rows = coins.integers(mechanism.num_seeds, num_candidates)
+        counts = {}
+        for omega in range(mechanism.num_attributes, -1, -1):
+            proposals = self.network.propose(rows, np.full(len(rows), omega), coins)
+            counts[omega] = self.network.count_plausible(proposals, mechanism.test.gamma)
+        return counts
+
+    @property
+    def _mechanism_with_records(self) -> PlausibleDeniabilityMechanism:
+        if self.mechanism is None:
+            raise ValueError(
+                "diagnose() needs the seed records, which privacy_test='release' does not keep; fit a second synthesizer with "
+                "privacy_test='randomized' on the same table to look at them"
+            )
+        return self.mechanism
 
 
 def fit_release(

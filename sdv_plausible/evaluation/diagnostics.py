@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-_PARTS = ("group_sizes", "pass_rates")
+_PARTS = ("plausible_seeds", "pass_rates")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +18,7 @@ class SeedDiagnostics:
     Attributes
     ----------
     sizes : tuple of (str, float)
-        Share of seeds whose prefix group has a size of 1, 2 to 3, 4 to 7, and so on.
+        Share of candidates with 1, 2 to 3, 4 to 7, and so on, plausible seeds.
     ks : tuple of int
         Values of k, increasing.
     pass_rates : tuple of (str, tuple of float)
@@ -31,7 +31,7 @@ class SeedDiagnostics:
 
     @classmethod
     def of(cls, diagnostics: Mapping[str, Any] | None) -> SeedDiagnostics | None:
-        """Aggregate ``{"group_sizes": array, "pass_rates": {k: {omega: rate}}}``; either part may be absent.
+        """Aggregate ``{"plausible_seeds": array, "pass_rates": {k: {omega: rate}}}``; either part may be absent.
 
         Raises
         ------
@@ -50,19 +50,19 @@ class SeedDiagnostics:
         ks = sorted(rates)
         omegas = list(dict.fromkeys(omega for k in ks for omega in rates[k]))
         return cls(
-            sizes=_size_shares(np.asarray(diagnostics.get("group_sizes", ()), dtype=np.int64)),
+            sizes=_size_shares(np.asarray(diagnostics.get("plausible_seeds", ()), dtype=np.int64)),
             ks=tuple(int(k) for k in ks),
             pass_rates=tuple((str(o), tuple(float(rates[k].get(o, np.nan)) for k in ks)) for o in omegas),
         )
 
 
-def _size_shares(sizes: Any) -> tuple[tuple[str, float], ...]:
-    if sizes.size == 0:
+def _size_shares(seeds: Any) -> tuple[tuple[str, float], ...]:
+    if seeds.size == 0:
         return ()
-    if sizes.min() < 1:
-        raise ValueError(f"diagnostics['group_sizes'] ({sizes.min()}) must be at least 1: a group has a seed")
-    level = np.frexp(sizes.astype(np.float64))[1] - 1  # size in [2^level, 2^(level + 1))
-    seeds = np.bincount(level, weights=sizes)
+    if seeds.min() < 1:
+        raise ValueError(f"diagnostics['plausible_seeds'] ({seeds.min()}) must be at least 1: its own seed is plausible")
+    level = np.frexp(seeds.astype(np.float64))[1] - 1  # number in [2^level, 2^(level + 1))
     return tuple(
-        ("1" if i == 0 else f"{2**i} to {2 ** (i + 1) - 1}", float(count / seeds.sum())) for i, count in enumerate(seeds)
+        ("1" if i == 0 else f"{2**i} to {2 ** (i + 1) - 1}", float(share))
+        for i, share in enumerate(np.bincount(level) / seeds.size)
     )

@@ -46,8 +46,9 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         The release's ledger (``synthesizer.privacy_ledger()``), read once, here. Without it the report says that no
         guarantee is documented.
     diagnostics : dict, optional
-        Plausible-seed statistics: ``"group_sizes"``, an array of the sizes of the seeds' prefix groups, and
-        ``"pass_rates"``, ``{k: {omega: share of candidates that pass}}``. Private; never in a publishable page.
+        Plausible-seed statistics, as ``synthesizer.seed_diagnostics()`` gives them: ``"plausible_seeds"``, their number
+        for each of some candidates, and ``"pass_rates"``, ``{k: {omega: share of candidates with at least k}}``. Private;
+        never in a publishable page.
     structure : dict of str to list of str, optional
         ``{child: parents}`` of the model's Bayesian network.
     holdout : DataFrame or dict of str to DataFrame, optional

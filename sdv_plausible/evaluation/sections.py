@@ -319,8 +319,8 @@ def _diagnostics(diagnostics: SeedDiagnostics | None) -> str:
     figures = []
     if diagnostics.sizes:
         labels, shares = zip(*diagnostics.sizes, strict=True)
-        picture = charts.horizontal_bars("sizes of seed groups", labels, [("seeds", shares, REAL)])
-        figures.append(("Share of seeds by the size of their prefix group", picture))
+        picture = charts.horizontal_bars("plausible seeds", labels, [("candidates", shares, REAL)])
+        figures.append(("Share of candidates by their number of plausible seeds", picture))
     if diagnostics.pass_rates:
         series = [(f"omega = {omega}", rates) for omega, rates in diagnostics.pass_rates]
         ks = [str(k) for k in diagnostics.ks]

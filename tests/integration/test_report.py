@@ -20,7 +20,7 @@ from sdv_plausible.evaluation.guarantee import NO_GUARANTEE
 PROPERTIES = ["Column Distances", "Pair Distances", "Classifier Agreement", "Distinguishing Game"]
 QUICK = {"classifiers": ("tree",), "distinguishers": ("tree",), "num_runs": 2, "max_rows": 400}
 STRUCTURE = {"member": ["city"], "grade": ["city", "member"], "city": []}
-DIAGNOSTICS = {"group_sizes": [1, 5, 60, 900], "pass_rates": {10: {3: 0.9}, 50: {3: 0.4}}}
+DIAGNOSTICS = {"plausible_seeds": [1, 5, 60, 900], "pass_rates": {10: {3: 0.9}, 50: {3: 0.4}}}
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 CANARY = 1234.5678901
 

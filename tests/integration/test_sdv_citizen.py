@@ -484,6 +484,30 @@ def test_nothing_passes(mixed_table):
         synth.sample(10)
 
 
+def test_seed_diagnostics_are_what_the_report_shows(mixed_table):
+    """Against the groups counted by hand: with one kept attribute a candidate's plausible seeds share its seed's value."""
+    from sdv_plausible.evaluation.diagnostics import SeedDiagnostics
+    from sdv_plausible.privacy.coins import Coins
+
+    synth = make(privacy_test="deterministic", k=40, omega=7)
+    synth.fit(mixed_table)
+    found = synth.seed_diagnostics(2000)
+    codes = synth._codec.encode(mixed_table, Coins.from_seed(0))
+    groups = np.bincount(codes[:, synth._released.network.order[0]])
+    assert set(found["plausible_seeds"]) == set(groups[groups > 0])
+    m = len(synth._released.network.order)
+    assert list(found["pass_rates"]) == [4, 8, 20, 40, 80, 200, 400]
+    assert all(rates[m] == 1 for rates in found["pass_rates"].values())
+    assert found["pass_rates"][400][0] == 0  # rows as they are, 400 times: none
+    shown = SeedDiagnostics.of(found)
+    assert sum(share for _, share in shown.sizes) == pytest.approx(1)
+    assert len(shown.pass_rates) == m + 1
+    released = make()
+    released.fit(mixed_table)
+    with pytest.raises(ValueError, match="privacy_test='randomized'"):
+        released.seed_diagnostics()
+
+
 def test_the_user_s_table_is_not_changed(mixed_table):
     before = mixed_table.copy(deep=True)
     synth = make(primary_key="id")

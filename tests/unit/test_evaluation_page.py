@@ -153,10 +153,9 @@ def test_the_packages_own_ledger_is_understood():
 
 def test_seed_statistics_are_shares_by_powers_of_two():
     found = SeedDiagnostics.of(
-        {"group_sizes": np.array([1, 1, 2, 3, 4]), "pass_rates": {50: {9: 0.5, "[5-11]": 0.75}, 10: {9: 1.0}}}
+        {"plausible_seeds": np.array([1, 1, 2, 3, 4]), "pass_rates": {50: {9: 0.5, "[5-11]": 0.75}, 10: {9: 1.0}}}
     )
-    # 2 seeds alone, 5 in groups of 2 and 3, 4 in a group of 4
-    assert found.sizes == (("1", 2 / 11), ("2 to 3", 5 / 11), ("4 to 7", 4 / 11))
+    assert found.sizes == (("1", 0.4), ("2 to 3", 0.4), ("4 to 7", 0.2))
     assert found.ks == (10, 50)
     assert found.pass_rates[0] == ("9", (1.0, 0.5))
     assert found.pass_rates[1][0] == "[5-11]"
@@ -169,7 +168,7 @@ def test_seed_statistics_are_shares_by_powers_of_two():
     ("diagnostics", "words"),
     [
         ({"sizes": [1]}, r"has the parts \['sizes'\]"),
-        ({"group_sizes": [0]}, r"\(0\) must be at least 1"),
+        ({"plausible_seeds": [0]}, r"\(0\) must be at least 1"),
         ({"pass_rates": {5: {1: 1.5}}}, r"must be shares in \[0, 1\]"),
     ],
 )
