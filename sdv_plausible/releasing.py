@@ -80,10 +80,13 @@ class Released:
         mechanism, by_omega = self._mechanism_with_records, self._plausible_seeds(num_candidates)
         omegas = (mechanism.num_attributes,) if mechanism.omega == "all" else np.atleast_1d(mechanism.omega)
         of_mechanism = [by_omega[omega] for omega in range(min(omegas), max(omegas) + 1)]
+        shown = {*omegas, *np.linspace(0, mechanism.num_attributes, 6).round().astype(int).tolist()}  # a readable number
         ks = sorted({max(1, round(mechanism.test.k * factor)) for factor in (0.1, 0.2, 0.5, 1, 2, 5, 10)})
         return {
             "plausible_seeds": np.concatenate(of_mechanism),
-            "pass_rates": {k: {omega: float((seeds >= k).mean()) for omega, seeds in by_omega.items()} for k in ks},
+            "pass_rates": {
+                k: {omega: float((seeds >= k).mean()) for omega, seeds in by_omega.items() if omega in shown} for k in ks
+            },
         }
 
     def _plausible_seeds(self, num_candidates: int) -> dict[int, np.ndarray]:
