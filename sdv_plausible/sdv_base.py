@@ -76,7 +76,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If the table is empty.
+            If the table is empty, or a cell holds a list or a dict.
         sdv.errors.InvalidDataError
             If it does not match the metadata.
         """
@@ -85,7 +85,11 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             raise ValueError(f"data has {len(frame)} rows and {frame.shape[1]} columns: there is nothing to fit")
         with self._restored_on_error(), _quiet_about_rows():
             self._forget_fit()
-            super().fit(sdv_compat.to_native(given or self._table_name, frame.copy(deep=False)))
+            try:
+                super().fit(sdv_compat.to_native(given or self._table_name, frame.copy(deep=False)))
+            except TypeError as error:
+                _explain_unhashable(frame, error)
+                raise
         self._returns_dict = given is not None
 
     def preprocess(self, data: Any) -> Any:
@@ -257,6 +261,18 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
 _MISSING = "\x00missing"
 _DAMAGED = (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, KeyError, TypeError, ValueError)
+
+
+def _explain_unhashable(frame: pd.DataFrame, error: TypeError) -> None:
+    """Raise an error that names the column, if cells that cannot be compared (lists, dicts) are what SDV stumbled over."""
+    for name in frame.columns:
+        kinds = {type(value) for value in frame[name]} if frame[name].dtype == object else set()
+        unhashable = sorted(kind.__name__ for kind in kinds if kind.__hash__ is None)
+        if unhashable:
+            raise ValueError(
+                f"column {name!r} holds values of type {', '.join(unhashable)}, which cannot be counted: turn them into text "
+                "or into columns of their own, or leave the column out"
+            ) from error
 
 
 @contextlib.contextmanager

@@ -514,3 +514,15 @@ def test_the_user_s_table_is_not_changed(mixed_table):
     synth.fit(mixed_table)
     synth.sample(5)
     pd.testing.assert_frame_equal(mixed_table, before)
+
+
+@pytest.mark.parametrize("cells", [[["x"], ["y"]], [{"q": 1}, None]])
+def test_lists_and_dicts_in_cells_name_the_column(cells):
+    synth = PlausibleDeniabilitySynthesizer(
+        sdv_compat.metadata_from_columns({"a": {"sdtype": "numerical"}, "b": {"sdtype": "categorical"}})
+    )
+    table = pd.DataFrame({"a": [1, 2] * 30, "b": cells * 30})
+    with pytest.raises(ValueError, match=r"column 'b' holds values of type (list|dict), which cannot be counted"):
+        synth.fit(table)
+    synth.fit(table.assign(b=table["b"].astype(str)))
+    assert len(synth.sample(5)) == 5
