@@ -39,6 +39,7 @@ Pair = tuple[int, int]
 SIZE_SHARE, SCORE_SHARE = 0.005, 0.05
 BUCKET_FLOOR = 4.0  # a bucket must hold so many deviations of a pair table's noise
 NUM_SIMULATED = 60_000
+NUM_SIZES = 200  # numbers of pairs that are weighed against each other, at most
 NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
 
 
@@ -97,8 +98,7 @@ class AdaptiveLearner:
         sizes = np.minimum(cards, min(schedule.most_buckets, max(rows / (BUCKET_FLOOR * schedule.pair_sigma), 1.0)))
         a, b = np.triu_indices(m, 1)
         a, b = a[(sizes[a] > 1) & (sizes[b] > 1)], b[(sizes[a] > 1) & (sizes[b] > 1)]
-        score_noise = schedule.caution * spender.sigma(SCORE_SHARE, math.sqrt(max(len(a), 1)))
-        noise = score_noise + spender.sigma(schedule.pair_share / m) * pair_noise(sizes[a], sizes[b])
+        noise = schedule.worth * spender.sigma(schedule.pair_share / m) * pair_noise(sizes[a], sizes[b])
         return Forecast(
             rows=rows,
             assumed=undeclared(domain),
@@ -115,8 +115,9 @@ class Schedule:
     ----------
     margin_share, pair_share : float
         Shares of mu^2 for the one-way counts and for the pair tables.
-    caution : float
-        Deviations of a score's noise by which a pair must stand out.
+    worth : float
+        A pair is measured if its score is so many times the noise of its table. The score is noisy too, and every
+        further pair makes all tables noisier: where there is little power that costs more than weak links are worth.
     most_buckets : int
         Number of buckets of a column in pair tables, at most.
     pair_sigma : float
@@ -127,7 +128,7 @@ class Schedule:
 
     margin_share: float
     pair_share: float
-    caution: float
+    worth: float
     most_buckets: int
     pair_sigma: float
     rounds: tuple[tuple[float, float, bool], ...]
@@ -142,7 +143,7 @@ class Schedule:
         return cls(
             margin_share=margin_share,
             pair_share=pair_share,
-            caution=0.5 if power > 150 else 2.0,
+            worth=1.0 if power > 2000 else 2.0,
             most_buckets=int(np.clip(16 * (power / 4000) ** 0.25, 10, 40)) if private else 40,
             pair_sigma=budget.sigma(pair_share / (1.5 * num_columns)),
             rounds=((0.5, 0.35, True), (0.5, 0.65, False)) if power > 2000 else ((1.0, 1.0, False),),
@@ -158,7 +159,7 @@ def learn_adaptively(codes: np.ndarray, domain: Domain, mu: float, max_cost: int
     network = None
     for number, (share_of_scores, share_of_pairs, forest) in enumerate(schedule.rounds):
         scores, pairs = SCORE_SHARE * share_of_scores, schedule.pair_share * share_of_pairs
-        chosen = state.measure_pairs(scores, pairs, forest, schedule.caution)
+        chosen = state.measure_pairs(scores, pairs, forest)
         if chosen or network is None:
             network, state.simulated = fit_network(state.estimates(), max_cost, NUM_SIMULATED, coins.spawn("fit", number))
     assert network is not None
@@ -181,6 +182,7 @@ class _Measurements:
 
     def __init__(self, codes: np.ndarray, domain: Domain, budget: GaussianBudget, schedule: Schedule) -> None:
         self._budget = budget
+        self._pair_sigma, self._worth = schedule.pair_sigma, schedule.worth
         self._ordered = [a.is_ordered for a in domain]
         cards = domain.cardinalities
         shares = margin_shares(cards, schedule.margin_share)
@@ -212,16 +214,17 @@ class _Measurements:
         """What the network is fitted to."""
         return Estimates(margins=self.margins, coarse=self.coarse, buckets=self.buckets, pairs=self._pairs)
 
-    def measure_pairs(self, score_share: float, pair_share: float, forest: bool, caution: float) -> bool:
+    def measure_pairs(self, score_share: float, pair_share: float, forest: bool) -> bool:
         """One round: score, choose, measure, clean. False if no pair was worth its noise."""
-        unmeasured = [e for e in itertools.combinations(range(len(self.margins)), 2) if e not in self._raw]
+        every = itertools.combinations(range(len(self.margins)), 2)
+        unmeasured = [e for e in every if e not in self._raw and self._may_pay(e)]  # the noise of scores grows with them
         if not unmeasured:
             return False
         estimate = {e: self._estimate(e) for e in unmeasured}
         # Both tables are integers and the estimate comes from earlier releases: one row changes each score by at most 1.
         scores = np.array([int(np.abs(self._table(self._rows, e) - np.rint(estimate[e])).sum()) for e in unmeasured])
         reach = float(np.sqrt(len(unmeasured)))
-        noisy = self._budget.release(scores, score_share, reach) - caution * self._budget.sigma(score_share, reach)
+        noisy = self._budget.release(scores, score_share, reach)
         chosen, shares = self._worth_measuring(unmeasured, estimate, noisy, pair_share, forest)
         for e, share in zip(chosen, shares, strict=True):
             table = self._budget.release(self._table(self._rows, e), share)
@@ -233,25 +236,38 @@ class _Measurements:
     def _worth_measuring(
         self, pairs: list[Pair], estimate: dict[Pair, np.ndarray], noisy: np.ndarray, share: float, forest: bool
     ) -> tuple[list[Pair], list[float]]:
-        """The pairs, best first, for which the sum of scores less the L1 noise of measuring them all is largest."""
+        """The pairs for which the sum of scores less the L1 noise of measuring them all is largest.
+
+        Pairs are ranked by what they bring beyond their own noise: of two equal links the smaller table goes first.
+        """
         # What sampling alone makes of the distance: mean absolute deviation of Poisson counts.
         chance = [np.where(estimate[e] < 0.5, estimate[e], 0.8 * np.sqrt(estimate[e])).sum() for e in pairs]
-        score = dict(zip(pairs, np.minimum(noisy - np.array(chance), 2 * self.total), strict=True))
-        ranked = sorted(pairs, key=lambda e: -score[e])
-        if forest:
-            ranked = _forest(ranked, len(self.margins))
-        sizes = np.array([(self._sizes[a], self._sizes[b]) for a, b in ranked]).reshape(-1, 2)
-        cost = pair_noise(sizes[:, 0], sizes[:, 1])
-        gains = np.array([score[e] for e in ranked])
-        best, number, best_shares = 0.0, 0, np.zeros(0)
-        for k in range(1, len(ranked) + 1):
-            shares = cost[:k] ** (1 / 3)
+        score = np.minimum(noisy - np.array(chance), [self._farthest(e) for e in pairs])
+        cost = np.array([self._price(e) for e in pairs])
+        best, chosen, best_shares = 0.0, np.zeros(0, dtype=int), np.zeros(0)
+        most = max(min(len(pairs), len(self.margins) - 1) if forest else len(pairs), 1)
+        for k in np.unique(np.geomspace(1, most, NUM_SIZES).round().astype(int)):
+            ranked = np.argsort(self._budget.sigma(share / k) * cost - score, kind="stable")
+            top = (_forest(ranked, pairs, len(self.margins)) if forest else ranked)[:k]
+            shares = cost[top] ** (1 / 3)
             shares *= share / shares.sum()
             sigma = np.array([self._budget.sigma(s) for s in shares])
-            gain = float((gains[:k] - sigma * cost[:k]).sum())
+            gain = float((score[top] - sigma * cost[top]).sum())
             if gain > best:
-                best, number, best_shares = gain, k, shares
-        return ranked[:number], best_shares.tolist()
+                best, chosen, best_shares = gain, top, shares
+        return [pairs[i] for i in chosen], best_shares.tolist()
+
+    def _farthest(self, e: Pair) -> float:
+        """Bound on the L1 distance of two count tables of a pair with the same margins: 4 (1 - p) for a value of mass p."""
+        return self.total * min(2.0, *(4 * (1 - float(self.coarse[j].max())) for j in e))
+
+    def _price(self, e: Pair) -> float:
+        """L1 distance that a pair must show, in standard deviations of a cell of its table."""
+        return self._worth * float(pair_noise(np.array(self._sizes[e[0]]), np.array(self._sizes[e[1]])))
+
+    def _may_pay(self, e: Pair) -> bool:
+        """Whether measuring a pair would pay if its columns depended on each other as much as their margins allow."""
+        return min(self._sizes[j] for j in e) > 1 and self._farthest(e) > self._pair_sigma * self._price(e)
 
     def _clean_pairs(self) -> None:
         if self._budget.is_private:
@@ -292,12 +308,12 @@ class _Measurements:
         return rake(self._table(self.simulated, e) * (self.total / len(self.simulated)), rows, columns, 3)
 
 
-def _forest(ranked: Sequence[Pair], num_columns: int) -> list[Pair]:
-    """Keep the pairs, best first, that close no circle."""
+def _forest(ranked: np.ndarray, pairs: Sequence[Pair], num_columns: int) -> np.ndarray:
+    """Of the pairs numbered in ``ranked``, best first, those that close no circle."""
     component, kept = list(range(num_columns)), []
-    for a, b in ranked:
-        x, y = component[a], component[b]
+    for i in ranked:
+        x, y = (component[j] for j in pairs[i])
         if x != y:
             component = [x if c == y else c for c in component]
-            kept.append((a, b))
-    return kept
+            kept.append(i)
+    return np.array(kept, dtype=int)

@@ -33,9 +33,10 @@ def _cycle_spin(a: np.ndarray, cut: float, level: int) -> np.ndarray:
 
 
 def shrink_singular_values(residual: np.ndarray, sigma: float) -> np.ndarray:
-    """Optimal singular-value shrinkage for white noise of known sigma (Gavish and Donoho 2017, Eq. 7).
+    """Optimal singular-value shrinkage for white noise of known sigma (Gavish and Donoho 2017, operator norm).
 
-    The dependence between two columns is nearly of low rank, noise is not.
+    The dependence between two columns is nearly of low rank, noise is not. The operator norm keeps the strength of a
+    link unbiased; the Frobenius norm would weaken it for the noise in its direction, and what is predicted by it with it.
     """
     if sigma == 0:
         return residual
@@ -43,7 +44,8 @@ def shrink_singular_values(residual: np.ndarray, sigma: float) -> np.ndarray:
     u, s, v = np.linalg.svd(residual, full_matrices=False)
     beta, y = short / long, s / (sigma * np.sqrt(long))
     root = np.sqrt(np.maximum((y * y - beta - 1) ** 2 - 4 * beta, 0))
-    y = np.where(y > 1 + np.sqrt(beta), root / np.maximum(y, 1e-12), 0) * sigma * np.sqrt(long)
+    unbiased = np.sqrt(np.maximum(y * y - beta - 1 + root, 0) / 2)
+    y = np.where(y > 1 + np.sqrt(beta), unbiased, 0) * sigma * np.sqrt(long)
     return (u * y) @ v
 
 
