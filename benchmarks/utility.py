@@ -41,6 +41,11 @@ PACKAGES = {"dpmm": "dpmm==0.1.9", "datasynthesizer": "DataSynthesizer==0.1.13"}
 PEERS = {"mst": "dpmm", "privbayes": "dpmm", "aim": "dpmm", "datasynthesizer": "datasynthesizer"}
 Made = tuple[np.ndarray, float]
 PEER_LIMIT = 1800.0  # seconds of one run
+PLOTTED = {
+    "2-way": "2-way distance (lower is better)",
+    "agreement": "random forest's agreement (higher is better)",
+    "game RF": "distinguishing game (0.5 is ideal)",
+}
 
 
 def ours(table: CodedTable, train: np.ndarray, epsilon: float, **options: object) -> Made:
@@ -194,7 +199,7 @@ def report(lines: list[Line]) -> str:
 
 
 def plot(lines: list[Line], path: Path) -> None:
-    """Two-way distance and agreement against epsilon on Adult; skipped where matplotlib is missing."""
+    """Scores against epsilon on Adult, with 95 % intervals of the mean; skipped where matplotlib is missing."""
     try:
         import matplotlib
 
@@ -205,24 +210,27 @@ def plot(lines: list[Line], path: Path) -> None:
         return
     frame = pd.DataFrame(lines)
     frame = frame[frame["table"] == "adult"]
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6))
-    for axis, score in zip(axes, ("2-way", "agreement"), strict=True):
+    figure, axes = plt.subplots(1, len(PLOTTED), figsize=(11, 4.2))
+    for axis, (score, title) in zip(axes, PLOTTED.items(), strict=True):
         for method in [m for m in METHODS if m in set(frame["method"]) and "kept" not in m]:
-            means = frame[frame["method"] == method].groupby("epsilon")[score].mean().dropna()
+            runs = frame[frame["method"] == method].groupby("epsilon")[score]
+            means, spreads = runs.mean().dropna(), runs.apply(interval)
             if method in NOT_PRIVATE:
                 axis.axhline(means.mean(), linestyle=":", color="grey", linewidth=1)
-                axis.annotate(method, (1.0, means.mean()), fontsize=7, color="grey", va="bottom", ha="right")
+                name = "the training rows themselves" if method == "real" else "gaussian_copula (not private)"
+                axis.annotate(name, (0.33, means.mean()), fontsize=7, color="grey", va="bottom", ha="center")
             else:
                 means = means[np.isfinite(means.index)]
-                axis.plot(means.index, means, marker="o", label=method, linewidth=2.5 if method == "ours" else 1.2)
+                ours_is_thick = {"linewidth": 2.5, "zorder": 3} if method == "ours" else {"linewidth": 1.2}
+                axis.errorbar(means.index, means, spreads[means.index], marker="o", capsize=3, label=method, **ours_is_thick)
         axis.set_xscale("log")
+        axis.set_xticks([0.1, 1.0], ["0.1", "1"])
+        axis.minorticks_off()
         axis.set_xlabel("total epsilon (delta 1e-9)")
-        axis.set_title(
-            {"2-way": "2-way distance (lower is better)", "agreement": "classifier agreement (higher is better)"}[score],
-            fontsize=9,
-        )
-    axes[0].legend(fontsize=7)
-    figure.tight_layout()
+        axis.set_title(title, fontsize=9)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=len(labels), fontsize=8, frameon=False)
+    figure.tight_layout(rect=(0, 0.06, 1, 1))
     figure.savefig(path, dpi=110)
 
 
