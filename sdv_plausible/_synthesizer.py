@@ -14,7 +14,7 @@ from sdv.errors import SamplingError
 
 from sdv_plausible.codec import Codec
 from sdv_plausible.domain import MAX_BINS
-from sdv_plausible.domain_building import Undeclared, build_domain, domain_entries, read_declarations
+from sdv_plausible.domain_building import MODELLED_SDTYPES, Undeclared, build_domain, domain_entries, read_declarations
 from sdv_plausible.forgetting import forget_rows, forget_types
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import Omega
@@ -24,7 +24,7 @@ from sdv_plausible.privacy.composition import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise import Coins
 from sdv_plausible.releasing import Released, fit_release
-from sdv_plausible.sdv_base import MODELLED_SDTYPES, WholeTableSynthesizer, from_token
+from sdv_plausible.sdv_base import WholeTableSynthesizer, from_token
 
 
 class RowCapExceededError(ValueError):
@@ -144,8 +144,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             Coins.from_seed(random_state)  # complains now rather than at fit
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
         self._declared = read_declarations(domain, undeclared, max_bins, self._column_specs())
-        self._released = None
-        self._ledger = None
+        self._released = self._ledger = None
 
     # --- what SDV calls -------------------------------------------------------------------------------------------
 
@@ -158,7 +157,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _preprocess(self, table_data: pd.DataFrame) -> pd.DataFrame:
         processed = super()._preprocess(table_data)
-        forget_rows(self._data_processor, self._column_specs(), self._fit_coins().spawn("invented columns"))
+        forget_rows(self._data_processor, self._fit_coins().spawn("invented columns"))
         return processed
 
     def _fit(self, processed_data: pd.DataFrame) -> None:
@@ -179,7 +178,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         codes = codec.encode(table, coins.spawn("cells outside the domain"))
         released = fit_release(codes, domain, self._settings, self._learner, ledger, coins)
         self._codec, self._released, self._ledger = codec, released, ledger
-        forget_types(self._data_processor, domain, specs)
+        forget_types(self._data_processor, domain)
         self._model = released  # SDV asks whether there is a model
         self._charged_calls: dict[tuple[Any, ...], int] = {}
 
@@ -231,7 +230,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _forget_fit(self) -> None:
         super()._forget_fit()
-        self._released = None
+        self._released = self._ledger = None
+
+    def _fit_nothing(self) -> None:
         self._ledger = PrivacyLedger(delta=self.delta, covers=self._settings.covers)
 
     def _check_condition(self, name: str, value: Any) -> None:
@@ -278,7 +279,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         specs = {n: s for n, s in self._column_specs().items() if s.get("sdtype") in MODELLED_SDTYPES}
         private = self._declared.plan_private(specs, self.epsilon, self._settings.model_delta)
         domain = self._declared.planned(specs, private.columns)
-        extra = (*private.entries(), *domain_entries(domain), *self._side_entries(planned=True))
+        extra = (*private.entries(), *domain_entries(domain), *self._side_entries())
         found = plan(
             self._settings, self._learner, domain,
             num_rows=num_rows, table_rows=table_rows, extra=extra, assumed=self._declared.assumed(specs),
@@ -344,7 +345,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             found[name] = spec
         return found
 
-    def _side_entries(self, planned: bool = False) -> list[LedgerEntry]:
+    def _side_entries(self) -> list[LedgerEntry]:
         """Entries for what stands beside the mechanism: coins, constraints, SDV transformers."""
         reasons = {}
         if self.random_state is not None:
@@ -354,7 +355,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             )
         if self._chained_constraints or self._reject_sampling_constraints:
             reasons["constraints"] = ("SDV constraints", "SDV constraints learn from the rows without noise; drop them")
-        transformers = {} if planned else self._data_processor._hyper_transformer.field_transformers
+        transformers = self._data_processor._hyper_transformer.field_transformers
         own = [str(n) for n, t in transformers.items() if t is not None and not t.is_generator()]
         own += [str(n) for n, t in transformers.items() if getattr(t, "cardinality_rule", None) in ("match", "scale")]
         if own:

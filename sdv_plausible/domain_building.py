@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from sdv_plausible.private_domain import DomainPlan, learn_attributes
 Undeclared = Literal["infer", "private"]
 USUAL_SIZES = {"boolean": 2, "categorical": 20, "ordinal": 20, "numerical": 100, "datetime": 100}  # of undeclared columns
 Specs = Mapping[str, Mapping[str, Any]]
+MODELLED_SDTYPES = ("numerical", "datetime", "categorical", "boolean", "ordinal")
 
 
 @dataclass(frozen=True)
@@ -86,9 +88,9 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
         never = frozenset(name for name, spec in specs.items() if spec.get("range_is_nullable") is False)
         return Declarations({name: attribute for name, attribute in found.items() if attribute}, undeclared, never)
     if isinstance(domain, (str, os.PathLike)):
-        domain = Domain.load(Path(domain)).declared()
+        domain = _read_file(Path(domain))
     if isinstance(domain, Domain):
-        attributes = {a.name: a for a in domain}
+        attributes = {a.name: _vouched_for(a) for a in domain}
     elif isinstance(domain, Mapping):
         attributes = {name: _declare(name, spec, max_bins, specs) for name, spec in domain.items()}
     else:
@@ -101,16 +103,37 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
 
 def _declare(name: str, spec: Any, max_bins: int, specs: Specs) -> Attribute:
     if isinstance(spec, Attribute):
-        return spec
+        return _vouched_for(spec)
     if not isinstance(spec, Mapping):
         raise ValueError(f"domain of column {name!r} ({spec!r}) must be a mapping such as {{'range_min': 0, 'range_max': 99}}")
-    attribute = declared_attribute(name, {**specs.get(name, {}), **spec}, max_bins)
+    # Ranges, digits and missingness in the metadata may have been detected, that is, read off the rows: not used here.
+    schema = {word: specs.get(name, {}).get(word) for word in ("sdtype", "datetime_format")}
+    attribute = declared_attribute(name, {**schema, **spec}, max_bins)
     if attribute is None:
-        raise ValueError(
-            f"domain of column {name!r} ({dict(spec)!r}) fixes no values: give range_min and range_max for numbers and "
-            "dates, range_values for categories"
+        sdtype = spec.get("sdtype", schema["sdtype"])
+        way_out = (
+            "give range_min and range_max for numbers and dates, range_values for categories"
+            if sdtype in MODELLED_SDTYPES
+            else "it is invented, not modelled; for a category, set sdtype='categorical' in the metadata, or leave it out"
         )
+        raise ValueError(f"domain of column {name!r} ({dict(spec)!r}) fixes no values for sdtype {sdtype!r}: {way_out}")
     return attribute
+
+
+def _read_file(path: Path) -> Domain | Mapping[str, Any]:
+    """A file by ``Domain.save``, or a mapping as JSON; what it says counts as declared by the user."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"domain ({str(path)!r}) is not a JSON file: {error}") from error
+    if isinstance(document, dict) and document and all(isinstance(spec, dict) for spec in document.values()):
+        return document
+    return Domain.load(path).declared()
+
+
+def _vouched_for(attribute: Attribute) -> Attribute:
+    """What another fit learned under its budget counts as declared: the caller knows that fit's ledger."""
+    return replace(attribute, provenance="declared") if attribute.provenance == "private" else attribute
 
 
 def build_domain(

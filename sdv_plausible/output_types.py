@@ -8,7 +8,6 @@ what was written into the usual types, as a function of the synthetic values alo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,46 +16,40 @@ import pandas as pd
 from sdv_plausible.domain import Attribute, Domain
 
 
-def row_independent(dtypes: pd.Series[Any], domain: Domain, specs: Mapping[str, Mapping[str, Any]]) -> pd.Series[Any]:
+def row_independent(dtypes: pd.Series[Any], domain: Domain) -> pd.Series[Any]:
     """Types for SDV's output: nothing in them tells whether some row has a missing or a rare value.
 
     Parameters
     ----------
     dtypes : Series of dtype
-        Types of the real columns.
+        Types of the real columns; of invented ones, those of their stand-ins.
     domain : Domain
         Domain of the modelled columns; a column whose domain was inferred keeps its type.
-    specs : mapping
-        The metadata's columns.
     """
-    return pd.Series({name: _column_type(str(name), dtype, domain, specs) for name, dtype in dtypes.items()}, dtype=object)
+    return pd.Series({name: _column_type(str(name), dtype, domain) for name, dtype in dtypes.items()}, dtype=object)
 
 
-def _column_type(name: str, dtype: Any, domain: Domain, specs: Mapping[str, Mapping[str, Any]]) -> Any:
-    if name in domain:
-        return dtype if domain[name].provenance == "inferred" else _modelled_type(domain[name], dtype)
-    if not isinstance(dtype, np.dtype) or domain.inferred or dtype.kind not in "iufb":
-        return dtype
-    if dtype.kind == "b":
-        return np.dtype(object)
-    # Invented columns: keys are whole numbers, other personal data (coordinates) need not be.
-    return np.dtype(np.int64 if specs.get(name, {}).get("sdtype") in ("id", "unknown") else np.float64)
+def _column_type(name: str, dtype: Any, domain: Domain) -> Any:
+    return dtype if name not in domain or domain[name].provenance == "inferred" else _modelled_type(domain[name], dtype)
 
 
 def _modelled_type(attribute: Attribute, dtype: Any) -> Any:
     if isinstance(dtype, pd.CategoricalDtype):
         return pd.CategoricalDtype(list(attribute.values), dtype.ordered) if attribute.values else np.dtype(object)
-    if not isinstance(dtype, np.dtype) or dtype.kind not in "iufb":
-        return dtype  # an extension type holds missing values as it is; dates and text too
+    if not isinstance(dtype, np.dtype):
+        return dtype  # an extension type holds missing values as it is
     if attribute.kind == "integer":
-        return np.dtype(np.int64)  # SDV leaves float64 where a synthetic value is missing
+        return np.dtype(np.int64)  # also where one odd cell made it object; SDV leaves float64 if a value is missing
     if attribute.kind == "float":
         return dtype if dtype.kind == "f" else np.dtype(np.float64)
-    return np.dtype(object)
+    return np.dtype(object) if dtype.kind in "iufb" else dtype  # dates and text as they are
 
 
 def settle(table: pd.DataFrame, domain: Domain) -> pd.DataFrame:
-    """Give synthetic truth values and numeric categories the type that pandas has for them."""
+    """Give synthetic truth values, numeric categories and whole invented numbers the type that pandas has for them."""
+    for name in table.columns.difference(list(domain.names)):
+        if table[name].dtype == np.float64 and (table[name] % 1 == 0).all():
+            table[name] = table[name].astype(np.int64)
     for attribute in domain:
         name = attribute.name
         plain = not any(isinstance(v, str) for v in attribute.values)

@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sdv.errors import RefitWarning
 from sdv.single_table import base
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible import sdv_compat
+from sdv_plausible.domain_building import MODELLED_SDTYPES
+from sdv_plausible.forgetting import without_invented
 
-MODELLED_SDTYPES = ("numerical", "datetime", "categorical", "boolean", "ordinal")
 BAR_ROWS = 100_000  # longer sampling under a row-by-row test is cut into batches, so that SDV shows its bar
 
 
@@ -51,8 +53,9 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         ]
 
     def add_constraints(self, constraints: list[Any]) -> None:
-        """Add SDV constraints. Those that learn from the rows end the privacy claim, and the ledger says so."""
+        """Add SDV constraints: they learn from the rows, so the next fit makes no privacy claim. An earlier fit is given up."""
         super().add_constraints(constraints)
+        self._give_up_fit()
         self._update_default_transformers()  # SDV forgets them here
 
     def _transform_conditions(self, condition_df: pd.DataFrame) -> pd.DataFrame:
@@ -93,23 +96,46 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         self._returns_dict = given is not None
 
     def preprocess(self, data: Any) -> Any:
-        """Transform raw data as SDV does; frame or dict as given."""
-        return self._as_given(super().preprocess, data)
+        """Transform raw data as SDV does; frame or dict as given. An earlier fit is given up."""
+        with self._restored_on_error(), _quiet_about_rows():
+            if self._fitted:
+                warnings.warn(
+                    "preprocess() gives up the earlier fit: fit_processed_data() makes a new one", RefitWarning, stacklevel=2
+                )
+                self._give_up_fit()
+            return self._as_given(super().preprocess, data)
+
+    def _preprocess(self, table_data: pd.DataFrame) -> pd.DataFrame:
+        return super()._preprocess(self._without_invented(table_data))
 
     def fit_processed_data(self, processed_data: Any) -> None:
-        """Fit to what :meth:`preprocess` returned."""
+        """Fit to what :meth:`preprocess` returned. If it fails, an earlier fit stays as it was."""
         given, frame = sdv_compat.split_input(processed_data, "processed_data")
-        with _quiet_about_rows():
+        with self._restored_on_error(), _quiet_about_rows():
+            self._forget_fit()
             super().fit_processed_data(sdv_compat.to_native(given or self._table_name, frame))
+            if self._model is None:
+                self._fit_nothing()
         self._returns_dict = given is not None
 
     def validate(self, data: Any) -> None:
-        """Check a table against the metadata and the constraints."""
-        self._as_given(super().validate, data)
+        """Check a table against the metadata and the constraints. A fitted object learns nothing from it."""
+        state = {name: getattr(self, name) for name in _CONSTRAINTS}
+        if self._fitted:  # SDV fits the constraints to the rows that it validates
+            for name, kept in state.items():
+                setattr(self, name, deepcopy(kept))
+        try:
+            self._as_given(super().validate, data)
+        finally:
+            if self._fitted:
+                self.__dict__.update(state)
 
     def auto_assign_transformers(self, data: Any) -> None:
         """Assign SDV's transformers, so that :meth:`update_transformers` can change them."""
-        self._as_given(super().auto_assign_transformers, data)
+        self.validate(data)
+        given, frame = sdv_compat.split_input(data)
+        frame = self._without_invented(frame)
+        self._as_given(super().auto_assign_transformers, frame if given is None else {given: frame})
 
     def sample(self, num_rows: int, *args: Any, **kwargs: Any) -> Any:
         """Sample rows; further arguments as in the installed SDV.
@@ -202,6 +228,9 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         """Forget an earlier fit; it is put back if the new one fails."""
         self._model = None
 
+    def _fit_nothing(self) -> None:
+        """Note a fit to a table of which no column is modelled."""
+
     def _check_condition(self, name: str, value: Any) -> None:
         """Raise ValueError if no row can have this value."""
 
@@ -214,6 +243,15 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def _column_specs(self) -> dict[str, dict[str, Any]]:
         """The metadata's columns, as changed by constraints."""
         return {name: dict(spec) for name, spec in self._get_table_metadata().columns.items()}
+
+    def _give_up_fit(self) -> None:
+        self._forget_fit()
+        self._fitted = False
+
+    def _without_invented(self, frame: pd.DataFrame) -> pd.DataFrame:
+        processor = self._data_processor
+        transformers = processor._hyper_transformer.field_transformers
+        return without_invented(frame, self._column_specs(), processor._keys, transformers)
 
     def _as_given(self, method: Any, data: Any) -> Any:
         given, frame = sdv_compat.split_input(data)
@@ -248,8 +286,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         """Put the object back as it was if the block raises, so that a failed fit loses nothing."""
         state = copy(self.__dict__)
         state["_data_processor"] = deepcopy(self._data_processor) if self._fitted else self._data_processor
-        constraints = ("_chained_constraints", "_reject_sampling_constraints")
-        for name in constraints:
+        for name in _CONSTRAINTS:
             state[name] = deepcopy(getattr(self, name)) if self._fitted else getattr(self, name)
         try:
             yield
@@ -260,6 +297,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
 
 _MISSING = "\x00missing"
+_CONSTRAINTS = ("_chained_constraints", "_reject_sampling_constraints")  # lists of fitted constraints
 _DAMAGED = (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, KeyError, TypeError, ValueError)
 
 

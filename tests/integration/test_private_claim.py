@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 
+import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
+from sdv.errors import RefitWarning, SamplingError
 
 from sdv_plausible import sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -130,24 +133,125 @@ def test_invented_columns_do_not_tell_the_number_of_rows():
         assert not any(getattr(t, "data_length", 0) for t in transformers)
 
 
-@pytest.mark.parametrize("left_out", ["_faker_random_seed", "_nan_frequency", "function_kwargs"])
-def test_planted_fault_one_learned_thing_kept(left_out, monkeypatch):
-    """Each of the three things that SDV learned there shows if it is kept."""
-    from sdv_plausible import _synthesizer
+STORED = {
+    "category": lambda t: t.astype({"email": "category", "code": "category"}),
+    "one missing": lambda t: t.assign(code=t["code"].where(t.index != 7)),
+    "small numbers": lambda t: t.assign(code=(t["code"] % 100).astype("int8")),
+    "text type": lambda t: t.astype({"email": "string"}),
+}
 
-    forget = _synthesizer.forget_rows
 
-    def forgetful(processor, specs, coins):
-        transformers = processor._hyper_transformer.field_transformers
-        kept = {n: getattr(t, left_out) for n, t in transformers.items() if t is not None and hasattr(t, left_out)}
-        forget(processor, specs, coins)
-        for name, value in kept.items():
-            setattr(transformers[name], left_out, value)
-            transformers[name].reset_randomization()
+@pytest.mark.parametrize("stored", STORED)
+def test_no_real_value_of_an_invented_column_is_written_or_saved(stored):
+    columns = {**INVENTED, "key": {"sdtype": "id"}}
+    for left in (columns, {n: columns[n] for n in ("email", "code", "key")}):  # the second has nothing to model
+        table = STORED[stored](invented_table().assign(key=[f"K{i}" for i in range(400)]))[list(left)]
+        check_nothing_real(fitted(table, left))
 
-    monkeypatch.setattr(_synthesizer, "forget_rows", forgetful)
+
+def check_nothing_real(synth):
+    rows = synth.sample(50)
+    saved = cloudpickle.dumps(synth)
+    for real in (b"u17@example.org", b"K217"):
+        assert real not in saved
+    assert not any(isinstance(dtype, pd.CategoricalDtype) for name, dtype in rows.dtypes.items() if name != "city")
+    assert rows.notna().to_numpy().all()
+    assert synth.privacy_ledger().claims_privacy
+
+
+def test_types_and_digits_of_invented_numbers_do_not_depend_on_the_rows():
+    plain = fitted(STORED["small numbers"](invented_table()), INVENTED, random_state=3).sample(50)
+    for change in (invented_table, lambda: STORED["one missing"](invented_table()), changed_table):
+        pd.testing.assert_frame_equal(fitted(change(), INVENTED, random_state=3).sample(50), plain)
+
+
+def test_planted_fault_sdv_sees_the_invented_columns(monkeypatch):
+    from sdv_plausible import sdv_base
+
+    monkeypatch.setattr(sdv_base, "without_invented", lambda table, *_: table)
     first, second = (fitted(t, INVENTED, random_state=3).sample(400) for t in (invented_table(), changed_table()))
     assert not first.equals(second)
+    with pytest.raises(AssertionError):
+        check_nothing_real(fitted(STORED["category"](invented_table()), INVENTED))
+
+
+# ---- a fitted object does not take in other rows under its old claim --------------------------------------------------------
+
+
+def test_other_rows_end_the_fit_or_leave_no_trace(mixed_table):
+    table = mixed_table[["city", "age"]]
+    secret = table.assign(city=pd.Categorical(["SECRETVAL"] * len(table)))
+    columns = {n: COLUMNS[n] for n in table}
+    synth = fitted(table, columns)
+    before = cloudpickle.dumps(synth)
+    synth.validate(secret)
+    assert cloudpickle.dumps(synth) == before
+    with pytest.warns(RefitWarning):
+        processed = synth.preprocess(secret)
+    with pytest.raises(SamplingError):
+        synth.sample(1)
+    with pytest.raises(SamplingError, match="no ledger yet"):
+        synth.privacy_ledger()
+    synth.fit_processed_data(processed)
+    assert b"SECRETVAL" in cloudpickle.dumps(synth)  # found by 600 rows
+    first = synth.privacy_ledger().to_dict()
+    with pytest.raises(TypeError):
+        synth.fit_processed_data({"a": 1})
+    assert synth.privacy_ledger().to_dict() == first
+
+
+def test_constraints_end_the_fit_and_validation_does_not_refit_them(mixed_table):
+    from sdv.cag import FixedCombinations
+
+    columns = {n: COLUMNS[n] for n in ("city", "grade", "age")}
+    table = mixed_table[list(columns)].assign(grade=mixed_table["grade"].astype(str))
+    synth = fitted(table, columns)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        synth.add_constraints([FixedCombinations(["city", "grade"])])
+    with pytest.raises(SamplingError):
+        synth.sample(1)
+    synth.fit(table)
+    assert not synth.privacy_ledger().claims_privacy
+    synth.validate(table.assign(city="SECRETVAL"))
+    assert b"SECRETVAL" not in cloudpickle.dumps(synth)
+
+
+# ---- declarations ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not sdv_compat.TAKES_DICT, reason="SDV 1 detects no ranges")
+def test_what_was_detected_in_the_rows_declares_nothing():
+    declared = {"age": {"range_min": 0, "range_max": 110}, "sex": {"range_values": ["f", "m"]}}
+    domains = []
+    for last in (40.0, 40.5, None):
+        table = pd.DataFrame({"age": [*np.arange(200) % 70 + 18.0, last], "sex": ["f", "m"] * 100 + [None if last is None else "m"]})
+        metadata = sdv_compat.detect_metadata(table)
+        assert "range_min" in metadata.tables["table"].columns["age"]
+        domains.append(PlausibleDeniabilitySynthesizer(metadata, domain=declared)._declared.attributes)
+    assert domains[0] == domains[1] == domains[2]
+    with pytest.raises(ValueError, match="'sex' .* fixes no values"):
+        PlausibleDeniabilitySynthesizer(metadata, domain={"sex": {}})
+
+
+def test_a_domain_learned_by_another_fit_is_listed_as_declared(mixed_table):
+    columns = {n: COLUMNS[n] for n in ("city", "age")}
+    table = mixed_table[list(columns)]
+    learned = fitted(table, columns)._codec.domain
+    ledger = fitted(table, columns, domain=learned, undeclared="infer").privacy_ledger()
+    assert any(entry.mechanism == "declared: city, age" for entry in ledger.entries)
+
+
+def test_the_plan_knows_of_transformers():
+    from rdt.transformers import FloatFormatter
+
+    table = pd.DataFrame({"a": np.arange(100.0)})
+    synth = make({"a": {"sdtype": "numerical"}}, domain={"a": {"range_min": 0.0, "range_max": 100.0}})
+    assert synth.plan().ledger.claims_privacy
+    synth.auto_assign_transformers(table)
+    assert synth.plan().ledger.claims_privacy
+    synth.update_transformers({"a": FloatFormatter(learn_rounding_scheme=True)})
+    assert not synth.plan().ledger.claims_privacy
 
 
 def test_generator_that_learns_the_number_of_values_ends_the_claim():
