@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from sdv_plausible.domain import Domain
 from sdv_plausible.models import plausible_gamma
 from sdv_plausible.models.base import ModelBudget, Omega, check_omega
 from sdv_plausible.models.forecast import Forecast, Forecaster, rows_needed
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.accounting import size_lower_bound_margin, theorem1_best
 from sdv_plausible.privacy.composition import ApproxDP, InfiniteLoss, ReleaseLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
@@ -28,6 +29,7 @@ TestName = Literal["release", "randomized", "deterministic"]
 PREFIX_CELLS = 8  # default omega keeps this many combinations of the seed's values, at most
 SIZE_EPSILON = 0.1  # randomised test: spent on the noisy number of seeds
 SIZE_DELTA_SHARE = 0.01  # of the seeds' delta, for the event that its lower bound is too high
+HARDLY_ANY = 20.0  # total epsilon from which on a plan warns
 SEED_DELTA_SHARE = 0.5  # of delta, where seeds are used; the rest belongs to the model
 
 
@@ -319,17 +321,30 @@ def plan(
     assumed : Domain, optional
         For the forecast: with a usual number of codes where a column's domain is not known yet.
     """
+    for name, value in (("num_rows", num_rows), ("table_rows", table_rows)):
+        if value is not None:
+            check.whole(name, value, 1)
     ledger = PrivacyLedger(delta=settings.delta, covers=settings.covers)
     ledger.charge(*extra)
     budget = ModelBudget(epsilon=settings.epsilon, delta=settings.model_delta, spent=ledger.losses)
-    ledger.charge(*learner.plan(domain, budget))
     ledger.charge(*settings.seed_charge(plausible_gamma(learner, settings.gamma)))
+    ledger.charge(*learner.plan(domain, budget))
     forecast, needed = None, None
     if isinstance(learner, Forecaster) and len(domain):
-        known = assumed or domain
-        needed = rows_needed(lambda rows: learner.forecast(known, budget, rows))
-        forecast = learner.forecast(known, budget, table_rows) if table_rows else None
+        share = sum(settings.split[:2]) if settings.split else 1.0  # of the rows goes into learning
+
+        def foresee(rows: int) -> Forecast | None:
+            found = learner.forecast(assumed or domain, budget, max(round(share * rows), 1))
+            return replace(found, rows=rows) if found else None
+
+        needed = rows_needed(foresee)
+        forecast = foresee(table_rows) if table_rows else None
     found = [*_warnings(settings, num_rows, table_rows), *(forecast.warnings() if forecast else [])]
+    if HARDLY_ANY < ledger.total() < math.inf:
+        found.append(
+            f"a total epsilon of {ledger.total():,.0f} is hardly any protection: lower epsilon, or row_cap "
+            f"({settings.row_cap}) where rows are charged, or use privacy_test='release'"
+        )
     return Plan(ledger=ledger, forecast=forecast, rows_needed=needed, warnings=tuple(found))
 
 

@@ -16,6 +16,7 @@ from sdv_plausible.models.base import Learner, LearningRows, ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.planning import SIZE_EPSILON, Settings
 from sdv_plausible.privacy import noise
+from sdv_plausible.privacy import parameter_checks as check
 from sdv_plausible.privacy.composition import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise import Coins
@@ -91,6 +92,7 @@ class Released:
 
     def _plausible_seeds(self, num_candidates: int) -> dict[int, np.ndarray]:
         """Number of plausible seeds of candidates made from uniformly random seeds, for every omega from m to 0."""
+        check.whole("num_candidates", num_candidates, 1, "try 10,000")
         mechanism, coins = self._mechanism_with_records, Coins.from_os_entropy()
         rows = coins.integers(mechanism.num_seeds, num_candidates)
         counts = {}
@@ -132,6 +134,9 @@ def fit_release(
     structure, parameters, seeds = split_rows(codes, settings.split, coins.spawn("split"))
     budget = ModelBudget(epsilon=settings.epsilon, delta=settings.model_delta, spent=ledger.losses)
     rows = LearningRows(structure=structure, parameters=parameters)
+    ledger.charge(*settings.seed_charge(plausible_gamma(learner, settings.gamma)))
+    if settings.privacy_test == "randomized":  # before the rows have cost more
+        _check_least_rows(len(seeds), settings, coins.spawn("number of seeds"))
     charged = len(ledger.entries)
     network: Any = learner.fit(rows, domain, budget, ledger, coins.spawn("learning"))
     if len(ledger.entries) == charged:
@@ -141,7 +146,6 @@ def fit_release(
     omega = settings.resolve_omega(tuple(cards[j] for j in network.order))
     sampling = coins.spawn("sampling")
     test = settings.test()
-    ledger.charge(*settings.seed_charge(plausible_gamma(learner, settings.gamma)))
     if isinstance(test, ReleaseTest):
         if not isinstance(network, BayesianNetwork):
             raise ValueError(
@@ -150,8 +154,6 @@ def fit_release(
             )
         released = ReleasedSeeds.draw(network, seeds, omega, test, coins.spawn("release"))
         return Released(network=network, coins=sampling, seeds=released, mechanism=None)
-    if settings.privacy_test == "randomized":
-        _check_least_rows(len(seeds), settings, coins.spawn("number of seeds"))
     network.attach_seeds(seeds)
     mechanism = PlausibleDeniabilityMechanism(
         model=network, num_seeds=len(seeds), test=test, omega=omega, num_attributes=m,
@@ -182,7 +184,8 @@ def _check_least_rows(num_seeds: int, settings: Settings, coins: Coins) -> None:
     if int(noisy[0]) - margin < settings.least_rows:
         raise ValueError(
             f"least_rows ({settings.least_rows}) is not confirmed by the noisy number of seeds, which must exceed it by "
-            f"{margin}: declare a lower number, or use privacy_test='release'"
+            f"{margin}: declare a lower number, or use privacy_test='release'. That noisy number has cost epsilon "
+            f"{SIZE_EPSILON}, and a domain learned privately its share of epsilon: both add to what the next fit will cost"
         )
 
 

@@ -225,7 +225,9 @@ def test_what_was_detected_in_the_rows_declares_nothing():
     declared = {"age": {"range_min": 0, "range_max": 110}, "sex": {"range_values": ["f", "m"]}}
     domains = []
     for last in (40.0, 40.5, None):
-        table = pd.DataFrame({"age": [*np.arange(200) % 70 + 18.0, last], "sex": ["f", "m"] * 100 + [None if last is None else "m"]})
+        table = pd.DataFrame(
+            {"age": [*np.arange(200) % 70 + 18.0, last], "sex": ["f", "m"] * 100 + [None if last is None else "m"]}
+        )
         metadata = sdv_compat.detect_metadata(table)
         assert "range_min" in metadata.tables["table"].columns["age"]
         domains.append(PlausibleDeniabilitySynthesizer(metadata, domain=declared)._declared.attributes)
@@ -272,3 +274,19 @@ def test_the_plan_says_what_the_rows_can_carry(mixed_table):
     assert "At about 600 rows noise moves a column by up to" in str(small)
     assert "stand well above the noise from about" in str(make().plan())
     assert make(epsilon=math.inf, undeclared="infer").plan(table_rows=600).forecast is None
+
+
+def test_the_plan_refuses_odd_numbers_and_warns_of_hardly_any_protection():
+    synth = make(domain={"age": {"range_min": 0, "range_max": 110}}, columns={"age": COLUMNS["age"]}, privacy_test="randomized")
+    for odd in (-5, "many", 0):
+        with pytest.raises(ValueError, match=r"table_rows .* must be a whole number of at least 1"):
+            synth.plan(table_rows=odd)
+    assert any("hardly any protection" in warning for warning in synth.plan().warnings)
+    assert not make().plan().warnings
+
+
+def test_the_forecast_knows_how_many_rows_the_model_gets():
+    whole, part = (make(split=split).plan(table_rows=100_000) for split in (None, (0.05, 0.05, 0.9)))
+    assert part.forecast.mean > 2 * whole.forecast.mean
+    assert part.forecast.rows == whole.forecast.rows == 100_000
+    assert part.rows_needed > 2 * whole.rows_needed

@@ -243,6 +243,18 @@ def test_calibrated_budget_is_met_however_it_is_split() -> None:
     assert 0.9999 < compose([GaussianLoss(sensitivity_over_sigma=finer / math.sqrt(40), count=40)], 1e-9) <= 1.0
 
 
+@pytest.mark.parametrize("epsilon", [6.0, 10.0, 50.0])
+def test_a_large_budget_is_used_up_too(epsilon: float) -> None:
+    """There the discrete Gaussian's loss against the continuous one is large: zero-concentrated privacy has none."""
+    for other in ([], [ApproxDP(epsilon=0.0, delta=3e-10)], [PureDP(epsilon=0.5)]):
+        mu = calibrate_gaussian(epsilon, 1e-9, other)
+        for shares in ([1.0], [0.7, 0.2, 0.1], [0.02] * 50):
+            used = [*other, *[GaussianLoss(sensitivity_over_sigma=mu * math.sqrt(share)) for share in shares]]
+            assert compose(used, 1e-9) <= epsilon
+        assert compose([*other, GaussianLoss(sensitivity_over_sigma=mu)], 1e-9) > 0.99 * epsilon or other
+        assert compose([*other, GaussianLoss(sensitivity_over_sigma=1.05 * mu)], 1e-9) > epsilon
+
+
 def test_gaussian_accounting_gains_a_tenth_of_rho_over_zcdp() -> None:
     rho = calibrate_gaussian(1.0, 1e-9) ** 2 / 2
     low, high = 1e-4, 0.1
@@ -252,7 +264,18 @@ def test_gaussian_accounting_gains_a_tenth_of_rho_over_zcdp() -> None:
     assert 1.09 < rho / low < 1.13
 
 
+@pytest.mark.parametrize("epsilon", [51.0, 201.0, 1e6])
+def test_a_loss_beyond_any_protection_is_added_up(epsilon: float) -> None:
+    rest = [GaussianLoss(sensitivity_over_sigma=0.2), PureDP(epsilon=0.01, count=50)]
+    total = compose([ApproxDP(epsilon=epsilon, delta=5e-10), *rest], 1e-9)
+    assert epsilon < total <= epsilon + compose(rest, 5e-10) + 1e-6
+    assert compose_delta([ApproxDP(epsilon=epsilon, delta=5e-10), *rest], total) <= 1e-9 * (1 + 1e-6)
+    assert compose([ApproxDP(epsilon=1e6, delta=2e-9), *rest], 1e-9) == math.inf
+
+
 def test_calibration_refuses_what_is_used_up() -> None:
+    with pytest.raises(ValueError, match=r"epsilon \(1e-07\) is too small"):
+        calibrate_gaussian(1e-7, 1e-9)
     with pytest.raises(ValueError, match="used up: the other losses compose to"):
         calibrate_gaussian(0.5, 1e-9, [PureDP(epsilon=0.6)])
     with pytest.raises(ValueError, match=r"epsilon \(0\) must"):

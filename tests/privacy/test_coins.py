@@ -266,7 +266,9 @@ def test_parent_and_children_are_independent() -> None:
     assert not independent(streams[0], np.where(streams[1] < 0.1, streams[0], streams[1]))  # control: a tenth in common
 
 
-@pytest.mark.parametrize("item", [[1], {"a": 1}, np.array([1]), object(), np.bool_(True), 1j, (1, [2])], ids=repr)
+@pytest.mark.parametrize(
+    "item", [[1], {"a": 1}, np.array([1]), object(), np.bool_(True), 1j, (1, [2])], ids=lambda item: type(item).__name__
+)
 def test_other_types_are_no_names(item: object) -> None:
     with pytest.raises(TypeError, match="context item"):
         Coins.from_seed(0).spawn(item)
