@@ -4,8 +4,8 @@ Run: python -m benchmarks.utility [--tables adult ...] [--epsilons 0.1 1 inf] [-
                                   [--peer-repeats 3] [--report]
 
 Every repeat draws fresh training rows and scores on as many other real rows. Peers run in environments of their own, which
-this script makes under benchmarks/results/. Results are kept there line by line: a run that was cut off goes on where it
-stopped, ``--report`` only writes the table and the plot. A peer's run that takes longer than half an hour is noted as such
+this script makes under benchmarks/results/. Results are kept line by line in benchmarks/results_utility.jsonl: a run that was
+cut off goes on where it stopped (delete lines to measure them again), ``--report`` only writes the table and the plot. A peer's run that takes longer than half an hour is noted as such
 and not repeated. delta is 1e-9 (acs2013: 2^-30). Ours goes through the public synthesizer with a declared domain; its
 ledger's total is checked against epsilon.
 """
@@ -250,7 +250,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     RESULTS.mkdir(exist_ok=True)
-    kept = RESULTS / "utility.jsonl"
+    kept = HERE / "results_utility.jsonl"
     for name in [] if options.report else options.tables:
         table = TABLES[name]()
         for repeat, method in itertools.product(range(options.repeats), options.methods):

@@ -6,12 +6,13 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from sdv_plausible.whole_files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     synthesize.add_argument("data", type=Path, help="CSV or Parquet file")
     synthesize.add_argument("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
     synthesize.add_argument("--metadata", type=Path, help="SDV metadata JSON; detected from the data if left out")
-    synthesize.add_argument("--domain", help='domain JSON, or "metadata" if its ranges were written by you')
+    synthesize.add_argument("--domain", help='domain JSON, or "metadata" if you wrote the ranges in --metadata')
     synthesize.add_argument(
         "--rows", type=int, default=10_000, help="synthetic rows (default: 10000; the table's own number is private)"
     )
@@ -84,15 +85,15 @@ def _demo(options: argparse.Namespace) -> None:
     synthetic = synth.sample(options.rows)
     ledger = synth.privacy_ledger()
     options.output.mkdir(parents=True, exist_ok=True)
-    _write_whole(options.output / "synthetic.csv", lambda path: synthetic.to_csv(path, index=False))
-    _write_whole(options.output / "ledger.json", lambda path: path.write_text(ledger.to_json(), encoding="utf-8"))
+    write_whole(options.output / "synthetic.csv", lambda path: _write_table(synthetic, path))
+    write_whole(options.output / "ledger.json", ledger.to_json())
     holdout = census_like(10_000, random_state=1)
     report = PlausibleDeniabilityReport(
         ledger=ledger, structure=synth.get_structure(), holdout=holdout, target="income_class",
         classifiers=("tree",), distinguishers=("tree",), num_runs=1,
     )  # fmt: skip
     report.generate(table, synthetic, metadata, verbose=False)
-    _write_whole(options.output / "comparison.html", report.to_html)
+    write_whole(options.output / "comparison.html", report.to_html)
     print(synthetic.head(5).to_string(index=False))
     print(f"\n{ledger}\n")
     print(f"Wrote {options.output}/synthetic.csv ({len(synthetic):,} rows), ledger.json and comparison.html")
@@ -103,6 +104,11 @@ def _synthesize(options: argparse.Namespace) -> None:
     from sdv_plausible.sdv_compat import detect_metadata
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
+    if options.domain == "metadata" and options.metadata is None:
+        raise UsageError(
+            "--domain metadata needs --metadata with ranges that you wrote: those detected in the table are read from its rows "
+            "and declare nothing; give --metadata metadata.json, or declare the ranges in --domain domain.json"
+        )
     outputs = [path for path in (options.output, options.ledger) if path is not None]
     for path in outputs:  # before any work is done
         _check_output(path, options.overwrite)
@@ -116,9 +122,9 @@ def _synthesize(options: argparse.Namespace) -> None:
     synth.fit(table)
     synthetic = synth.sample(options.rows)
     ledger = synth.privacy_ledger()
-    _write_whole(options.output, lambda path: _write_table(synthetic, path, options.output.suffix))
+    write_whole(options.output, lambda path: _write_table(synthetic, path))
     if options.ledger is not None:
-        _write_whole(options.ledger, lambda path: path.write_text(ledger.to_json(), encoding="utf-8"))
+        write_whole(options.ledger, ledger.to_json())
     print(ledger)
     print(f"\nWrote {len(synthetic):,} rows to {options.output}")
 
@@ -165,24 +171,11 @@ def _load_metadata(path: Path) -> Any:
         raise UsageError(f"{path} is not a JSON file: {error}") from error
 
 
-def _write_table(table: pd.DataFrame, path: Path, suffix: str) -> None:
-    if suffix.lower() == ".parquet":
+def _write_table(table: pd.DataFrame, path: Path) -> None:
+    if path.suffix.lower() == ".parquet":
         table.to_parquet(path, index=False)
     else:
         table.to_csv(path, index=False)
-
-
-def _write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Write to a temporary neighbour first, so that the file is whole or not there."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        write(temporary)
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _one_line(error: BaseException) -> str:

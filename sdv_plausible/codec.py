@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -76,20 +76,48 @@ class Codec:
                 raise ValueError(f"column {name!r}: the value {value!r} must lie between {ends[0]} and {ends[1]}")
 
 
-def find_strangers(table: pd.DataFrame, domain: Domain) -> dict[str, int]:
-    """Count the cells outside the domain, per column. Looks at the rows without noise: for the data holder only."""
-    counts = {}
-    for attribute in domain:
-        column = table[attribute.name]
-        codes = _ColumnCodec(attribute).encode(column)
-        outside = (codes < 0) | ((codes == attribute.missing_code) & column.notna().to_numpy())
-        if attribute.lower:
-            numbers = _ColumnCodec(attribute).numbers(column)
-            with np.errstate(invalid="ignore"):
-                outside |= (numbers < attribute.lower[0]) | (numbers > attribute.upper[-1])
-            outside &= column.notna().to_numpy()
-        counts[attribute.name] = int(outside.sum())
+def find_strangers(
+    table: pd.DataFrame, domain: Domain | Mapping[str, Any], sdtypes: Mapping[str, str] | None = None
+) -> dict[str, int]:
+    """Count the cells outside the domain. Looks at the rows without noise: for the data holder only.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The real rows.
+    domain : Domain or mapping
+        What the synthesizer is given: a Domain, or a declaration for each column (:meth:`Domain.from_declarations`).
+    sdtypes : mapping, optional
+        Column name -> sdtype, for declarations that do not tell it, such as ``{}`` of a boolean.
+
+    Returns
+    -------
+    dict
+        Number of such cells by column, of the columns that have any.
+
+    Raises
+    ------
+    ValueError
+        If a declaration cannot be read, or names no column of the table.
+    """
+    if not isinstance(domain, Domain):
+        domain = Domain.from_declarations(domain, sdtypes)
+    absent = sorted(set(domain.names) - set(table.columns))
+    if absent:
+        raise ValueError(f"domain names {absent}, which are not columns of the table: {list(table.columns)}")
+    counts = {attribute.name: _count_strangers(table[attribute.name], attribute) for attribute in domain}
     return {name: count for name, count in counts.items() if count}
+
+
+def _count_strangers(column: pd.Series[Any], attribute: Attribute) -> int:
+    codec = _ColumnCodec(attribute)
+    codes, present = codec.encode(column), column.notna().to_numpy()
+    outside = (codes < 0) | ((codes == attribute.missing_code) & present)
+    if attribute.lower:
+        numbers = codec.numbers(column)
+        with np.errstate(invalid="ignore"):
+            outside |= ((numbers < attribute.lower[0]) | (numbers > attribute.upper[-1])) & present
+    return int(outside.sum())
 
 
 class _ColumnCodec:

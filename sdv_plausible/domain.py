@@ -7,6 +7,7 @@ carries its ``provenance``: ``"declared"`` by the user, ``"private"`` (learned u
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -16,6 +17,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
+
+from sdv_plausible.whole_files import write_whole
 
 Kind = Literal["categorical", "ordinal", "integer", "float", "datetime"]
 Provenance = Literal["declared", "private", "inferred"]
@@ -191,8 +194,7 @@ class Domain:
         TypeError
             If a category value has no JSON form (only str, int, float, bool have).
         """
-        text = json.dumps(self.to_dict(), indent=1)
-        Path(path).write_text(text, encoding="utf-8")
+        write_whole(path, json.dumps(self.to_dict(), indent=1))
 
     @classmethod
     def load(cls, path: str | Path) -> Domain:
@@ -202,6 +204,38 @@ class Domain:
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{str(path)!r} is not a domain file: {error}") from error
         return cls.from_dict(document)
+
+    @classmethod
+    def from_declarations(
+        cls, declarations: Mapping[str, Any], sdtypes: Mapping[str, str] | None = None, max_bins: int = MAX_BINS
+    ) -> Domain:
+        """Build a domain from what the ``domain`` argument of the synthesizer takes: a declaration for each column.
+
+        Parameters
+        ----------
+        declarations : mapping
+            Column name -> declaration in the words of SDV's metadata (see :func:`declared_attribute`), or an Attribute.
+        sdtypes : mapping, optional
+            Column name -> sdtype, of columns whose declaration has none. Where neither says it, ``range_values`` make a
+            categorical column, numbers a numerical one, and a ``datetime_format`` or dates a datetime one.
+        max_bins : int
+            A wider range is cut into this many equal bins.
+
+        Raises
+        ------
+        ValueError
+            If a declaration cannot be read, fixes no values, or does not tell its sdtype.
+
+        Examples
+        --------
+        >>> domain = Domain.from_declarations({"age": {"range_min": 0, "range_max": 9}}, max_bins=5)
+        >>> domain["age"].lower
+        (0, 2, 4, 6, 8)
+        """
+        if not _is_integral(max_bins) or max_bins < 1:
+            raise ValueError(f"max_bins ({max_bins!r}) must be a whole number >= 1; try {MAX_BINS}")
+        known = sdtypes or {}
+        return cls(tuple(declare(name, spec, known.get(name), max_bins) for name, spec in declarations.items()))
 
     def without_rounding(self) -> Domain:
         """Return the same domain with all digits in the output."""
@@ -276,6 +310,43 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     return Attribute(
         kind="float", lower=tuple(edges[:-1].tolist()), upper=tuple(edges[1:].tolist()), decimals=decimals, **common
     )
+
+
+def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribute:
+    """Build an attribute from a declaration; ``sdtype`` stands in where the declaration has none of its own.
+
+    Raises
+    ------
+    ValueError
+        If the declaration cannot be read, fixes no values, or does not tell its sdtype.
+    """
+    if isinstance(spec, Attribute):
+        return spec
+    if not isinstance(spec, Mapping):
+        raise ValueError(f"domain of column {name!r} ({spec!r}) must be a mapping such as {{'range_min': 0, 'range_max': 99}}")
+    sdtype = spec.get("sdtype") or sdtype or _sdtype_told_by(spec)
+    if sdtype is None:
+        raise ValueError(
+            f"domain of column {name!r} ({dict(spec)!r}) does not tell its sdtype: give range_values, a datetime_format, "
+            "range_min and range_max as numbers, or the sdtype itself"
+        )
+    attribute = declared_attribute(name, {**spec, "sdtype": sdtype}, max_bins)
+    if attribute is None:
+        raise ValueError(
+            f"domain of column {name!r} ({dict(spec)!r}) fixes no values for sdtype {sdtype!r}: give range_min and range_max "
+            "for numbers and dates, range_values for categories"
+        )
+    return attribute
+
+
+def _sdtype_told_by(spec: Mapping[str, Any]) -> str | None:
+    """The sdtype that a declaration's words tell, if they do."""
+    if spec.get("range_values") is not None:
+        return "categorical"
+    ends = (spec.get("range_min"), spec.get("range_max"))
+    if spec.get("datetime_format") is not None or all(isinstance(v, (dt.date, np.datetime64)) for v in ends):
+        return "datetime"
+    return "numerical" if all(isinstance(v, (int, float, np.integer, np.floating)) for v in ends) else None
 
 
 def _check_declared_range(name: str, low: Any, high: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from sdv_plausible.domain import Attribute, Domain, date_style, declared_attribute, infer_attribute
+from sdv_plausible.domain import Attribute, Domain, date_style, declare, declared_attribute, infer_attribute
 from sdv_plausible.privacy.composition import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.noise import Coins
@@ -104,20 +104,17 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
 def _declare(name: str, spec: Any, max_bins: int, specs: Specs) -> Attribute:
     if isinstance(spec, Attribute):
         return _vouched_for(spec)
-    if not isinstance(spec, Mapping):
-        raise ValueError(f"domain of column {name!r} ({spec!r}) must be a mapping such as {{'range_min': 0, 'range_max': 99}}")
     # Ranges, digits and missingness in the metadata may have been detected, that is, read off the rows: not used here.
-    schema = {word: specs.get(name, {}).get(word) for word in ("sdtype", "datetime_format")}
-    attribute = declared_attribute(name, {**schema, **spec}, max_bins)
-    if attribute is None:
-        sdtype = spec.get("sdtype", schema["sdtype"])
-        way_out = (
-            "give range_min and range_max for numbers and dates, range_values for categories"
-            if sdtype in MODELLED_SDTYPES
-            else "it is invented, not modelled; for a category, set sdtype='categorical' in the metadata, or leave it out"
+    known = specs.get(name, {})
+    sdtype, form = known.get("sdtype"), known.get("datetime_format")
+    if sdtype is not None and sdtype not in MODELLED_SDTYPES:
+        raise ValueError(
+            f"domain of column {name!r} ({spec!r}) fixes no values: the column's sdtype ({sdtype!r}) is invented, not "
+            "modelled. Set it to categorical or numerical in the metadata (metadata.update_column), or leave the column out"
         )
-        raise ValueError(f"domain of column {name!r} ({dict(spec)!r}) fixes no values for sdtype {sdtype!r}: {way_out}")
-    return attribute
+    if isinstance(spec, Mapping) and form:
+        spec = {"datetime_format": form, **spec}
+    return declare(name, spec, sdtype, max_bins)
 
 
 def _read_file(path: Path) -> Domain | Mapping[str, Any]:

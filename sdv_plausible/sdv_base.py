@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import pickle
-import tempfile
 import warnings
 from collections.abc import Iterator
 from copy import copy, deepcopy
@@ -22,6 +20,7 @@ from sdv.single_table.base import BaseSingleTableSynthesizer
 from sdv_plausible import sdv_compat
 from sdv_plausible.domain_building import MODELLED_SDTYPES
 from sdv_plausible.forgetting import without_invented
+from sdv_plausible.whole_files import write_whole
 
 BAR_ROWS = 100_000  # longer sampling under a row-by-row test is cut into batches, so that SDV shows its bar
 
@@ -187,14 +186,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     def save(self, filepath: str | Path) -> None:
         """Write the synthesizer, whole or not at all."""
-        path = Path(filepath)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-        os.close(handle)
-        try:
-            super().save(temporary)
-            Path(temporary).replace(path)
-        finally:
-            Path(temporary).unlink(missing_ok=True)
+        write_whole(filepath, lambda path: super(WholeTableSynthesizer, self).save(str(path)))
 
     @classmethod
     def load(cls, filepath: str | Path) -> Any:

@@ -9,6 +9,7 @@ import pytest
 
 from sdv_plausible.cli import main
 from sdv_plausible.datasets import census_like
+from sdv_plausible.sdv_compat import SDV_MAJOR
 
 
 @pytest.fixture
@@ -46,6 +47,7 @@ def test_synthesize_csv_to_parquet_and_back(people, tmp_path, capsys):
         (["--rows", "-3"], "num_rows (-3)"),
         (["--metadata", "nowhere.json"], "nowhere.json"),
         (["--domain", "nowhere.json"], "nowhere.json"),
+        (["--domain", "metadata"], "--domain metadata needs --metadata"),
         (["--model", "gan"], "model ('gan')"),
     ],
 )
@@ -66,6 +68,49 @@ def test_files_that_exist_are_kept(people, tmp_path, capsys):
     assert output.read_text() == "precious"
     assert main(["synthesize", str(people), "-o", str(output), "--overwrite", "--rows", "3"]) == 0
     assert len(pd.read_csv(output)) == 3
+
+
+DECLARED = {
+    "age": {"sdtype": "numerical", "range_min": 0, "range_max": 110},
+    "sex": {"sdtype": "categorical", "range_values": ["f", "m"]},
+}
+
+
+def two_columns(folder):
+    path = folder / "two.csv"
+    pd.DataFrame({"age": [*range(20, 40)] * 4, "sex": ["f", "m"] * 40}).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.skipif(SDV_MAJOR < 2, reason="the metadata of SDV 1.38 has no ranges")
+def test_ranges_written_in_a_metadata_file_are_declared(tmp_path, capsys):
+    written, output = tmp_path / "metadata.json", tmp_path / "o.csv"
+    document = {"tables": {"people": {"columns": DECLARED}}, "relationships": [], "METADATA_SPEC_VERSION": "V2"}
+    written.write_text(json.dumps(document))
+    options = ["--metadata", str(written), "--domain", "metadata", "--rows", "5"]
+    assert main(["synthesize", str(two_columns(tmp_path)), "-o", str(output), *options]) == 0
+    assert capsys.readouterr().out.startswith("Total epsilon")
+
+
+def test_ranges_written_in_a_domain_file_are_declared(tmp_path, capsys):
+    written, output = tmp_path / "domain.json", tmp_path / "o.csv"
+    written.write_text(json.dumps(DECLARED))
+    assert main(["synthesize", str(two_columns(tmp_path)), "-o", str(output), "--domain", str(written), "--rows", "5"]) == 0
+    assert capsys.readouterr().out.startswith("Total epsilon")
+
+
+def test_an_interrupted_write_leaves_the_old_file(people, tmp_path, monkeypatch):
+    output = tmp_path / "o.csv"
+    output.write_text("precious")
+
+    def interrupted(self, path, **options):
+        path.write_text("half a")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", interrupted)
+    assert main(["synthesize", str(people), "-o", str(output), "--overwrite", "--rows", "3"]) == 2
+    assert output.read_text() == "precious"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["o.csv", "people.csv"]
 
 
 def test_unreadable_inputs(people, tmp_path, capsys):

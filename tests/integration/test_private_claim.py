@@ -234,6 +234,8 @@ def test_what_was_detected_in_the_rows_declares_nothing():
     assert domains[0] == domains[1] == domains[2]
     with pytest.raises(ValueError, match="'sex' .* fixes no values"):
         PlausibleDeniabilitySynthesizer(metadata, domain={"sex": {}})
+    with pytest.raises(ValueError, match="'email' .* is invented, not modelled"):
+        make({"email": COLUMNS["email"]}, domain={"email": {"range_values": ["a@b.ch"]}})
 
 
 def test_a_domain_learned_by_another_fit_is_listed_as_declared(mixed_table):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -192,6 +193,35 @@ def test_strangers_are_counted_for_the_holder():
     )
     assert find_strangers(table, domain) == {"n": 2, "c": 1, "d": 2}
     assert find_strangers(table.iloc[:1], domain) == {}
+
+
+def test_strangers_of_the_mapping_that_the_synthesizer_takes():
+    table = pd.DataFrame({"n": [5, 200], "c": ["a", "b"], "d": ["1970-01-02", "x"], "flag": [True, "no"], "free": [1, 2]})
+    declarations = {
+        "n": {"range_min": 0, "range_max": 9},
+        "c": {"range_values": ["a"]},
+        "d": {"range_min": "1970-01-01", "range_max": "1970-12-31", "datetime_format": "%Y-%m-%d"},
+        "flag": {},
+    }
+    assert find_strangers(table, declarations, {"flag": "boolean"}) == {"n": 1, "c": 1, "d": 1, "flag": 1}
+    with pytest.raises(ValueError, match="column 'flag'.*sdtype"):
+        find_strangers(table, declarations)
+    with pytest.raises(ValueError, match=r"\['typo'\], which are not columns of the table"):
+        find_strangers(table, {"typo": {"range_values": ["a"]}})
+
+
+@pytest.mark.parametrize(
+    ("attribute", "rows"),
+    [
+        (Attribute(name="x", kind="integer", lower=(0,), upper=(9,)), [5, None]),
+        (Attribute(name="x", kind="categorical", values=("a",)), ["a", None]),
+        (Attribute(name="x", kind="datetime", lower=(0,), upper=(DAY,), datetime_format="%Y-%m-%d"), ["1970-01-02", None]),
+    ],
+)
+def test_a_missing_cell_is_a_stranger_where_missing_is_not_in_the_domain(attribute, rows):
+    """Such a cell gets a uniformly drawn value: the data holder must hear of it, whatever the kind of column."""
+    assert find_strangers(pd.DataFrame({"x": rows}), Domain((attribute,))) == {"x": 1}
+    assert find_strangers(pd.DataFrame({"x": rows}), Domain((replace(attribute, nullable=True),))) == {}
 
 
 def test_values_of_conditions():

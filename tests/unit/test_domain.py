@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -131,6 +133,22 @@ def test_a_domain_that_json_cannot_hold_leaves_the_old_file(tmp_path):
     assert path.read_bytes() == before
 
 
+def test_an_interrupted_save_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "d.json"
+    Domain((Attribute(name="x", kind="categorical", values=("a",)),)).save(path)
+    before = path.read_bytes()
+
+    def interrupted(self, text, **options):
+        self.write_bytes(text.encode()[:5])
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "write_text", interrupted)
+    with pytest.raises(OSError, match="disk full"):
+        Domain((Attribute(name="y", kind="categorical", values=("b",)),)).save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
 # --- declarations -----------------------------------------------------------------------------------------------------
 
 
@@ -194,6 +212,54 @@ def test_declarations_in_the_words_of_the_metadata(spec, expected):
 def test_bad_declarations_name_the_column(spec):
     with pytest.raises(ValueError, match="column 'x'"):
         declared_attribute("x", spec)
+
+
+def test_a_domain_from_declarations():
+    ready = Attribute(name="ready", kind="categorical", values=(1,))
+    declarations = {
+        "values": {"range_values": np.array(["a", "b"]), "range_is_nullable": False},
+        "ordered": {"sdtype": "ordinal", "range_values": ["lo", "hi"]},
+        "number": {"range_min": 0, "range_max": 99},
+        "share": {"range_min": 0.0, "range_max": 1},
+        "day": {"range_min": "2020-01-01", "range_max": "2020-01-10", "datetime_format": "%Y-%m-%d"},
+        "moment": {"range_min": dt.datetime(2020, 1, 1), "range_max": pd.Timestamp("2020-02-01")},
+        "text day": {"range_min": "2020-01-01", "range_max": "2020-01-10"},
+        "flag": {},
+        "ready": ready,
+    }
+    sdtypes = {"text day": "datetime", "flag": "boolean", "number": "numerical", "another": "categorical"}
+    domain = Domain.from_declarations(declarations, sdtypes, max_bins=10)
+    assert domain.names == tuple(declarations)
+    kinds = ["categorical", "ordinal", "integer", "float", "datetime", "datetime", "datetime", "categorical", "categorical"]
+    assert [a.kind for a in domain] == kinds
+    assert domain["number"].cardinality == 11
+    assert domain["values"].cardinality == 2
+    assert domain["flag"].values == (False, True)
+    assert domain["ready"] is ready
+    assert domain.inferred == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "rule"),
+    [
+        ({}, "does not tell its sdtype"),
+        ({"range_min": "2020-01-01", "range_max": "2020-01-10"}, "does not tell its sdtype"),
+        ({"range_min": 0}, "does not tell its sdtype"),
+        ({"range_min": False, "range_max": True}, "finite numbers"),
+        ({"sdtype": "numerical", "range_min": 0}, "fixes no values"),
+        ({"sdtype": "city", "range_values": ["Bern"]}, "fixes no values for sdtype 'city'"),
+        ({"datetime_format": "%Y"}, "fixes no values"),
+        (["a", "b"], "must be a mapping"),
+    ],
+)
+def test_a_declaration_that_fixes_no_domain_is_refused(spec, rule):
+    with pytest.raises(ValueError, match=f"column 'x'.*{rule}"):
+        Domain.from_declarations({"x": spec})
+
+
+def test_max_bins_of_declarations_is_checked():
+    with pytest.raises(ValueError, match=r"max_bins \(0\)"):
+        Domain.from_declarations({"x": {"range_min": 0, "range_max": 9}}, max_bins=0)
 
 
 @settings(max_examples=200, deadline=None)
