@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_plausible.evaluation.coding import Floats
-from sdv_plausible.evaluation.drawing import CHARACTER, GRID, INK, SERIES, WIDTH, Drawing, number, shorten, ticks
+from sdv_plausible.evaluation.drawing import CHARACTER, GRID, INK, SERIES, WIDTH, Drawing, number, shorten, shorten_all, ticks
+from sdv_plausible.evaluation.reading import Floats
 
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 # Anchors of a single-hue scale from white to dark blue, dark enough at the end for white text.
@@ -96,9 +96,9 @@ def horizontal_bars(title: str, labels: Sequence[str], series: Sequence[tuple[st
         x = left + value / high * (right - left)
         drawing.line(x, 2, x, bottom, GRID)
         drawing.text(x, bottom + 14, f"{100 * value:.3g}%", "middle")
-    for i, label in enumerate(labels):
+    for i, (label, short) in enumerate(zip(labels, shorten_all(labels, left - 8), strict=True)):
         y = 4 + i * row
-        drawing.text(left - 5, y + row / 2 + 2, shorten(label, left - 8), "end")
+        drawing.text(left - 5, y + row / 2 + 2, short, "end")
         for rank, (name, shares, colour) in enumerate(series):
             width = shares[i] / high * (right - left)
             drawing.rect(left, y + 1 + 9 * rank, width, 8, colour, tip=f"{name}, {label}: {100 * shares[i]:.2f}%")
@@ -233,11 +233,11 @@ def heatmap(title: str, labels: Sequence[str], matrix: Floats, scale_name: str) 
     room = min(98.0, 8 + CHARACTER * max(len(label) for label in labels))
     cell = max(15.0, min(34.0, (WIDTH - room - 4) / m))
     drawing = Drawing(max(WIDTH, room + m * cell + 4), room + m * cell + 48, title)
-    for i, label in enumerate(labels):
+    for i, (label, short) in enumerate(zip(labels, shorten_all(labels, room - 4), strict=True)):
         middle = room + (i + 0.5) * cell + 4
-        drawing.text(room - 4, middle, shorten(label, room - 4), "end")
+        drawing.text(room - 4, middle, short, "end")
         turned = f' transform="rotate(-90 {middle:.1f} {room - 4:.1f})"'
-        drawing.text(middle, room - 4, shorten(label, room - 4), extra=turned)
+        drawing.text(middle, room - 4, short, extra=turned)
         for j in range(m):
             tip = f"{label}, {labels[j]}: {matrix[i, j]:.3f}"
             _cell(drawing, (room + j * cell, room + i * cell), cell, float(matrix[i, j]), tip)

@@ -6,6 +6,7 @@ classifier trained on synthetic rows and its twin trained on real rows say the s
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ import numpy.typing as npt
 import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
-from sdv_plausible.evaluation.coding import as_numbers, category_codes, quantile_edges, sample_positions
+from sdv_plausible.evaluation.coding import category_codes, quantile_edges, sample_positions
 from sdv_plausible.evaluation.features import FeatureEncoder, Features, shuffle, stack_rows
+from sdv_plausible.evaluation.reading import as_numbers
 from sdv_plausible.evaluation.tables import TablePair
 
 DEFAULT_MAX_ROWS = 10_000
@@ -191,8 +193,26 @@ def split_rows(
     return pair.real.iloc[train], pair.synthetic.iloc[chosen], unseen
 
 
-def split_sizes(pair: TablePair, holdout: pd.DataFrame | None, test_fraction: float, max_rows: int) -> tuple[int, int, bool]:
+def names_of(argument: str, names: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names of classifiers, of which one may be given by itself.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or one is not in ``CLASSIFIERS``.
+    """
+    found = (names,) if isinstance(names, str) else tuple(names)
+    unknown = [name for name in found if name not in CLASSIFIERS]
+    if unknown or not found:
+        raise ValueError(f"{argument} ({names!r}) must name at least one of {CLASSIFIERS}, and nothing else")
+    return found
+
+
+def split_sizes(
+    pair: TablePair, holdout: pd.DataFrame | None, test_fraction: float, max_rows: int | None
+) -> tuple[int, int, bool]:
     """Return the number of training rows, of test rows, and whether ``max_rows`` leaves rows unused."""
+    max_rows = sys.maxsize if max_rows is None else max_rows
     if not 0 < test_fraction < 1:
         raise ValueError(f"test_fraction ({test_fraction}) must lie between 0 and 1: both parts need rows")
     if max_rows < 2:
@@ -212,7 +232,7 @@ def compare_classifiers(
     classifiers: Sequence[str] = CLASSIFIERS,
     num_runs: int = DEFAULT_NUM_RUNS,
     test_fraction: float = 0.3,
-    max_rows: int = DEFAULT_MAX_ROWS,
+    max_rows: int | None = DEFAULT_MAX_ROWS,
     holdout: pd.DataFrame | None = None,
     random_state: int = 0,
     tick: Callable[[], object] | None = None,
@@ -231,8 +251,8 @@ def compare_classifiers(
         Runs, each with a fresh split and fresh classifiers, at least 1.
     test_fraction : float
         Share of real rows kept for testing, in (0, 1).
-    max_rows : int
-        Rows trained on, and tested on, at most; what is used is in the result.
+    max_rows : int or None
+        Rows trained on, and tested on, at most (None: no bound); what is used is in the result.
     holdout : pandas.DataFrame, optional
         Real rows that the synthesizer never saw. With them all of ``pair.real`` may train and they test.
     random_state : int
@@ -257,6 +277,7 @@ def compare_classifiers(
         raise IncomputableMetricError(f"the target {target!r} is the only column: nothing is left to predict it from")
     if num_runs < 1:
         raise ValueError(f"num_runs ({num_runs}) must be at least 1")
+    classifiers = names_of("classifiers", classifiers)
     num_train, num_test, subsampled = split_sizes(pair, holdout, test_fraction, max_rows)
     outcomes: dict[str, list[tuple[float, float, float]]] = {name: [] for name in classifiers}
     majority = []
@@ -283,7 +304,7 @@ def compare_classifiers(
         majority_accuracy=float(np.mean(majority)),
         num_train=num_train,
         num_test=num_test,
-        subsampled=subsampled or len(pair.synthetic) > num_train,
+        subsampled=subsampled,
     )
 
 

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sdv_plausible.evaluation.tables import Kind, TablePair
+from sdv_plausible.evaluation.reading import Floats, Kind, as_numbers
+from sdv_plausible.evaluation.tables import TablePair
 
 Codes = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 
 DEFAULT_NUM_BINS = 20
 """Quantile bins of a numerical column."""
@@ -43,37 +43,6 @@ class CodedTables:
     columns: tuple[str, ...]
     tables: tuple[Codes, ...]
     cardinalities: tuple[int, ...]
-
-
-def as_numbers(column: pd.Series[Any], kind: Kind, datetime_format: str | None = None) -> tuple[Floats, Any]:
-    """Return a numerical or datetime column as floats, and which of its values could not be read.
-
-    Parameters
-    ----------
-    column : pandas.Series
-        Length n.
-    kind : {"numerical", "datetime"}
-        Datetimes become seconds since 1970 in UTC; a time without a zone is taken for UTC.
-    datetime_format : str, optional
-        ``strptime`` format for datetimes stored as text.
-
-    Returns
-    -------
-    values : numpy.ndarray of float64, shape (n,)
-        NaN where the value is missing or unreadable.
-    unreadable : numpy.ndarray of bool, shape (n,)
-        Present values that are not of this kind.
-    """
-    missing = column.isna().to_numpy(dtype=bool)
-    if kind == "datetime":
-        text = None if pd.api.types.is_datetime64_any_dtype(column.dtype) else datetime_format
-        stamps = pd.to_datetime(column, format=text, utc=True, errors="coerce").dt.as_unit("us")
-        values = stamps.astype("int64").to_numpy(dtype=np.float64) / 1e6
-        values[stamps.isna().to_numpy(dtype=bool)] = np.nan
-    else:
-        plain = column.astype(object) if isinstance(column.dtype, pd.CategoricalDtype) else column
-        values = np.array(pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan))
-    return values, np.isnan(values) & ~missing
 
 
 def quantile_edges(values: Floats, num_bins: int) -> Floats:
@@ -108,13 +77,21 @@ def quantile_edges(values: Floats, num_bins: int) -> Floats:
 
 def _number_codes(columns: Sequence[pd.Series[Any]], kind: Kind, fmt: str | None, bins: int) -> tuple[list[Codes], int]:
     read = [as_numbers(column, kind, fmt) for column in columns]
-    edges = quantile_edges(read[0][0], bins)
+    reference = read[0][0]
+    edges = quantile_edges(reference, bins)
+    place = np.searchsorted(edges, reference)
+    low, high = np.full(edges.size + 1, np.inf), np.full(edges.size + 1, -np.inf)
+    np.fmin.at(low, place, reference)
+    np.fmax.at(high, place, reference)
     codes = []
     for values, unreadable in read:
-        code = np.where(np.isnan(values), MISSING, 1 + np.searchsorted(edges, values)).astype(np.int32)
-        code[unreadable] = edges.size + 2
+        place = np.searchsorted(edges, values)
+        # a bin of one value holds that value only, and nothing holds what lies beyond the reference
+        strange = (values < low.min()) | (values > high.max()) | ((low == high)[place] & (values != low[place]))
+        code = np.where(np.isnan(values), MISSING, np.where(strange, edges.size + 2, 1 + place)).astype(np.int32)
+        code[unreadable] = edges.size + 3
         codes.append(code)
-    return codes, int(edges.size) + 3
+    return codes, int(edges.size) + 4
 
 
 def category_codes(columns: Sequence[pd.Series[Any]]) -> tuple[list[Codes], list[Any]]:
@@ -150,8 +127,8 @@ def encode(
     formats : mapping of str to str, optional
         Datetime formats of text columns.
     num_bins : int
-        Bins of a numerical or datetime column, at least 1. A value outside the reference's range falls into the first
-        or the last bin.
+        Bins of a numerical or datetime column, at least 1. A value outside the reference's range, or between two
+        values of which each has a bin of its own, has a code that no reference value has.
 
     Returns
     -------

@@ -14,7 +14,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from sdv_plausible.evaluation.coding import Codes, Floats
+from sdv_plausible.evaluation.coding import Codes
+from sdv_plausible.evaluation.reading import Floats
 
 MAX_DENSE_CELLS = 1 << 22
 """Joint tables up to this many cells are counted densely (32 MB each); larger ones over the cells that occur."""

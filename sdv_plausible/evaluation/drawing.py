@@ -8,8 +8,10 @@ blindness can tell apart; series also differ in place, dash or marker.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import takewhile
 
 WIDTH = 340
 REAL, SYNTHETIC, REFERENCE, OTHER = "#0072B2", "#E69F00", "#7A7A7A", "#009E73"
@@ -73,6 +75,21 @@ def shorten(words: str, room: float) -> str:
         return words
     # letters are wider in some fonts, and the ellipsis always is
     return words[: max(3, int(room / (1.1 * CHARACTER)) - 1)] + "\u2026"
+
+
+def shorten_all(labels: Sequence[str], room: float) -> list[str]:
+    """Cut labels to ``room`` pixels so that different ones stay different where they can: the end of those alike is shown."""
+    short = [shorten(label, room) for label in labels]
+    for cut in {s for s in short if short.count(s) > 1}:
+        alike = [i for i, s in enumerate(short) if s == cut]
+        if len({labels[i] for i in alike}) == 1:
+            continue
+        letters = zip(*(labels[i] for i in alike), strict=False)
+        shared = sum(1 for _ in takewhile(lambda same: len(set(same)) == 1, letters))
+        head = len(cut) // 3
+        for i in alike:
+            short[i] = labels[i][:head] + "\u2026" + labels[i][shared : shared + len(cut) - head - 1]
+    return short
 
 
 def ticks(low: float, high: float, count: int = 4) -> list[float]:

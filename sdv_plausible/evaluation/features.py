@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sdv_plausible.evaluation.coding import Floats, as_numbers, category_codes
-from sdv_plausible.evaluation.tables import Kind
+from sdv_plausible.evaluation.coding import category_codes
+from sdv_plausible.evaluation.reading import Floats, Kind, as_numbers
 
 LINEAR = frozenset({"logistic_regression", "linear_svm"})
 """Classifiers that want indicator features."""

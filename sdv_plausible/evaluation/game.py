@@ -6,6 +6,7 @@ right is what guessing gives, and the ideal.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from sdv_plausible.evaluation.classifiers import (
     DEFAULT_NUM_RUNS,
     Estimate,
     fit_predict,
+    names_of,
 )
 from sdv_plausible.evaluation.features import FeatureEncoder, Features, stack_rows
 from sdv_plausible.evaluation.tables import TablePair
@@ -56,7 +58,8 @@ class GameResult:
         return float(np.mean([max(0.5, estimate.mean) for estimate in self.accuracy.values()]))
 
 
-def _side_sizes(num_rows: int, test_fraction: float, max_rows: int) -> tuple[int, int]:
+def _side_sizes(num_rows: int, test_fraction: float, max_rows: int | None) -> tuple[int, int]:
+    max_rows = sys.maxsize if max_rows is None else max_rows
     if not 0 < test_fraction < 1:
         raise ValueError(f"test_fraction ({test_fraction}) must lie between 0 and 1: both mixes need rows")
     if max_rows < 4:
@@ -73,7 +76,7 @@ def distinguishing_game(
     classifiers: Sequence[str] = DISTINGUISHERS,
     num_runs: int = DEFAULT_NUM_RUNS,
     test_fraction: float = 0.3,
-    max_rows: int = DEFAULT_MAX_ROWS,
+    max_rows: int | None = DEFAULT_MAX_ROWS,
     holdout: pd.DataFrame | None = None,
     random_state: int = 0,
     tick: Callable[[], object] | None = None,
@@ -90,8 +93,8 @@ def distinguishing_game(
         Runs, each with fresh mixes, at least 1.
     test_fraction : float
         Share of the shorter table's rows that make the test mix, in (0, 1). No row is in both mixes.
-    max_rows : int
-        Rows of the training mix, and of the test mix, at most.
+    max_rows : int or None
+        Rows of the training mix, and of the test mix, at most (None: no bound).
     holdout : pandas.DataFrame, optional
         Real rows that the synthesizer never saw; given, they are the real rows of both mixes.
     random_state : int
@@ -108,6 +111,7 @@ def distinguishing_game(
     """
     if num_runs < 1:
         raise ValueError(f"num_runs ({num_runs}) must be at least 1")
+    classifiers = names_of("classifiers", classifiers)
     real = pair.real if holdout is None else holdout[list(pair.kinds)]
     sizes = _side_sizes(min(len(real), len(pair.synthetic)), test_fraction, max_rows)
     values: dict[str, list[float]] = {name: [] for name in classifiers}

@@ -42,6 +42,8 @@ class Guarantee:
             return cls(
                 documented=False, sentence=NO_GUARANTEE, entries=(), not_covered=(), claimed=False, covers_structure=False
             )
+        if not hasattr(ledger, "to_dict") or not hasattr(ledger, "sentence"):
+            raise ValueError(f"ledger ({ledger!r}) must be a PrivacyLedger: give synthesizer.privacy_ledger()")
         document = ledger.to_dict()
         entries = tuple(dict(entry) for entry in document["entries"])
         claimed = bool(entries) and all(_finite(entry) for entry in entries)

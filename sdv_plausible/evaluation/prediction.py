@@ -17,7 +17,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from sdv_plausible.evaluation.coding import Codes, Floats
+from sdv_plausible.evaluation.coding import Codes
+from sdv_plausible.evaluation.reading import Floats
 
 Keys = npt.NDArray[np.int64]
 Predictor = Callable[[Codes, Codes, int], Codes]

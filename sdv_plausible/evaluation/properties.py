@@ -28,7 +28,7 @@ class ReportOptions:
     classifiers: tuple[str, ...]
     distinguishers: tuple[str, ...]
     num_runs: int
-    max_rows: int
+    max_rows: int | None
     max_rows_distances: int | None
     num_bins: int
     random_state: int

@@ -10,6 +10,7 @@ import pandas as pd
 from sdmetrics.reports.base_unified_report import BaseUnifiedReport
 
 from sdv_plausible.evaluation import sections
+from sdv_plausible.evaluation.classifiers import names_of
 from sdv_plausible.evaluation.coding import DEFAULT_NUM_BINS
 from sdv_plausible.evaluation.diagnostics import SeedDiagnostics
 from sdv_plausible.evaluation.game import DISTINGUISHERS
@@ -31,6 +32,7 @@ from sdv_plausible.evaluation.tables import (
     prepare,
     prepare_holdout,
 )
+from sdv_plausible.whole_files import write_whole
 
 
 class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
@@ -62,8 +64,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         Players of the game, of the same names.
     num_runs : int
         Runs of classifiers and game, each with fresh splits, at least 1.
-    max_rows : int
-        Rows that a classifier is trained on, and tested on, at most; at least 4.
+    max_rows : int or None
+        Rows that a classifier is trained on, and tested on, at most; at least 4, or None for no bound.
     max_rows_distances : int or None
         Rows of each table that distances are computed from, at most; None for all.
     num_bins : int
@@ -88,7 +90,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         classifiers: Sequence[str] = ("tree", "random_forest", "adaboost"),
         distinguishers: Sequence[str] = DISTINGUISHERS,
         num_runs: int = 3,
-        max_rows: int = 10_000,
+        max_rows: int | None = 10_000,
         max_rows_distances: int | None = 200_000,
         num_bins: int = DEFAULT_NUM_BINS,
         random_state: int = 0,
@@ -96,8 +98,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         super().__init__()
         self.options = ReportOptions(
             target=target,
-            classifiers=tuple(classifiers),
-            distinguishers=tuple(distinguishers),
+            classifiers=names_of("classifiers", classifiers),
+            distinguishers=names_of("distinguishers", distinguishers),
             num_runs=num_runs,
             max_rows=max_rows,
             max_rows_distances=max_rows_distances,
@@ -139,11 +141,12 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         ValueError
             If metadata and tables do not name the same tables and columns, or a target column does not exist.
         """
+        self._release, self._comparison, self.is_generated = {}, {}, False  # nothing of an earlier table may stay
         described = _described(metadata, real_data, synthetic_data)
         names = list(described["tables"])
         real, synthetic = _by_table(real_data, names, "real_data"), _by_table(synthetic_data, names, "synthetic_data")
         holdouts = {} if self._holdout is None else _by_table(self._holdout, names, "holdout")
-        self._check_target(described)
+        self._check_names(described)
         for report_property in self._properties.values():
             report_property.holdouts = holdouts
         try:
@@ -156,11 +159,15 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             for report_property in self._properties.values():
                 report_property.holdouts = {}
 
-    def _check_target(self, described: dict[str, Any]) -> None:
+    def _check_names(self, described: dict[str, Any]) -> None:
         target = self.options.target
         columns = {c for table in described["tables"].values() for c in column_kinds(table, pd.DataFrame())}
         if target is not None and target not in columns:
             raise ValueError(f"target ({target!r}) must be one of the compared columns: {sorted(columns)}")
+        drawn = set(self._structure).union(*self._structure.values())
+        known = {name for table in described["tables"].values() for name in table.get("columns", {})}
+        if drawn - known:
+            raise ValueError(f"structure names {sorted(drawn - known)}, which are not columns of the metadata: {sorted(known)}")
 
     def _summarise(
         self, name: str, real: pd.DataFrame, synthetic: pd.DataFrame, described: dict[str, Any], holdout: Any
@@ -188,6 +195,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
 
     def get_visualization(self, property_name: str, table_name: str | None = None) -> Any:
         """Return a plotly figure of a property; ``table_name`` may be left out if there is one table."""
+        self._check_report_generated()
         if table_name is None and len(self.table_names) == 1:
             table_name = self.table_names[0]
         return super().get_visualization(property_name, table_name)
@@ -216,8 +224,13 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             covered = self._structure if self._guarantee.covers_structure else {}
             text = sections.public_page(date, self._guarantee, self._release, covered)
         else:
-            text = sections.private_page(date, self._guarantee, self._sections(), self._structure, self._diagnostics)
-        Path(path).write_text(text, encoding="utf-8")
+            failed = {n: self.get_details("Column Distances", n) for n in self.table_names if n not in self._release}
+            text = sections.private_page(date, self._guarantee, self._sections(), self._structure, self._diagnostics, failed)
+        write_whole(path, text)
+
+    def save(self, filepath: str | Path) -> None:
+        """Write the report, whole or not at all; :meth:`load` reads it."""
+        write_whole(filepath, lambda path: super(PlausibleDeniabilityReport, self).save(str(path)))
 
     def _sections(self) -> list[sections.TableResults]:
         scores = self.get_properties().set_index("Property")["Score"].to_dict()

@@ -94,8 +94,9 @@ def private_page(
     tables: Sequence[TableResults],
     structure: Mapping[str, Sequence[str]],
     diagnostics: SeedDiagnostics | None,
+    failed: Mapping[str, pd.DataFrame],
 ) -> str:
-    """Return the whole page, which must not be published."""
+    """Return the whole page, which must not be published; of ``failed`` tables there are only details with an error."""
     parts = [
         page.header("Synthetic data: how good it is and what protects it", date),
         page.banner(
@@ -107,13 +108,18 @@ def private_page(
     ]
     for table in tables:
         parts += _table_parts(table)
+    parts += [f"<h2>Table {escape(name)}</h2>{_error(details)}" for name, details in failed.items()]
     parts += [_network(structure), _diagnostics(diagnostics)]
     return page.whole("Synthetic data report (private)", parts)
+
+
+_MOST_BESIDE = 30  # columns of two dependence matrices side by side
 
 
 def _table_parts(table: TableResults) -> list[str]:
     real, synthetic = table.num_rows
     compared, names = table.comparison, table.release.columns
+    kind = "wide" if len(names) <= _MOST_BESIDE else "wide alone"
     heatmaps = [
         ("Real", charts.heatmap("dependence, real", names, compared.real_dependence, _UNCERTAINTY)),
         ("Synthetic", charts.heatmap("dependence, synthetic", names, compared.synthetic_dependence, _UNCERTAINTY)),
@@ -125,7 +131,11 @@ def _table_parts(table: TableResults) -> list[str]:
         _classifiers(table),
         _game(table),
         _histograms(compared.histograms, (("real", REAL), ("synthetic", SYNTHETIC))),
-        page.section("Dependence between columns", _DEPENDENCE, page.grid(heatmaps, "wide")),
+        page.section(
+            "Dependence between columns",
+            _DEPENDENCE,
+            page.grid(heatmaps, kind),
+        ),
     ]
 
 
@@ -174,18 +184,19 @@ def _distances(table: TableResults) -> str:
         "Total variation distance, 0 (equal) to 1 (nothing in common), of each column and of each pair of columns; "
         "numbers are compared in bins of the real data's quantiles, a missing value is a value like others. "
         f"Grey: {compared.reference}, which differ by chance alone (the more, the fewer rows). Green: the real rows "
-        f"with every column shuffled, all dependence lost. {_rows_used(columns, 'Real Rows', 'Synthetic Rows')}"
+        f"with every column shuffled, all dependence lost. All boxes compare {compared.compared_rows[0]:,} real rows with "
+        f"{compared.compared_rows[1]:,} others. The scores above: {_rows_used(columns, 'Real Rows', 'Synthetic Rows')}"
     )
     if "Error" in columns:
         return page.section("Distances", words, _error(columns))
     single = [("real against real", compared.reference_columns.tolist(), REFERENCE)]
-    single.append(("synthetic", columns["Distance"].tolist(), SYNTHETIC))
+    single.append(("synthetic", compared.synthetic_columns.tolist(), SYNTHETIC))
     figures = [("Columns", charts.box_plot("distances of columns", single, "total variation distance"))]
     if "Error" in pairs:
         return page.section("Distances", words, page.grid(figures) + _error(pairs))
     double = [
         ("real against real", compared.reference_pairs.tolist(), REFERENCE),
-        ("synthetic", pairs["Distance"].tolist(), SYNTHETIC),
+        ("synthetic", compared.synthetic_pairs.tolist(), SYNTHETIC),
         ("columns shuffled", compared.independent_pairs.tolist(), OTHER),
     ]
     figures.append(("Pairs of columns", charts.box_plot("distances of pairs", double, "total variation distance")))
@@ -236,7 +247,7 @@ def _classifiers(table: TableResults) -> str:
         )
         for _, r in details.iterrows()
     ]
-    low = max(0.0, math.floor(10 * min(item.value for _, items in rows for item in items) - 0.5) / 10)
+    low = max(0.0, math.floor(10 * min(item.low for _, items in rows for item in items)) / 10)
     picture = charts.interval_plot("accuracy of classifiers", rows, "share of test rows", (low, 1.0))
     listed = [
         (
@@ -279,7 +290,7 @@ def _game(table: TableResults) -> str:
         )
         for _, r in details.iterrows()
     ]
-    low = min(0.4, *(math.floor(10 * r["Accuracy"]) / 10 for _, r in details.iterrows()))
+    low = max(0.0, min(0.4, *(math.floor(10 * r["Accuracy Low"]) / 10 for _, r in details.iterrows())))
     picture = charts.interval_plot("distinguishing game", rows, "share named right", (low, 1.0), (0.5, "guessing"))
     listed = [(name, f"{100 * items[0].value:.1f}%") for name, items in rows]
     body = '<div class="beside">' + page.grid([("", picture)]) + page.table(("distinguisher", "named right"), listed) + "</div>"

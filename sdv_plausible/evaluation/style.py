@@ -33,6 +33,8 @@ figcaption { font-weight: 600; font-size: .95rem; overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; }
 svg { display: block; font: 11px system-ui, sans-serif; fill: #333; }
 .grid:not(.wide) svg { max-width: 100%; height: auto; }
+.grid.alone { grid-template-columns: 1fr; }
+.grid.alone svg { max-width: 1000px; }
 .grid.wide svg { width: 100%; height: auto; max-width: 470px; min-width: var(--natural); }
 .key span { display: inline-flex; align-items: center; margin-right: 16px; }
 .key i { width: 14px; height: 14px; border-radius: 3px; margin-right: 6px; }

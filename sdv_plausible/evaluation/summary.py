@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.evaluation import distances
-from sdv_plausible.evaluation.coding import Codes, Floats, as_numbers, category_codes, encode, sample_positions
+from sdv_plausible.evaluation.coding import Codes, category_codes, encode, sample_positions
 from sdv_plausible.evaluation.drawing import number
-from sdv_plausible.evaluation.tables import Kind, TablePair
+from sdv_plausible.evaluation.reading import Floats, Kind, as_numbers
+from sdv_plausible.evaluation.tables import TablePair
 
 _NUM_BARS = 20
 _MAX_CATEGORIES = 12
@@ -69,8 +70,12 @@ class ComparisonSummary:
         Symmetrical uncertainty inside each table.
     reference : str
         Which real rows were compared with which in the next two.
+    compared_rows : (int, int)
+        Real rows in each of the following, and rows that they are compared with.
     reference_columns, reference_pairs : numpy.ndarray of float64
         Total variation distances of real rows from other real rows: what chance alone gives.
+    synthetic_columns, synthetic_pairs : numpy.ndarray of float64
+        The same of synthetic rows from real ones, with as many rows.
     independent_pairs : numpy.ndarray of float64
         Pair distances of the real rows from themselves with every column shuffled: what losing all dependence gives.
     """
@@ -79,8 +84,11 @@ class ComparisonSummary:
     real_dependence: Floats
     synthetic_dependence: Floats
     reference: str
+    compared_rows: tuple[int, int]
     reference_columns: Floats
     reference_pairs: Floats
+    synthetic_columns: Floats
+    synthetic_pairs: Floats
     independent_pairs: Floats
 
 
@@ -204,14 +212,16 @@ def summarise_comparison(
     """Summarise real against synthetic; ``statistics`` are those of all pairs, if there are pairs."""
     rng = np.random.default_rng(random_state)
     first, second, reference = _reference_rows(pair, holdout, max_rows, rng)
-    coded = encode([pair.real, first, second], pair.kinds, formats=pair.formats, num_bins=num_bins)
-    _, one, other = coded.tables
-    columns, pairs, independent = np.empty(0), np.empty(0), np.empty(0)
-    if len(one) and len(other):
+    made = pair.synthetic.iloc[sample_positions(len(pair.synthetic), len(second), rng)]
+    second = second.iloc[sample_positions(len(second), len(made), rng)]  # distances shrink with rows: as many for all
+    coded = encode([pair.real, first, second, made], pair.kinds, formats=pair.formats, num_bins=num_bins)
+    _, one, *others = coded.tables
+    others.append(_shuffle_columns(one, rng)[: len(made)])
+    columns, pairs = [np.empty(0)] * 3, [np.empty(0)] * 3
+    if len(one) and len(made):
         cards = coded.cardinalities
-        columns = distances.column_distances(one, other, cards)
-        pairs = np.array(list(distances.pair_distances(one, other, cards).values()))
-        independent = np.array(list(distances.pair_distances(one, _shuffle_columns(one, rng), cards).values()))
+        columns = [distances.column_distances(one, other, cards) for other in others]
+        pairs = [np.array(list(distances.pair_distances(one, other, cards).values())) for other in others]
     identity = np.eye(len(pair.kinds))
     return ComparisonSummary(
         histograms=tuple(
@@ -221,9 +231,12 @@ def summarise_comparison(
         real_dependence=identity if statistics is None else statistics.real_dependence,
         synthetic_dependence=identity if statistics is None else statistics.synthetic_dependence,
         reference=reference,
-        reference_columns=columns,
-        reference_pairs=pairs,
-        independent_pairs=independent,
+        compared_rows=(len(one), len(made)),
+        reference_columns=columns[0],
+        reference_pairs=pairs[0],
+        synthetic_columns=columns[1],
+        synthetic_pairs=pairs[1],
+        independent_pairs=pairs[2],
     )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
-Kind = Literal["numerical", "datetime", "categorical"]
+from sdv_plausible.evaluation.reading import Kind, check_readable
 
+_LOOKED_AT = 10_000  # cells of a column that are looked at for their types
 _KINDS: dict[str, Kind] = {
     "numerical": "numerical",
     "datetime": "datetime",
@@ -152,12 +153,13 @@ def prepare(real_data: Any, synthetic_data: Any, metadata: Any = None, table_nam
     Raises
     ------
     ValueError
-        If a table lacks a column that is to be compared.
+        If a table lacks a column that is to be compared, names one twice, has lists in its cells, or if most real values of
+        a column cannot be read as what the metadata says.
     sdmetrics.errors.IncomputableMetricError
         If a table has no rows, or no column can be compared.
     """
-    real = one_table(real_data, table_name, "real_data")
-    synthetic = one_table(synthetic_data, table_name, "synthetic_data")
+    real = _with_text_names(one_table(real_data, table_name, "real_data"), "real_data")
+    synthetic = _with_text_names(one_table(synthetic_data, table_name, "synthetic_data"), "synthetic_data")
     described = table_metadata(metadata, table_name)
     kinds = column_kinds(described, real)
     for argument, frame in (("real_data", real), ("synthetic_data", synthetic)):
@@ -173,7 +175,27 @@ def prepare(real_data: Any, synthetic_data: Any, metadata: Any = None, table_nam
         )
     names = list(kinds)
     formats = datetime_formats(described, kinds)
+    for name, kind in kinds.items():
+        _check_cells(name, real[name])
+        if kind != "categorical":
+            check_readable(name, real[name], kind, formats.get(name))
     return TablePair(real=real[names], synthetic=synthetic[names], kinds=kinds, formats=formats)
+
+
+def _with_text_names(frame: pd.DataFrame, argument: str) -> pd.DataFrame:
+    """Columns named by numbers get the text names that SDV gives them."""
+    names = frame.columns.map(str)
+    twice = sorted(set(names[names.duplicated()]))
+    if twice:
+        raise ValueError(f"{argument} has the columns {twice} more than once: give every column a name of its own")
+    return frame if all(isinstance(name, str) for name in frame.columns) else frame.set_axis(names, axis=1)
+
+
+def _check_cells(name: str, column: pd.Series[Any]) -> None:
+    kinds = {type(value) for value in column.iloc[:_LOOKED_AT]} if column.dtype == object else set()
+    unhashable = sorted(kind.__name__ for kind in kinds if kind.__hash__ is None)
+    if unhashable:
+        raise ValueError(f"column {name!r} holds values of type {', '.join(unhashable)}: turn them into text, or leave it out")
 
 
 def prepare_holdout(pair: TablePair, holdout: Any, table_name: str | None = None) -> pd.DataFrame | None:
@@ -186,7 +208,7 @@ def prepare_holdout(pair: TablePair, holdout: Any, table_name: str | None = None
     """
     if holdout is None:
         return None
-    frame = one_table(holdout, table_name, "holdout")
+    frame = _with_text_names(one_table(holdout, table_name, "holdout"), "holdout")
     absent = [name for name in pair.kinds if name not in frame.columns]
     if absent or frame.empty:
         raise ValueError(f"holdout ({len(frame)} rows, lacking columns {absent}) must have rows and all real columns")

@@ -356,3 +356,78 @@ def test_the_page_fits_a_telephone_and_a_desk(report, tmp_path, width):
     assert page_width(text, width, tmp_path) <= width
     planted = text.replace("<main>", '<main><div style="width:1300px">x</div>')
     assert page_width(planted, width, tmp_path) > width
+
+
+# ---- one report used twice, and what fails ---------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice:RuntimeWarning")  # of SDMetrics, where a table has no rows
+def test_nothing_of_an_earlier_table_stays(tables, described, tmp_path):
+    real, synthetic = tables
+    report = PlausibleDeniabilityReport(**QUICK)
+    report.generate({"first": real}, {"first": synthetic}, {"tables": {"first": described}}, verbose=False)
+    report.generate({"second": real}, {"second": synthetic}, {"tables": {"second": described}}, verbose=False)
+    for publishable in (False, True):
+        page = html_of(report, tmp_path, publishable=publishable)
+        assert "Table second" in page
+        assert "Table first" not in page
+    report.generate({"third": real}, {"third": synthetic[:0]}, {"tables": {"third": described}}, verbose=False)
+    page = html_of(report, tmp_path)
+    assert "Table third" in page
+    assert "synthetic_data has no rows" in page  # said, not hidden
+    assert "Table second" not in page
+
+
+def test_a_failed_generate_leaves_no_page(report, tables, described, tmp_path):
+    with pytest.raises(ValueError, match="metadata"):
+        report.generate(*tables, None, verbose=False)
+    with pytest.raises(Exception, match="generate"):
+        report.to_html(tmp_path / "page.html")
+    with pytest.raises(Exception, match="generate"):
+        report.get_visualization("Column Distances")
+
+
+def test_files_are_whole_or_as_they_were(report, tmp_path, monkeypatch):
+    page, saved = tmp_path / "page.html", tmp_path / "report.pkl"
+    page.write_text("old")
+    saved.write_text("old")
+
+    def full(*args, **kwargs):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("pathlib.Path.replace", full)
+    for write in (lambda: report.to_html(page), lambda: report.save(saved)):
+        with pytest.raises(OSError, match="disk full"):
+            write()
+    assert page.read_text() == saved.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "report.pkl"]
+
+
+def test_boxes_compare_equal_numbers_of_rows(tables, described):
+    real, synthetic = tables
+    report = PlausibleDeniabilityReport(**QUICK, holdout=real[:100])
+    report.generate(real, synthetic, described, verbose=False)
+    (compared,) = report._comparison.values()
+    assert compared.compared_rows == (len(real), 100)
+    same = PlausibleDeniabilityReport(**QUICK, holdout=synthetic[:100])  # rows of one law: the boxes lie together
+    same.generate(real, synthetic, described, verbose=False)
+    (compared,) = same._comparison.values()
+    assert np.mean(compared.synthetic_pairs) == pytest.approx(np.mean(compared.reference_pairs), rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"ledger": "ledger.json"}, r"ledger \('ledger.json'\) must be a PrivacyLedger"),
+        ({"classifiers": ()}, r"classifiers \(\(\)\) must name at least one"),
+    ],
+)
+def test_wrong_arguments_are_named(options, words):
+    with pytest.raises(ValueError, match=words):
+        PlausibleDeniabilityReport(**{**QUICK, **options})
+
+
+def test_a_structure_of_other_columns_is_refused(tables, described):
+    report = PlausibleDeniabilityReport(**QUICK, structure={"city": ["nobody"]})
+    with pytest.raises(ValueError, match=r"structure names \['nobody'\]"):
+        report.generate(*tables, described, verbose=False)

@@ -55,9 +55,9 @@ def test_numbers_fall_into_the_real_datas_bins():
     real, synthetic = pd.Series([1.0, 2.0, 3.0, 4.0, np.nan]), pd.Series(["0", 2.5, 99, None, "junk"], dtype=object)
     first, second, cardinality = codes_of(real, synthetic, "numerical", num_bins=2)
     assert first == [1, 1, 2, 2, 0]
-    # below the range, in the upper half, above the range, missing, unreadable: five kinds, four codes
-    assert second == [1, 2, 2, 0, 3]
-    assert cardinality == 4
+    # below the range, in the upper half, above the range, missing, unreadable
+    assert second == [3, 2, 3, 0, 4]
+    assert cardinality == 5
 
 
 def test_datetimes_are_read_in_utc_and_by_format():

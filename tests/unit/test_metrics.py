@@ -304,7 +304,7 @@ def test_tiny_tables_work_or_say_why(metric):
         (TotalVariationDistance, {"max_rows": 0}, r"max_rows \(0\) must be at least 1"),
         (ClassifierAccuracy, {"max_rows": 1}, r"max_rows \(1\) must be at least 2"),
         (ClassifierAccuracy, {"target": "nobody"}, r"target \('nobody'\) must be one of"),
-        (ClassifierAccuracy, {"classifiers": ["oracle"]}, r"classifier \('oracle'\) must be one of"),
+        (ClassifierAccuracy, {"classifiers": ["oracle"]}, r"classifiers \(\['oracle'\]\) must name at least one of"),
         (ClassifierAgreement, {"num_runs": 0}, r"num_runs \(0\) must be at least 1"),
         (ClassifierAgreement, {"test_fraction": 1.0}, r"test_fraction \(1.0\) must lie between"),
         (DistinguishingGame, {"max_rows": 3}, r"max_rows \(3\) must be at least 4"),

@@ -1,0 +1,90 @@
+"""What cannot be read, or lies where no real value does, is not taken for equal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible.evaluation import ClassifierAccuracy, ClassifierAgreement, DistinguishingGame, TotalVariationDistance
+from sdv_plausible.evaluation.drawing import CHARACTER, shorten, shorten_all
+from sdv_plausible.evaluation.tables import prepare
+
+DAYS = pd.Series(pd.date_range("2020-01-01", periods=200)).dt.strftime("%Y-%m-%d")
+
+
+def described(sdtype, **more):
+    return {"columns": {"x": {"sdtype": sdtype, **more}}}
+
+
+def test_a_column_that_cannot_be_read_is_an_error_not_a_perfect_score():
+    real, other = pd.DataFrame({"x": DAYS}), pd.DataFrame({"x": ["1999-01-01"] * 200})
+    with pytest.raises(
+        ValueError, match=r"column 'x': 200 of 200 real values, .* the format '%d.%m.%Y': give its datetime_format"
+    ):
+        TotalVariationDistance.compute(real, other, described("datetime", datetime_format="%d.%m.%Y"))
+    assert TotalVariationDistance.compute(real, other, described("datetime", datetime_format="%Y-%m-%d")) == 1
+    with pytest.raises(ValueError, match="cannot be read as numerical: turn it into numbers"):
+        TotalVariationDistance.compute(
+            pd.DataFrame({"x": ["1,000"] * 9}), pd.DataFrame({"x": ["2,000"] * 9}), described("numerical")
+        )
+
+
+def test_a_few_odd_cells_are_a_value_of_their_own():
+    real = pd.DataFrame({"x": [*range(60), *["n/a"] * 40]})
+    assert TotalVariationDistance.compute(real, real, described("numerical")) == 0
+    missing = pd.DataFrame({"x": [*range(60), *[None] * 40]})
+    assert TotalVariationDistance.compute(real, missing, described("numerical")) == pytest.approx(0.4)
+
+
+def test_numbers_where_no_real_one_is_are_far():
+    rng = np.random.default_rng(0)
+    constant, spread = pd.DataFrame({"x": np.zeros(500)}), pd.DataFrame({"x": rng.normal(0, 100, 500)})
+    assert TotalVariationDistance.compute(constant, spread, described("numerical")) == 1
+    assert TotalVariationDistance.compute(constant, constant, described("numerical")) == 0
+    dice, between = pd.DataFrame({"x": [1, 2, 3, 4, 5, 6] * 50}), pd.DataFrame({"x": [1, 2, 3, 3.5, 5, 99] * 50})
+    assert TotalVariationDistance.compute(dice, between, described("numerical")) == pytest.approx(1 / 3)
+    first, second = (pd.DataFrame({"x": rng.normal(size=20_000)}) for _ in range(2))
+    assert TotalVariationDistance.compute(first, second, described("numerical")) < 0.03  # continuous: inside bins all is well
+
+
+def test_odd_tables_are_named():
+    good = pd.DataFrame({"x": [1, 2], "y": [3, 4]})
+    with pytest.raises(ValueError, match=r"real_data has the columns \['x'\] more than once"):
+        prepare(good.set_axis(["x", "x"], axis=1), good)
+    with pytest.raises(ValueError, match="column 'x' holds values of type list"):
+        prepare(pd.DataFrame({"x": [[1], [2]]}), good)
+    by_number = good.set_axis([0, 1], axis=1)
+    columns = {"columns": {"0": {"sdtype": "numerical"}, "1": {"sdtype": "numerical"}}}
+    assert TotalVariationDistance.compute(by_number, by_number, columns) == 0
+
+
+@pytest.mark.parametrize("metric", [ClassifierAccuracy, ClassifierAgreement, DistinguishingGame])
+def test_one_classifier_none_and_all_rows(metric):
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"x": rng.normal(size=300), "y": rng.choice(["a", "b"], 300)})
+    found = metric.compute(table, table, classifiers="tree", num_runs=1, max_rows=None)
+    assert found == metric.compute(table, table, classifiers=("tree",), num_runs=1, max_rows=300)
+    with pytest.raises(ValueError, match=r"classifiers \(\(\)\) must name at least one of"):
+        metric.compute(table, table, classifiers=())
+
+
+def test_subsampled_means_that_max_rows_left_rows_out():
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"x": rng.normal(size=300), "y": rng.choice(["a", "b"], 300)})
+    for max_rows, expected in ((None, False), (300, False), (50, True)):
+        found = ClassifierAgreement.compute_breakdown(table, table, classifiers="tree", num_runs=1, max_rows=max_rows)
+        assert found["subsampled"] is expected
+
+
+def test_labels_that_are_cut_stay_different():
+    labels = [
+        "Self-employed (incorporated)",
+        "Self-employed (not incorporated)",
+        "Some college, no degree",
+        "Some college, 1 year",
+    ]
+    room = 14 * CHARACTER
+    assert len(set(shorten_all(labels, room))) == 4
+    assert len({shorten(label, room) for label in labels}) < 4  # control
+    assert shorten_all(["short", "short"], room) == ["short", "short"]
