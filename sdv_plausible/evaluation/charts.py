@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_plausible.evaluation.drawing import CHARACTER, GRID, INK, SERIES, WIDTH, Drawing, number, shorten, shorten_all, ticks
+from sdv_plausible.evaluation.drawing import GRID, INK, SERIES, WIDTH, Drawing, number, shorten, shorten_all, text_width, ticks
 from sdv_plausible.evaluation.reading import Floats
 
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
@@ -230,7 +230,7 @@ def heatmap(title: str, labels: Sequence[str], matrix: Floats, scale_name: str) 
         What the values are.
     """
     m = len(labels)
-    room = min(98.0, 8 + CHARACTER * max(len(label) for label in labels))
+    room = min(98.0, 8 + max(text_width(label) for label in labels))
     cell = max(15.0, min(34.0, (WIDTH - room - 4) / m))
     drawing = Drawing(max(WIDTH, room + m * cell + 4), room + m * cell + 48, title)
     for i, (label, short) in enumerate(zip(labels, shorten_all(labels, room - 4), strict=True)):

@@ -69,12 +69,18 @@ def number(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
+def text_width(words: str) -> float:
+    """About how many pixels ``words`` take: capitals are wider."""
+    return CHARACTER * (len(words) + 0.3 * sum(letter.isupper() for letter in words))
+
+
 def shorten(words: str, room: float) -> str:
     """Cut ``words`` to ``room`` pixels."""
-    if len(words) * CHARACTER <= room:
+    if text_width(words) <= room:
         return words
     # letters are wider in some fonts, and the ellipsis always is
-    return words[: max(3, int(room / (1.1 * CHARACTER)) - 1)] + "\u2026"
+    kept = max(3, int(room / (1.1 * text_width(words) / len(words))) - 1)
+    return words[:kept] + "\u2026"
 
 
 def shorten_all(labels: Sequence[str], room: float) -> list[str]:

@@ -247,7 +247,7 @@ def _classifiers(table: TableResults) -> str:
         )
         for _, r in details.iterrows()
     ]
-    low = max(0.0, math.floor(10 * min(item.low for _, items in rows for item in items)) / 10)
+    low = _axis_start(rows, 1.0)
     picture = charts.interval_plot("accuracy of classifiers", rows, "share of test rows", (low, 1.0))
     listed = [
         (
@@ -258,6 +258,12 @@ def _classifiers(table: TableResults) -> str:
     ]
     body = page.key([(n, colour) for n, _, _, colour in kinds]) + '<div class="beside">' + page.grid([("", picture)])
     return page.section("Classifiers", words, body + page.table(("classifier", *(n for n, *_ in kinds)), listed) + "</div>")
+
+
+def _axis_start(rows: Sequence[tuple[str, Sequence[charts.Interval]]], most: float) -> float:
+    """A tenth at or below every value and every end of an interval; of one run there is no interval."""
+    ends = [end for _, items in rows for item in items for end in (item.value, item.low) if not math.isnan(end)]
+    return max(0.0, min([most, *(math.floor(10 * end) / 10 for end in ends)]))
 
 
 def _spoken(name: str) -> str:
@@ -290,7 +296,7 @@ def _game(table: TableResults) -> str:
         )
         for _, r in details.iterrows()
     ]
-    low = max(0.0, min(0.4, *(math.floor(10 * r["Accuracy Low"]) / 10 for _, r in details.iterrows())))
+    low = _axis_start(rows, 0.4)
     picture = charts.interval_plot("distinguishing game", rows, "share named right", (low, 1.0), (0.5, "guessing"))
     listed = [(name, f"{100 * items[0].value:.1f}%") for name, items in rows]
     body = '<div class="beside">' + page.grid([("", picture)]) + page.table(("distinguisher", "named right"), listed) + "</div>"

@@ -431,3 +431,9 @@ def test_a_structure_of_other_columns_is_refused(tables, described):
     report = PlausibleDeniabilityReport(**QUICK, structure={"city": ["nobody"]})
     with pytest.raises(ValueError, match=r"structure names \['nobody'\]"):
         report.generate(*tables, described, verbose=False)
+
+
+def test_one_run_has_no_interval_and_its_page_is_written(tables, described, tmp_path):
+    report = PlausibleDeniabilityReport(**{**QUICK, "num_runs": 1})
+    report.generate(*tables, described, verbose=False)
+    assert "Classifiers predict" in html_of(report, tmp_path)
