@@ -234,6 +234,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _fit_nothing(self) -> None:
         self._ledger = PrivacyLedger(delta=self.delta, covers=self._settings.covers)
+        self._ledger.charge(*self._side_entries())
 
     def _check_condition(self, name: str, value: Any) -> None:
         if self._released is not None and name in self._codec.domain:

@@ -198,7 +198,7 @@ class Domain:
 
     @classmethod
     def load(cls, path: str | Path) -> Domain:
-        """Read a domain written by :meth:`save`; its attributes count as declared by whoever passes it in."""
+        """Read a domain that :meth:`save` wrote; what was inferred from rows stays so, unless you vouch: :meth:`declared`."""
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
         except (json.JSONDecodeError, UnicodeDecodeError) as error:

@@ -118,14 +118,14 @@ def _declare(name: str, spec: Any, max_bins: int, specs: Specs) -> Attribute:
 
 
 def _read_file(path: Path) -> Domain | Mapping[str, Any]:
-    """A file by ``Domain.save``, or a mapping as JSON; what it says counts as declared by the user."""
+    """A file by ``Domain.save``, or a mapping as JSON."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"domain ({str(path)!r}) is not a JSON file: {error}") from error
     if isinstance(document, dict) and document and all(isinstance(spec, dict) for spec in document.values()):
         return document
-    return Domain.load(path).declared()
+    return Domain.load(path)
 
 
 def _vouched_for(attribute: Attribute) -> Attribute:

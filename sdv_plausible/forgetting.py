@@ -10,10 +10,11 @@ import pandas as pd
 
 from sdv_plausible.domain import Domain
 from sdv_plausible.domain_building import MODELLED_SDTYPES
-from sdv_plausible.output_types import row_independent
+from sdv_plausible.output_types import of_family, row_independent
 from sdv_plausible.privacy.coins import Coins
 
 Specs = Mapping[str, Mapping[str, Any]]
+FRACTIONS = ("latitude", "longitude", "coordinate", "latlng", "local_latlng", "location_on_land", "pyfloat", "pydecimal")
 FIRST_NUMBER = 10**8  # SDV gives invented numbers as many digits as those it saw
 
 
@@ -54,9 +55,8 @@ def _stand_in(column: pd.Series[Any], spec: Mapping[str, Any]) -> pd.Series[Any]
     numbers = pd.Series(np.arange(FIRST_NUMBER, FIRST_NUMBER + len(column)), index=column.index)
     dtype = column.dtype
     if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
-        kind = "int64" if spec.get("sdtype") in ("id", "unknown") else "float64"  # keys are whole, coordinates are not
-        return numbers.astype(kind if isinstance(dtype, np.dtype) else kind.capitalize())
-    return numbers.astype(str).astype(dtype if isinstance(dtype, pd.StringDtype) else object)
+        return numbers.astype(of_family(dtype, "Float64" if spec.get("sdtype") in FRACTIONS else "Int64"))
+    return numbers.astype(str).astype(dtype if pd.api.types.is_string_dtype(dtype) else object)
 
 
 def forget_rows(processor: Any, coins: Coins) -> None:

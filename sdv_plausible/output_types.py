@@ -37,7 +37,7 @@ def _modelled_type(attribute: Attribute, dtype: Any) -> Any:
     if isinstance(dtype, pd.CategoricalDtype):
         return pd.CategoricalDtype(list(attribute.values), dtype.ordered) if attribute.values else np.dtype(object)
     if not isinstance(dtype, np.dtype):
-        return dtype  # an extension type holds missing values as it is
+        return _extension_type(attribute, dtype)
     if attribute.kind == "integer":
         return np.dtype(np.int64)  # also where one odd cell made it object; SDV leaves float64 if a value is missing
     if attribute.kind == "float":
@@ -45,14 +45,39 @@ def _modelled_type(attribute: Attribute, dtype: Any) -> Any:
     return np.dtype(object) if dtype.kind in "iufb" else dtype  # dates and text as they are
 
 
+def _extension_type(attribute: Attribute, dtype: Any) -> Any:
+    """An extension type holds missing values as it is; which of its family is decided by the domain, not by the cells."""
+    if not pd.api.types.is_numeric_dtype(dtype):
+        return dtype
+    kinds = {type(value) for value in attribute.values}
+    if attribute.kind == "float" or kinds == {float}:
+        name = "Float64"
+    elif attribute.kind == "integer" or kinds == {int}:
+        name = "Int64"
+    else:
+        return pd.BooleanDtype() if kinds == {bool} and not isinstance(dtype, pd.ArrowDtype) else np.dtype(object)
+    return of_family(dtype, name)
+
+
+def of_family(dtype: Any, name: str) -> Any:
+    """The 64-bit type ``name`` ("Int64" or "Float64") among numpy's, Arrow's or pandas' own types, as ``dtype`` is."""
+    if isinstance(dtype, np.dtype):
+        return np.dtype(name.lower())
+    return pd.api.types.pandas_dtype(f"{name.lower()}[pyarrow]" if isinstance(dtype, pd.ArrowDtype) else name)
+
+
 def settle(table: pd.DataFrame, domain: Domain) -> pd.DataFrame:
-    """Give synthetic truth values, numeric categories and whole invented numbers the type that pandas has for them."""
-    for name in table.columns.difference(list(domain.names)):
-        if table[name].dtype == np.float64 and (table[name] % 1 == 0).all():
-            table[name] = table[name].astype(np.int64)
+    """Give synthetic truth values and numeric categories the type that pandas has for them."""
+    by_text = {str(name): name for name in table.columns}  # columns named by numbers have them again
     for attribute in domain:
-        name = attribute.name
+        name = by_text.get(attribute.name)
         plain = not any(isinstance(v, str) for v in attribute.values)
-        if attribute.provenance != "inferred" and attribute.values and plain and name in table and table[name].dtype == object:
+        if (
+            attribute.provenance != "inferred"
+            and attribute.values
+            and plain
+            and name is not None
+            and table[name].dtype == object
+        ):
             table[name] = table[name].infer_objects()
     return table

@@ -150,6 +150,11 @@ def calibrate_gaussian(epsilon: float, delta: float, other_losses: Sequence[Loss
             f"epsilon ({epsilon!r}) is used up: the other losses compose to {spent:.4g} at delta {delta:.3g}; raise epsilon "
             f"or spend less on them"
         )
+    large = [loss for loss in others if _is_large(loss)]
+    if large:
+        others = [loss for loss in others if not _is_large(loss)]
+        added, failing = _sum_of_pairs(large)
+        target, delta = target - added, delta - failing
     base = _sort(others)
     ceiling = _largest_mu(lambda mu: float(np.exp(gaussian_log_delta(mu, target))), delta, 1e3)
     if base.others or base.given_away:

@@ -165,6 +165,67 @@ def test_types_and_digits_of_invented_numbers_do_not_depend_on_the_rows():
         pd.testing.assert_frame_equal(fitted(change(), INVENTED, random_state=3).sample(50), plain)
 
 
+def test_invented_columns_keep_the_family_of_their_type():
+    columns = {
+        "key": {"sdtype": "id"}, "zip": {"sdtype": "postcode", "pii": True}, "lat": {"sdtype": "latitude", "pii": True},
+        "city": INVENTED["city"],
+    }  # fmt: skip
+    plain = pd.DataFrame({"key": range(9), "zip": [12345] * 9, "lat": [47.1] * 9, "city": ["Bern", "Chur", "Bern"] * 3})
+    for change, types in (
+        (lambda t: t, ["int64", "int64", "float64"]),
+        (lambda t: t.convert_dtypes(), ["Int64", "Int64", "Float64"]),
+        (lambda t: t.astype({"zip": "float64", "lat": "int64"}), ["int64", "int64", "float64"]),
+    ):
+        synth = fitted(change(plain), columns)
+        for rows in (0, 5):
+            assert [str(t) for t in synth.sample(rows).dtypes[:3]] == types
+
+
+def test_extension_types_of_modelled_columns_follow_the_domain():
+    columns = {"n": {"sdtype": "numerical"}, "x": {"sdtype": "numerical"}, "flag": {"sdtype": "boolean"}}
+    declared = {
+        "n": {"range_min": 0, "range_max": 9}, "x": {"range_min": 0.0, "range_max": 9.0, "decimal_places": 1}, "flag": {}
+    }  # fmt: skip
+    whole = pd.DataFrame({"n": [1, 2] * 50, "x": [1, 2] * 50, "flag": [True, False] * 50}).convert_dtypes()
+    one_more = pd.DataFrame({"n": [1, 2, 0.5] * 33, "x": [1, 2, 0.5] * 33, "flag": [True, False, None] * 33}).convert_dtypes()
+    assert not whole.dtypes.equals(one_more.dtypes)
+    found = [fitted(t, columns, domain=declared).sample(20).dtypes.astype(str).to_dict() for t in (whole, one_more)]
+    assert found[0] == found[1] == {"n": "Int64", "x": "Float64", "flag": "boolean"}
+
+
+def test_columns_named_by_numbers_get_their_types():
+    table = pd.DataFrame({0: [True, False] * 50, 1: ["a", "b"] * 50})
+    columns = {"0": {"sdtype": "boolean"}, "1": {"sdtype": "categorical"}}
+    domain = {n: {"range_values": v, "range_is_nullable": False} for n, v in (("0", [False, True]), ("1", ["a", "b"]))}
+    rows = fitted(table, columns, domain=domain).sample(20)
+    assert rows[0].dtype == bool
+    assert set(rows[1]) <= {"a", "b"}
+
+
+def test_what_ends_the_claim_ends_it_without_modelled_columns_too():
+    from rdt.transformers import AnonymizedFaker
+
+    columns = {"email": INVENTED["email"]}
+    table = invented_table()[["email"]]
+    assert fitted(table, columns).privacy_ledger().claims_privacy
+    assert not fitted(table, columns, random_state=1).privacy_ledger().claims_privacy
+    synth = make(columns)
+    synth.auto_assign_transformers(table)
+    synth.update_transformers({"email": AnonymizedFaker("internet", "email", cardinality_rule="match")})
+    synth.fit(table)
+    assert not synth.privacy_ledger().claims_privacy
+
+
+def test_an_inferred_domain_in_a_file_declares_nothing(mixed_table, tmp_path):
+    columns = {"city": COLUMNS["city"]}
+    inferred = fitted(mixed_table[["city"]], columns, undeclared="infer")._codec.domain
+    inferred.save(tmp_path / "domain.json")
+    synth = fitted(mixed_table[["city"]], columns, undeclared="infer", domain=tmp_path / "domain.json")
+    assert not synth.privacy_ledger().claims_privacy
+    inferred.declared().save(tmp_path / "mine.json")  # vouched for
+    assert fitted(mixed_table[["city"]], columns, domain=tmp_path / "mine.json").privacy_ledger().claims_privacy
+
+
 def test_planted_fault_sdv_sees_the_invented_columns(monkeypatch):
     from sdv_plausible import sdv_base
 

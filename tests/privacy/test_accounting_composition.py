@@ -271,6 +271,9 @@ def test_a_loss_beyond_any_protection_is_added_up(epsilon: float) -> None:
     assert epsilon < total <= epsilon + compose(rest, 5e-10) + 1e-6
     assert compose_delta([ApproxDP(epsilon=epsilon, delta=5e-10), *rest], total) <= 1e-9 * (1 + 1e-6)
     assert compose([ApproxDP(epsilon=1e6, delta=2e-9), *rest], 1e-9) == math.inf
+    beside = [ApproxDP(epsilon=epsilon, delta=1e-11)]
+    mu = calibrate_gaussian(epsilon + 5, 1e-9, beside)
+    assert 0.95 * (epsilon + 5) < compose([*beside, GaussianLoss(sensitivity_over_sigma=mu)], 1e-9) <= epsilon + 5
 
 
 def test_calibration_refuses_what_is_used_up() -> None:
