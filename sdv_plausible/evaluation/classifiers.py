@@ -165,15 +165,17 @@ def choose_target(pair: TablePair, target: str | None = None) -> str:
 def target_classes(pair: TablePair, target: str, parts: Sequence[pd.DataFrame]) -> list[npt.NDArray[np.int32]]:
     """Return class labels of several row sets; the first one is real.
 
-    A categorical target has its values as classes; a number is above the first set's median or not. Missing is a class.
+    A categorical target has its values as classes; a number is above the first set's median or not. Missing is a class,
+    and so is what is no number.
     """
     columns = [part[target] for part in parts]
     kind = pair.kinds[target]
     if kind == "categorical":
         return category_codes(columns)[0]
-    numbers = [as_numbers(column, kind, pair.formats.get(target))[0] for column in columns]
-    edges = quantile_edges(numbers[0], 2)
-    return [np.where(np.isnan(x), 0, 1 + np.searchsorted(edges, x)).astype(np.int32) for x in numbers]
+    read = [as_numbers(column, kind, pair.formats.get(target)) for column in columns]
+    edges = quantile_edges(read[0][0], 2)
+    above = [np.where(np.isnan(numbers), 0, 1 + np.searchsorted(edges, numbers)) for numbers, _ in read]
+    return [np.where(odd, 3, classes).astype(np.int32) for classes, (_, odd) in zip(above, read, strict=True)]
 
 
 def split_rows(
@@ -229,7 +231,7 @@ def compare_classifiers(
     pair: TablePair,
     target: str | None = None,
     *,
-    classifiers: Sequence[str] = CLASSIFIERS,
+    classifiers: str | Sequence[str] = CLASSIFIERS,
     num_runs: int = DEFAULT_NUM_RUNS,
     test_fraction: float = 0.3,
     max_rows: int | None = DEFAULT_MAX_ROWS,

@@ -84,18 +84,23 @@ def shorten(words: str, room: float) -> str:
 
 
 def shorten_all(labels: Sequence[str], room: float) -> list[str]:
-    """Cut labels to ``room`` pixels so that different ones stay different where they can: the end of those alike is shown."""
-    short = [shorten(label, room) for label in labels]
-    for cut in {s for s in short if short.count(s) > 1}:
-        alike = [i for i, s in enumerate(short) if s == cut]
-        if len({labels[i] for i in alike}) == 1:
-            continue
-        letters = zip(*(labels[i] for i in alike), strict=False)
-        shared = sum(1 for _ in takewhile(lambda same: len(set(same)) == 1, letters))
-        head = len(cut) // 3
-        for i in alike:
-            short[i] = labels[i][:head] + "\u2026" + labels[i][shared : shared + len(cut) - head - 1]
-    return short
+    """Cut labels to ``room`` pixels so that different ones stay different: of those alike, where they part is shown."""
+    short = {label: shorten(label, room) for label in labels}
+    crowds = [list(short)]
+    while crowds:
+        crowd = crowds.pop()
+        for cut in {short[label] for label in crowd}:
+            alike = [label for label in crowd if short[label] == cut]
+            if len(alike) == 1:
+                continue
+            shared = sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*alike, strict=False)))
+            head = len(cut) // 3
+            tail = len(cut) - head - 2  # one less: the letters of the end may be wider
+            start = min(shared, max(head, *(len(label) - tail for label in alike)))  # all of the end, if there is room
+            for label in alike:
+                short[label] = label[:head] + "\u2026" + label[start : start + tail]
+            crowds.append(alike)  # of three, two may part further on
+    return [short[label] for label in labels]
 
 
 def ticks(low: float, high: float, count: int = 4) -> list[float]:

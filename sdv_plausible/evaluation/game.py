@@ -43,7 +43,7 @@ class GameResult:
     held_out : bool
         Whether the real rows of the game were held out from the synthesizer.
     subsampled : bool
-        Whether ``max_rows``, or the shorter table, left rows unused.
+        Whether ``max_rows`` left rows unused. The longer table's surplus always is.
     """
 
     accuracy: dict[str, Estimate]
@@ -58,7 +58,8 @@ class GameResult:
         return float(np.mean([max(0.5, estimate.mean) for estimate in self.accuracy.values()]))
 
 
-def _side_sizes(num_rows: int, test_fraction: float, max_rows: int | None) -> tuple[int, int]:
+def _side_sizes(num_rows: int, test_fraction: float, max_rows: int | None) -> tuple[int, int, bool]:
+    """Return the rows of each kind in the training and in the test mix, and whether ``max_rows`` leaves rows unused."""
     max_rows = sys.maxsize if max_rows is None else max_rows
     if not 0 < test_fraction < 1:
         raise ValueError(f"test_fraction ({test_fraction}) must lie between 0 and 1: both mixes need rows")
@@ -67,13 +68,14 @@ def _side_sizes(num_rows: int, test_fraction: float, max_rows: int | None) -> tu
     if num_rows < 4:
         raise IncomputableMetricError(f"{num_rows} rows in the shorter table: the game needs at least 4 of each kind")
     num_test = min(max(1, round(test_fraction * num_rows)), num_rows - 1)
-    return min(num_rows - num_test, max_rows // 2), min(num_test, max_rows // 2)
+    num_train, most = num_rows - num_test, max_rows // 2
+    return min(num_train, most), min(num_test, most), max(num_train, num_test) > most
 
 
 def distinguishing_game(
     pair: TablePair,
     *,
-    classifiers: Sequence[str] = DISTINGUISHERS,
+    classifiers: str | Sequence[str] = DISTINGUISHERS,
     num_runs: int = DEFAULT_NUM_RUNS,
     test_fraction: float = 0.3,
     max_rows: int | None = DEFAULT_MAX_ROWS,
@@ -113,11 +115,11 @@ def distinguishing_game(
         raise ValueError(f"num_runs ({num_runs}) must be at least 1")
     classifiers = names_of("classifiers", classifiers)
     real = pair.real if holdout is None else holdout[list(pair.kinds)]
-    sizes = _side_sizes(min(len(real), len(pair.synthetic)), test_fraction, max_rows)
+    num_train, num_test, subsampled = _side_sizes(min(len(real), len(pair.synthetic)), test_fraction, max_rows)
     values: dict[str, list[float]] = {name: [] for name in classifiers}
     for run in range(num_runs):
         rng = np.random.default_rng([random_state, run])
-        train, test = _mixes(real, pair.synthetic, sizes, rng)
+        train, test = _mixes(real, pair.synthetic, (num_train, num_test), rng)
         # Fitted on the training mix alone: were the real table's categories known in advance, a synthetic category
         # the real table lacks would stand out where its mirror image would not.
         encoder = FeatureEncoder(pair.kinds, pair.formats).fit(train[0])
@@ -129,10 +131,10 @@ def distinguishing_game(
                 tick()
     return GameResult(
         accuracy={name: Estimate.of(v) for name, v in values.items()},
-        num_train=2 * sizes[0],
-        num_test=2 * sizes[1],
+        num_train=2 * num_train,
+        num_test=2 * num_test,
         held_out=holdout is not None,
-        subsampled=sum(sizes) < max(len(real), len(pair.synthetic)),
+        subsampled=subsampled,
     )
 
 

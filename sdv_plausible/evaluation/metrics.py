@@ -2,8 +2,8 @@
 
 Each takes ``(real_data, synthetic_data, metadata=None, table_name=None, **options)``, with frames or one-table dicts
 and metadata as a dict or an SDV ``Metadata`` object; ``compute`` returns the score, ``compute_breakdown`` a dict with
-``"score"``, the parts, and the rows that were used (``"subsampled"`` says whether rows were left out). Importing this
-module makes the metrics known to SDMetrics and SDGym by name.
+``"score"``, the parts, and the rows that were used (``"subsampled"`` says whether ``max_rows`` left rows out). Importing
+this module makes the metrics known to SDMetrics and SDGym by name.
 
 Where SDMetrics has a metric of the same kind: on complete categorical columns ``TotalVariationDistance`` is
 ``1 - TVComplement`` and ``PairwiseTotalVariationDistance`` is ``1 - ContingencySimilarity``. They differ in that a
@@ -24,6 +24,7 @@ from sdmetrics.single_table import SingleTableMetric
 
 from sdv_plausible.evaluation import classifiers as _classifiers
 from sdv_plausible.evaluation import coding, distances, game, prediction
+from sdv_plausible.evaluation.network import as_structure
 from sdv_plausible.evaluation.tables import prepare, prepare_holdout
 
 
@@ -129,8 +130,8 @@ class ModelAccuracy(_SectionSixMetric):
     holdout : DataFrame or dict, optional
         Real rows the synthesizer never saw, to test on; else ``test_fraction`` of the real rows.
     test_fraction : float, default 0.3
-    max_rows : int, default 10,000
-        Rows learned from, and tested on, at most.
+    max_rows : int or None, default 10,000
+        Rows learned from, and tested on, at most; None for all.
     random_state : int, default 0
 
     Parts of the breakdown: ``"columns"``, for each the ``"score"``, ``"real"`` (the same learned from real rows),
@@ -149,11 +150,11 @@ class ModelAccuracy(_SectionSixMetric):
         metadata: Any = None,
         table_name: str | None = None,
         *,
-        structure: Mapping[str, Sequence[str]] | None = None,
+        structure: Mapping[str, str | Sequence[str]] | None = None,
         num_bins: int = coding.DEFAULT_NUM_BINS,
         holdout: Any = None,
         test_fraction: float = 0.3,
-        max_rows: int = _classifiers.DEFAULT_MAX_ROWS,
+        max_rows: int | None = _classifiers.DEFAULT_MAX_ROWS,
         random_state: int = 0,
     ) -> dict[str, Any]:
         """Return the mean accuracy and that of each column with its baselines."""
@@ -181,16 +182,17 @@ class ModelAccuracy(_SectionSixMetric):
             "columns": table.to_dict(orient="index"),
             "num_rows_train": len(synthetic),
             "num_rows_test": len(test),
-            "subsampled": subsampled or len(pair.synthetic) > len(synthetic),
+            "subsampled": subsampled,
         }
 
 
-def _positions(structure: Mapping[str, Sequence[str]], columns: Sequence[str]) -> dict[int, list[int]]:
+def _positions(structure: Mapping[str, str | Sequence[str]], columns: Sequence[str]) -> dict[int, list[int]]:
     place = {name: j for j, name in enumerate(columns)}
-    named = {*structure, *(parent for parents in structure.values() for parent in parents)}
-    if not named <= set(place):
-        raise ValueError(f"structure names {sorted(named - set(place))}, which are not compared columns: {list(place)}")
-    return {place[child]: [place[parent] for parent in parents] for child, parents in structure.items()}
+    network = as_structure(structure)
+    unknown = set(network).union(*network.values()) - set(place)
+    if unknown:
+        raise ValueError(f"structure names {sorted(unknown)}, which are not compared columns: {list(place)}")
+    return {place[child]: [place[parent] for parent in parents] for child, parents in network.items()}
 
 
 def _compare(real: Any, synthetic: Any, metadata: Any, table_name: str | None, options: dict[str, Any]) -> Any:
@@ -219,14 +221,14 @@ class ClassifierAccuracy(_SectionSixMetric):
     target : str, optional
         Column to predict; default the last categorical column with 2 to 50 real values. A numerical target becomes
         "above the real median or not".
-    classifiers : sequence of str, default all
+    classifiers : str or sequence of str, default all
         Of ``tree``, ``random_forest``, ``adaboost``, ``logistic_regression``, ``linear_svm``.
     num_runs : int, default 5
         Runs with fresh splits.
     test_fraction : float, default 0.3
         Share of real rows to test on.
-    max_rows : int, default 10,000
-        Rows trained on, and tested on, at most.
+    max_rows : int or None, default 10,000
+        Rows trained on, and tested on, at most; None for all.
     holdout : DataFrame or dict, optional
         Real rows the synthesizer never saw, to test on.
     random_state : int, default 0
@@ -287,13 +289,13 @@ class DistinguishingGame(_SectionSixMetric):
     [PD] section 6.4, table 5. The score counts a distinguisher that does worse than guessing as guessing; the
     breakdown has the plain accuracies. ``normalize`` maps 0.5 to 1 and 1 to 0. Options:
 
-    classifiers : sequence of str, default ``("random_forest", "tree")``
+    classifiers : str or sequence of str, default ``("random_forest", "tree")``
     num_runs : int, default 5
         Runs with fresh mixes.
     test_fraction : float, default 0.3
         Share of the shorter table in the test mix.
-    max_rows : int, default 10,000
-        Rows of the training mix, and of the test mix, at most.
+    max_rows : int or None, default 10,000
+        Rows of the training mix, and of the test mix, at most; None for all.
     holdout : DataFrame or dict, optional
         Real rows the synthesizer never saw; given, they are the real rows of the game.
     random_state : int, default 0

@@ -13,6 +13,11 @@ _SWEEPS = 6
 Structure = Mapping[str, Sequence[str]]
 
 
+def as_structure(structure: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Return ``{child: parents}``, where a single parent may be given by itself."""
+    return {child: (above,) if isinstance(above, str) else tuple(above) for child, above in structure.items()}
+
+
 def layers(structure: Structure) -> list[list[str]]:
     """Put each node one layer below its deepest parent.
 

@@ -50,9 +50,10 @@ def check_readable(name: str, column: pd.Series[Any], kind: Kind, datetime_forma
     Raises
     ------
     ValueError
-        If more than half of the first 10,000 present values cannot be read.
+        If more than half of the present values, or of about 10,000 spread over them, cannot be read.
     """
-    present = column[column.notna()].iloc[:_LOOKED_AT]
+    present = column[column.notna()]
+    present = present.iloc[:: 1 + len(present) // _LOOKED_AT]
     _, unreadable = as_numbers(present, kind, datetime_format)
     if 2 * int(unreadable.sum()) <= len(present):
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from sdv_plausible.evaluation.coding import DEFAULT_NUM_BINS
 from sdv_plausible.evaluation.diagnostics import SeedDiagnostics
 from sdv_plausible.evaluation.game import DISTINGUISHERS
 from sdv_plausible.evaluation.guarantee import Guarantee
-from sdv_plausible.evaluation.network import layers
+from sdv_plausible.evaluation.network import as_structure, layers
 from sdv_plausible.evaluation.properties import (
     ClassifierAgreementProperty,
     ColumnDistances,
@@ -31,6 +32,7 @@ from sdv_plausible.evaluation.tables import (
     datetime_formats,
     prepare,
     prepare_holdout,
+    with_text_names,
 )
 from sdv_plausible.whole_files import write_whole
 
@@ -58,9 +60,9 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         distances are set beside those between them and the real rows.
     target : str, optional
         Column that classifiers predict; by default the last categorical one with 2 to 50 real values.
-    classifiers : sequence of str
+    classifiers : str or sequence of str
         Of ``tree``, ``random_forest``, ``adaboost``, ``logistic_regression``, ``linear_svm``.
-    distinguishers : sequence of str
+    distinguishers : str or sequence of str
         Players of the game, of the same names.
     num_runs : int
         Runs of classifiers and game, each with fresh splits, at least 1.
@@ -84,11 +86,11 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         *,
         ledger: Any = None,
         diagnostics: Mapping[str, Any] | None = None,
-        structure: Mapping[str, Sequence[str]] | None = None,
+        structure: Mapping[str, str | Sequence[str]] | None = None,
         holdout: Any = None,
         target: str | None = None,
-        classifiers: Sequence[str] = ("tree", "random_forest", "adaboost"),
-        distinguishers: Sequence[str] = DISTINGUISHERS,
+        classifiers: str | Sequence[str] = ("tree", "random_forest", "adaboost"),
+        distinguishers: str | Sequence[str] = DISTINGUISHERS,
         num_runs: int = 3,
         max_rows: int | None = 10_000,
         max_rows_distances: int | None = 200_000,
@@ -108,7 +110,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         )
         self._guarantee = Guarantee.of(ledger)
         self._diagnostics = SeedDiagnostics.of(diagnostics)
-        self._structure = {child: tuple(parents) for child, parents in (structure or {}).items()}
+        self._structure = as_structure(structure or {})
         layers(self._structure)  # a cycle is an error now, not after the work
         self._holdout = holdout
         self._release: dict[str, ReleaseSummary] = {}
@@ -141,7 +143,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         ValueError
             If metadata and tables do not name the same tables and columns, or a target column does not exist.
         """
-        self._release, self._comparison, self.is_generated = {}, {}, False  # nothing of an earlier table may stay
+        self._forget()
         described = _described(metadata, real_data, synthetic_data)
         names = list(described["tables"])
         real, synthetic = _by_table(real_data, names, "real_data"), _by_table(synthetic_data, names, "synthetic_data")
@@ -150,14 +152,24 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         for report_property in self._properties.values():
             report_property.holdouts = holdouts
         try:
-            super().generate(real, synthetic, described, constraints, verbose)
+            with warnings.catch_warnings():
+                # where no property could be computed the score is NaN and the details say why
+                warnings.filterwarnings("ignore", message="Mean of empty slice")
+                super().generate(real, synthetic, described, constraints, verbose)
             for name in names:
                 self._summarise(name, real[name], synthetic[name], described["tables"][name], holdouts.get(name))
+        except BaseException:
+            self._forget()
+            raise
         finally:
             # what is saved with the report must hold no rows
             self._original_datetime_columns: dict[str, Any] = {}
             for report_property in self._properties.values():
                 report_property.holdouts = {}
+
+    def _forget(self) -> None:
+        """Drop all results: a report must never show a part of an earlier one, or half of one."""
+        self._release, self._comparison, self.is_generated = {}, {}, False
 
     def _check_names(self, described: dict[str, Any]) -> None:
         target = self.options.target
@@ -173,7 +185,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         self, name: str, real: pd.DataFrame, synthetic: pd.DataFrame, described: dict[str, Any], holdout: Any
     ) -> None:
         kinds, options = column_kinds(described, pd.DataFrame()), self.options
-        if not kinds or real.empty or synthetic.empty:
+        if not kinds or synthetic.empty:
             return
         self._release[name] = summarise_release(
             synthetic,
@@ -183,6 +195,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             max_rows=options.max_rows_distances,
             random_state=options.random_state,
         )
+        if real.empty:  # the release's summary must not depend on it
+            return
         pair: TablePair = prepare(real, synthetic, described)
         self._comparison[name] = summarise_comparison(
             pair,
@@ -222,9 +236,10 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         date = str(self.report_info["generated_date"])
         if publishable:
             covered = self._structure if self._guarantee.covers_structure else {}
-            text = sections.public_page(date, self._guarantee, self._release, covered)
+            releases = {name: self._release.get(name) for name in self.table_names}
+            text = sections.public_page(date, self._guarantee, releases, covered)
         else:
-            failed = {n: self.get_details("Column Distances", n) for n in self.table_names if n not in self._release}
+            failed = {n: self.get_details("Column Distances", n) for n in self.table_names if n not in self._comparison}
             text = sections.private_page(date, self._guarantee, self._sections(), self._structure, self._diagnostics, failed)
         write_whole(path, text)
 
@@ -237,14 +252,14 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         return [
             sections.TableResults(
                 name=name,
-                num_rows=(self.report_info["num_rows_real_data"][name], release.num_rows),
+                num_rows=(self.report_info["num_rows_real_data"][name], self._release[name].num_rows),
                 scores={key: float(value) for key, value in scores.items()},
                 details={key: self.get_details(key, name) for key in self._properties},
                 majority=self._properties["Classifier Agreement"].of_table(name).majority,
-                release=release,
-                comparison=self._comparison[name],
+                release=self._release[name],
+                comparison=comparison,
             )
-            for name, release in self._release.items()
+            for name, comparison in self._comparison.items()
         ]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -266,10 +281,10 @@ def _by_table(data: Any, names: list[str], argument: str) -> dict[str, pd.DataFr
     if isinstance(data, pd.DataFrame):
         if len(names) != 1:
             raise ValueError(f"{argument} (one DataFrame) must be a dict {{table name: DataFrame}} of tables {names}")
-        return {names[0]: data}
+        return {names[0]: with_text_names(data, argument)}
     if isinstance(data, Mapping):
         absent = [name for name in names if not isinstance(data.get(name), pd.DataFrame)]
         if not absent:
-            return {name: data[name] for name in names}
+            return {name: with_text_names(data[name], argument) for name in names}
         raise ValueError(f"{argument} ({sorted(map(str, data))}) must hold a DataFrame for each of the tables {names}")
     raise ValueError(f"{argument} ({type(data).__name__}) must be a DataFrame or a dict {{table name: DataFrame}}")

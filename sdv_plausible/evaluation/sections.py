@@ -59,7 +59,7 @@ class TableResults:
 
 
 def public_page(
-    date: str, guarantee: Guarantee, releases: Mapping[str, ReleaseSummary], structure: Mapping[str, Sequence[str]]
+    date: str, guarantee: Guarantee, releases: Mapping[str, ReleaseSummary | None], structure: Mapping[str, Sequence[str]]
 ) -> str:
     """Return the page that may be published.
 
@@ -69,8 +69,8 @@ def public_page(
         Day of the report.
     guarantee : Guarantee
         From the ledger.
-    releases : mapping of str to ReleaseSummary
-        Summaries of the synthetic tables alone.
+    releases : mapping of str to ReleaseSummary or None
+        Summaries of the synthetic tables alone; None for one without rows or columns to show.
     structure : mapping of str to sequence of str
         ``{child: parents}`` of a network that the guarantee covers, or empty.
     """
@@ -80,10 +80,13 @@ def public_page(
         _guarantee(guarantee),
     ]
     for name, release in releases.items():
+        if release is None:
+            parts.append(f"<h2>Table {escape(name)}</h2><p>No synthetic rows, or no columns, to show.</p>")
+            continue
         parts.append(f"<h2>Table {escape(name)}</h2><p>{release.num_rows:,} synthetic rows.</p>")
         parts.append(_histograms(release.histograms, (("synthetic", SYNTHETIC),)))
         picture = charts.heatmap("dependence, synthetic", release.columns, release.dependence, _UNCERTAINTY)
-        parts.append(page.section("Dependence between columns", _DEPENDENCE, page.grid([("Synthetic", picture)], "wide")))
+        parts.append(_dependence([("Synthetic", picture)], len(release.columns)))
     parts.append(_network(structure))
     return page.whole("Synthetic data", parts)
 
@@ -113,13 +116,9 @@ def private_page(
     return page.whole("Synthetic data report (private)", parts)
 
 
-_MOST_BESIDE = 30  # columns of two dependence matrices side by side
-
-
 def _table_parts(table: TableResults) -> list[str]:
     real, synthetic = table.num_rows
     compared, names = table.comparison, table.release.columns
-    kind = "wide" if len(names) <= _MOST_BESIDE else "wide alone"
     heatmaps = [
         ("Real", charts.heatmap("dependence, real", names, compared.real_dependence, _UNCERTAINTY)),
         ("Synthetic", charts.heatmap("dependence, synthetic", names, compared.synthetic_dependence, _UNCERTAINTY)),
@@ -131,11 +130,7 @@ def _table_parts(table: TableResults) -> list[str]:
         _classifiers(table),
         _game(table),
         _histograms(compared.histograms, (("real", REAL), ("synthetic", SYNTHETIC))),
-        page.section(
-            "Dependence between columns",
-            _DEPENDENCE,
-            page.grid(heatmaps, kind),
-        ),
+        _dependence(heatmaps, len(names)),
     ]
 
 
@@ -180,19 +175,19 @@ def _scores(scores: Mapping[str, float]) -> str:
 
 def _distances(table: TableResults) -> str:
     columns, pairs, compared = table.details["Column Distances"], table.details["Pair Distances"], table.comparison
+    if _failed(columns):
+        return page.section("Distances", "", _error(columns))
     words = (
         "Total variation distance, 0 (equal) to 1 (nothing in common), of each column and of each pair of columns; "
         "numbers are compared in bins of the real data's quantiles, a missing value is a value like others. "
-        f"Grey: {compared.reference}, which differ by chance alone (the more, the fewer rows). Green: the real rows "
-        f"with every column shuffled, all dependence lost. All boxes compare {compared.compared_rows[0]:,} real rows with "
-        f"{compared.compared_rows[1]:,} others. The scores above: {_rows_used(columns, 'Real Rows', 'Synthetic Rows')}"
+        f"Grey: {compared.reference}, which differ by chance alone. Green: the same with every column shuffled, all "
+        f"dependence lost. Fewer rows differ more, so every box compares {compared.num_rows:,} real rows with "
+        f"{compared.num_rows:,} others; scores and table are {_rows_used(columns, 'Real Rows', 'Synthetic Rows')}"
     )
-    if "Error" in columns:
-        return page.section("Distances", words, _error(columns))
     single = [("real against real", compared.reference_columns.tolist(), REFERENCE)]
     single.append(("synthetic", compared.synthetic_columns.tolist(), SYNTHETIC))
     figures = [("Columns", charts.box_plot("distances of columns", single, "total variation distance"))]
-    if "Error" in pairs:
+    if _failed(pairs):
         return page.section("Distances", words, page.grid(figures) + _error(pairs))
     double = [
         ("real against real", compared.reference_pairs.tolist(), REFERENCE),
@@ -211,26 +206,29 @@ def _distances(table: TableResults) -> str:
 _PAIR_FIGURES = ("Distance", "Real Dependence", "Synthetic Dependence")
 
 
+def _failed(details: pd.DataFrame) -> bool:
+    # SDMetrics gives every table this column if one of them has an error
+    return "Error" in details and bool(details["Error"].notna().any())
+
+
 def _error(details: pd.DataFrame) -> str:
     return f"<p>Not computed: {escape(str(details['Error'].iloc[0]))}</p>"
 
 
 def _rows_used(details: pd.DataFrame, first: str, second: str) -> str:
-    if first not in details or second not in details:
-        return ""
     a, b = int(details[first].iloc[0]), int(details[second].iloc[0])
-    return f"Computed from {a:,} {first.lower()} and {b:,} {second.lower()}."
+    return f"computed from {a:,} {first.lower()} and {b:,} {second.lower()}."
 
 
 def _classifiers(table: TableResults) -> str:
     details = table.details["Classifier Agreement"]
-    if "Error" in details:
+    if _failed(details):
         return page.section("Classifiers", "", _error(details))
     words = (
         f"Classifiers predict <b>{escape(str(details['Target'].iloc[0]))}</b> on real rows they have not seen. "
         "Agreement: how often the classifier trained on synthetic rows says what its twin trained on real rows says. "
         f"Always naming the commonest class: {100 * (table.majority or 0):.1f}%. "
-        f"{_rows_used(details, 'Training Rows', 'Test Rows')} Lines: 95% intervals over the runs."
+        f"Shares are {_rows_used(details, 'Training Rows', 'Test Rows')} Lines: 95% intervals over the runs."
     )
     kinds = (
         ("trained on real", "Real Accuracy", "Real", REAL),
@@ -247,7 +245,7 @@ def _classifiers(table: TableResults) -> str:
         )
         for _, r in details.iterrows()
     ]
-    low = _axis_start(rows, 1.0)
+    low = _axis_start(rows, 0.9)
     picture = charts.interval_plot("accuracy of classifiers", rows, "share of test rows", (low, 1.0))
     listed = [
         (
@@ -261,7 +259,7 @@ def _classifiers(table: TableResults) -> str:
 
 
 def _axis_start(rows: Sequence[tuple[str, Sequence[charts.Interval]]], most: float) -> float:
-    """A tenth at or below every value and every end of an interval; of one run there is no interval."""
+    """Return a tenth at or below every value and every end of an interval; of one run there is no interval."""
     ends = [end for _, items in rows for item in items for end in (item.value, item.low) if not math.isnan(end)]
     return max(0.0, min([most, *(math.floor(10 * end) / 10 for end in ends)]))
 
@@ -272,14 +270,14 @@ def _spoken(name: str) -> str:
 
 def _game(table: TableResults) -> str:
     details = table.details["Distinguishing Game"]
-    if "Error" in details:
+    if _failed(details):
         return page.section("Distinguishing game", "", _error(details))
     held = "held-out real rows" if bool(details["Held-out Real Rows"].iloc[0]) else "the real rows"
     words = (
         "A classifier learns to tell synthetic rows from real ones and names the origin of rows it has not seen, half "
         f"of them synthetic. 50% is guessing, and the ideal. Real rows of the game: {held}. "
-        f"{_rows_used(details, 'Training Rows', 'Test Rows')} Values clearly below 50% mean that synthetic rows repeat "
-        "real ones."
+        f"Shares are {_rows_used(details, 'Training Rows', 'Test Rows')} Values clearly below 50% mean that synthetic "
+        "rows repeat real ones."
     )
     rows = [
         (
@@ -307,6 +305,15 @@ _DEPENDENCE = (
     "Symmetrical uncertainty of each pair: 0 if neither column tells anything of the other, 1 if each determines it. "
     "Estimated from counts, so small tables and columns of many values look somewhat more dependent than they are."
 )
+
+
+_MOST_BESIDE = 30
+"""Columns of two dependence matrices side by side, at most."""
+
+
+def _dependence(matrices: Sequence[tuple[str, str]], num_columns: int) -> str:
+    kind = "wide" if num_columns <= _MOST_BESIDE else "wide alone"
+    return page.section("Dependence between columns", _DEPENDENCE, page.grid(matrices, kind))
 
 
 def _histograms(histograms: Sequence[Histogram], tables: Sequence[tuple[str, str]]) -> str:

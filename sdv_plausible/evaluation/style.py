@@ -33,13 +33,14 @@ figcaption { font-weight: 600; font-size: .95rem; overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; }
 svg { display: block; font: 11px system-ui, sans-serif; fill: #333; }
 .grid:not(.wide) svg { max-width: 100%; height: auto; }
-.grid.alone { grid-template-columns: 1fr; }
-.grid.alone svg { max-width: 1000px; }
 .grid.wide svg { width: 100%; height: auto; max-width: 470px; min-width: var(--natural); }
+.grid.alone { grid-template-columns: minmax(0, 1fr); }
+@media (min-width: 1000px) { .grid.alone svg { max-width: 1000px; min-width: 0; } }
 .key span { display: inline-flex; align-items: center; margin-right: 16px; }
 .key i { width: 14px; height: 14px; border-radius: 3px; margin-right: 6px; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { text-align: left; vertical-align: top; padding: 5px 8px; border-bottom: 1px solid #E3E3E3; }
+td:first-child { overflow-wrap: anywhere; }
 th { color: #555; font-weight: 600; }
 @media (max-width: 620px) {
   main { padding: 8px; }

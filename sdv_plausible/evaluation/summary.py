@@ -70,21 +70,21 @@ class ComparisonSummary:
         Symmetrical uncertainty inside each table.
     reference : str
         Which real rows were compared with which in the next two.
-    compared_rows : (int, int)
-        Real rows in each of the following, and rows that they are compared with.
+    num_rows : int
+        Rows on either side of the following distances: chance alone makes them larger for fewer rows.
     reference_columns, reference_pairs : numpy.ndarray of float64
         Total variation distances of real rows from other real rows: what chance alone gives.
     synthetic_columns, synthetic_pairs : numpy.ndarray of float64
-        The same of synthetic rows from real ones, with as many rows.
+        The same for synthetic rows.
     independent_pairs : numpy.ndarray of float64
-        Pair distances of the real rows from themselves with every column shuffled: what losing all dependence gives.
+        The same for the other real rows with every column shuffled: what losing all dependence gives.
     """
 
     histograms: tuple[Histogram, ...]
     real_dependence: Floats
     synthetic_dependence: Floats
     reference: str
-    compared_rows: tuple[int, int]
+    num_rows: int
     reference_columns: Floats
     reference_pairs: Floats
     synthetic_columns: Floats
@@ -211,17 +211,14 @@ def summarise_comparison(
 ) -> ComparisonSummary:
     """Summarise real against synthetic; ``statistics`` are those of all pairs, if there are pairs."""
     rng = np.random.default_rng(random_state)
-    first, second, reference = _reference_rows(pair, holdout, max_rows, rng)
-    made = pair.synthetic.iloc[sample_positions(len(pair.synthetic), len(second), rng)]
-    second = second.iloc[sample_positions(len(second), len(made), rng)]  # distances shrink with rows: as many for all
-    coded = encode([pair.real, first, second, made], pair.kinds, formats=pair.formats, num_bins=num_bins)
-    _, one, *others = coded.tables
-    others.append(_shuffle_columns(one, rng)[: len(made)])
+    *parts, reference = _equal_parts(pair, holdout, max_rows, rng)
+    coded = encode([pair.real, *parts], pair.kinds, formats=pair.formats, num_bins=num_bins)
+    _, one, other, synthetic = coded.tables
     columns, pairs = [np.empty(0)] * 3, [np.empty(0)] * 3
-    if len(one) and len(made):
-        cards = coded.cardinalities
-        columns = [distances.column_distances(one, other, cards) for other in others]
-        pairs = [np.array(list(distances.pair_distances(one, other, cards).values())) for other in others]
+    if len(one):
+        cards, others = coded.cardinalities, (other, synthetic, _shuffle_columns(other, rng))
+        columns = [distances.column_distances(one, rows, cards) for rows in others]
+        pairs = [np.array(list(distances.pair_distances(one, rows, cards).values())) for rows in others]
     identity = np.eye(len(pair.kinds))
     return ComparisonSummary(
         histograms=tuple(
@@ -231,7 +228,7 @@ def summarise_comparison(
         real_dependence=identity if statistics is None else statistics.real_dependence,
         synthetic_dependence=identity if statistics is None else statistics.synthetic_dependence,
         reference=reference,
-        compared_rows=(len(one), len(made)),
+        num_rows=len(one),
         reference_columns=columns[0],
         reference_pairs=pairs[0],
         synthetic_columns=columns[1],
@@ -240,15 +237,18 @@ def summarise_comparison(
     )
 
 
-def _reference_rows(
+def _equal_parts(
     pair: TablePair, holdout: pd.DataFrame | None, max_rows: int | None, rng: np.random.Generator
-) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-    if holdout is not None:
-        real = pair.real.iloc[sample_positions(len(pair.real), max_rows, rng)]
-        return real, holdout.iloc[sample_positions(len(holdout), max_rows, rng)], "held-out real rows"
-    order = rng.permutation(len(pair.real))
-    half = min(len(order) // 2, max_rows or len(order))
-    return pair.real.iloc[order[:half]], pair.real.iloc[order[half : 2 * half]], "two halves of the real rows"
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, str]:
+    """Return as many real as other real and as synthetic rows, and what the other real ones are."""
+    real, other, reference = pair.real, holdout, "real rows against held-out ones"
+    if other is None:
+        order, half = rng.permutation(len(real)), len(real) // 2
+        real, other, reference = real.iloc[order[:half]], real.iloc[order[half:]], "two halves of the real rows"
+    tables = (real, other, pair.synthetic)
+    size = min(max_rows or len(real), *(len(table) for table in tables))
+    first, second, third = (table.iloc[sample_positions(len(table), size, rng)] for table in tables)
+    return first, second, third, reference
 
 
 def _shuffle_columns(codes: Codes, rng: np.random.Generator) -> Codes:

@@ -11,7 +11,6 @@ from sdmetrics.errors import IncomputableMetricError
 
 from sdv_plausible.evaluation.reading import Kind, check_readable
 
-_LOOKED_AT = 10_000  # cells of a column that are looked at for their types
 _KINDS: dict[str, Kind] = {
     "numerical": "numerical",
     "datetime": "datetime",
@@ -70,12 +69,21 @@ def as_metadata_dict(metadata: Any) -> dict[str, Any] | None:
     ------
     TypeError
         If it is none of these.
+    ValueError
+        If it names a column by something other than text.
     """
-    if metadata is None or isinstance(metadata, dict):
-        return metadata
-    if hasattr(metadata, "to_dict"):
-        return dict(metadata.to_dict())
-    raise TypeError(f"metadata ({type(metadata).__name__}) must be a dict, an SDV Metadata object, or None")
+    if metadata is None:
+        return None
+    if not isinstance(metadata, dict) and not hasattr(metadata, "to_dict"):
+        raise TypeError(f"metadata ({type(metadata).__name__}) must be a dict, an SDV Metadata object, or None")
+    described: dict[str, Any] = metadata if isinstance(metadata, dict) else dict(metadata.to_dict())
+    tables = described["tables"].values() if "tables" in described else [described]
+    odd = [name for table in tables for name in table.get("columns", {}) if not isinstance(name, str)]
+    if odd:
+        raise ValueError(
+            f"metadata names the columns {odd}: names must be text, as in SDV; write {str(odd[0])!r} for the column {odd[0]!r}"
+        )
+    return described
 
 
 def table_metadata(metadata: Any, table_name: str | None) -> dict[str, Any] | None:
@@ -153,13 +161,13 @@ def prepare(real_data: Any, synthetic_data: Any, metadata: Any = None, table_nam
     Raises
     ------
     ValueError
-        If a table lacks a column that is to be compared, names one twice, has lists in its cells, or if most real values of
-        a column cannot be read as what the metadata says.
+        If a table lacks a column that is to be compared, names one twice or has lists in its cells, or if most real
+        values of a column cannot be read as what the metadata says.
     sdmetrics.errors.IncomputableMetricError
         If a table has no rows, or no column can be compared.
     """
-    real = _with_text_names(one_table(real_data, table_name, "real_data"), "real_data")
-    synthetic = _with_text_names(one_table(synthetic_data, table_name, "synthetic_data"), "synthetic_data")
+    real = with_text_names(one_table(real_data, table_name, "real_data"), "real_data")
+    synthetic = with_text_names(one_table(synthetic_data, table_name, "synthetic_data"), "synthetic_data")
     described = table_metadata(metadata, table_name)
     kinds = column_kinds(described, real)
     for argument, frame in (("real_data", real), ("synthetic_data", synthetic)):
@@ -176,14 +184,21 @@ def prepare(real_data: Any, synthetic_data: Any, metadata: Any = None, table_nam
     names = list(kinds)
     formats = datetime_formats(described, kinds)
     for name, kind in kinds.items():
-        _check_cells(name, real[name])
+        _check_cells("real_data", name, real[name])
+        _check_cells("synthetic_data", name, synthetic[name])
         if kind != "categorical":
             check_readable(name, real[name], kind, formats.get(name))
     return TablePair(real=real[names], synthetic=synthetic[names], kinds=kinds, formats=formats)
 
 
-def _with_text_names(frame: pd.DataFrame, argument: str) -> pd.DataFrame:
-    """Columns named by numbers get the text names that SDV gives them."""
+def with_text_names(frame: pd.DataFrame, argument: str) -> pd.DataFrame:
+    """Give columns named by numbers the text names that SDV gives them.
+
+    Raises
+    ------
+    ValueError
+        If two columns have the same name.
+    """
     names = frame.columns.map(str)
     twice = sorted(set(names[names.duplicated()]))
     if twice:
@@ -191,11 +206,14 @@ def _with_text_names(frame: pd.DataFrame, argument: str) -> pd.DataFrame:
     return frame if all(isinstance(name, str) for name in frame.columns) else frame.set_axis(names, axis=1)
 
 
-def _check_cells(name: str, column: pd.Series[Any]) -> None:
-    kinds = {type(value) for value in column.iloc[:_LOOKED_AT]} if column.dtype == object else set()
+def _check_cells(argument: str, name: str, column: pd.Series[Any]) -> None:
+    kinds = set(map(type, column)) if column.dtype == object else set()
     unhashable = sorted(kind.__name__ for kind in kinds if kind.__hash__ is None)
     if unhashable:
-        raise ValueError(f"column {name!r} holds values of type {', '.join(unhashable)}: turn them into text, or leave it out")
+        raise ValueError(
+            f"column {name!r} of {argument} holds values of type {', '.join(unhashable)}, which cannot be compared: turn "
+            "them into text, or leave the column out"
+        )
 
 
 def prepare_holdout(pair: TablePair, holdout: Any, table_name: str | None = None) -> pd.DataFrame | None:
@@ -204,13 +222,15 @@ def prepare_holdout(pair: TablePair, holdout: Any, table_name: str | None = None
     Raises
     ------
     ValueError
-        If a compared column is absent, or there are no rows.
+        If a compared column is absent or has lists in its cells, or there are no rows.
     """
     if holdout is None:
         return None
-    frame = _with_text_names(one_table(holdout, table_name, "holdout"), "holdout")
+    frame = with_text_names(one_table(holdout, table_name, "holdout"), "holdout")
     absent = [name for name in pair.kinds if name not in frame.columns]
     if absent or frame.empty:
         raise ValueError(f"holdout ({len(frame)} rows, lacking columns {absent}) must have rows and all real columns")
+    for name in pair.kinds:
+        _check_cells("holdout", name, frame[name])
     compared: pd.DataFrame = frame[list(pair.kinds)]
     return compared

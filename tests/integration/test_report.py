@@ -361,7 +361,6 @@ def test_the_page_fits_a_telephone_and_a_desk(report, tmp_path, width):
 # ---- one report used twice, and what fails ---------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:Mean of empty slice:RuntimeWarning")  # of SDMetrics, where a table has no rows
 def test_nothing_of_an_earlier_table_stays(tables, described, tmp_path):
     real, synthetic = tables
     report = PlausibleDeniabilityReport(**QUICK)
@@ -403,15 +402,30 @@ def test_files_are_whole_or_as_they_were(report, tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "report.pkl"]
 
 
-def test_boxes_compare_equal_numbers_of_rows(tables, described):
+@pytest.mark.parametrize(("holdout_rows", "compared_rows"), [(None, 300), (200, 200), (600, 500), (900, 500)])
+def test_rows_of_one_law_give_boxes_in_one_place(holdout_rows, compared_rows, tmp_path):
+    """Independent columns: real, held-out, synthetic and shuffled rows are of one law, whatever the tables' sizes."""
+    rng = np.random.default_rng(0)
+    tables = [pd.DataFrame({c: rng.choice(12, n).astype(str) for c in "abcdef"}) for n in (600, 500, holdout_rows or 1)]
+    report = PlausibleDeniabilityReport(**QUICK, holdout=tables[2] if holdout_rows else None)
+    report.generate(*tables[:2], {"columns": {c: {"sdtype": "categorical"} for c in "abcdef"}}, verbose=False)
+    (compared,) = report._comparison.values()
+    assert compared.num_rows == compared_rows
+    means = [pairs.mean() for pairs in (compared.reference_pairs, compared.synthetic_pairs, compared.independent_pairs)]
+    assert max(means) - min(means) < 0.05  # 0.37 at 300 rows, 0.28 at all of them
+    assert f"every box compares {compared_rows} real rows with {compared_rows} others" in html_of(report, tmp_path)
+
+
+def test_boxes_compare_equal_numbers_of_rows(tables, described, tmp_path):
     real, synthetic = tables
     report = PlausibleDeniabilityReport(**QUICK, holdout=real[:100])
     report.generate(real, synthetic, described, verbose=False)
     (compared,) = report._comparison.values()
-    assert compared.compared_rows == (len(real), 100)
+    assert compared.num_rows == 100
     same = PlausibleDeniabilityReport(**QUICK, holdout=synthetic[:100])  # rows of one law: the boxes lie together
     same.generate(real, synthetic, described, verbose=False)
     (compared,) = same._comparison.values()
+    assert "every box compares 100 real rows with 100 others" in html_of(same, tmp_path)
     assert np.mean(compared.synthetic_pairs) == pytest.approx(np.mean(compared.reference_pairs), rel=0.15)
 
 
@@ -437,3 +451,75 @@ def test_one_run_has_no_interval_and_its_page_is_written(tables, described, tmp_
     report = PlausibleDeniabilityReport(**{**QUICK, "num_runs": 1})
     report.generate(*tables, described, verbose=False)
     assert "Classifiers predict" in html_of(report, tmp_path)
+
+
+def test_a_perfect_classifier_of_one_run_has_an_axis(tmp_path):
+    table = pd.DataFrame({"x": ["a", "b"] * 60, "y": ["p", "q"] * 60})
+    report = PlausibleDeniabilityReport(**{**QUICK, "num_runs": 1})
+    report.generate(table, table, {"columns": {c: {"sdtype": "categorical"} for c in "xy"}}, verbose=False)
+    assert report.get_details("Classifier Agreement")["Score"].tolist() == [1.0]
+    assert "Classifiers predict" in html_of(report, tmp_path)
+
+
+def test_half_a_generate_is_none(report, tables, described, tmp_path, monkeypatch):
+    def broken(*args, **options):
+        raise MemoryError
+
+    monkeypatch.setattr("sdv_plausible.evaluation.report.summarise_comparison", broken)
+    with pytest.raises(MemoryError):
+        report.generate(*tables, described, verbose=False)
+    for publishable in (False, True):
+        with pytest.raises(ValueError, match="has not been generated"):
+            report.to_html(tmp_path / "page.html", publishable=publishable)
+
+
+def test_the_publishable_page_does_not_tell_whether_there_are_real_rows(tables, described, tmp_path):
+    real, synthetic = tables
+    pages = [public_and_private(rows, synthetic, described, tmp_path) for rows in (real, real[:0])]
+    assert pages[0][0] == pages[1][0]
+    assert "real_data has no rows" in pages[1][1]
+    public, _ = public_and_private(real, synthetic[:0], described, tmp_path)
+    assert "No synthetic rows, or no columns, to show." in public
+
+
+def test_an_error_of_one_table_does_not_hide_another(tables, described, tmp_path):
+    one = pd.DataFrame({"a": ["x", "y"] * 40})
+    metadata = {"tables": {"one": {"columns": {"a": {"sdtype": "categorical"}}}, "people": described}}
+    report = PlausibleDeniabilityReport(**QUICK)
+    report.generate({"one": one, "people": tables[0]}, {"one": one, "people": tables[1]}, metadata, verbose=False)
+    page = html_of(report, tmp_path)
+    assert page.count("Not computed:") == 2  # pairs and classifiers of the one column
+    assert "Not computed: None" not in page
+
+
+def test_columns_named_by_numbers_are_those_of_the_metadata(tables):
+    by_number = tables[0][["city", "grade"]].set_axis([0, 1], axis=1)
+    columns = {"columns": {"0": {"sdtype": "categorical"}, "1": {"sdtype": "categorical"}}}
+    report = PlausibleDeniabilityReport(**QUICK, holdout=by_number)
+    report.generate(by_number, by_number, columns, verbose=False)
+    assert report.get_details("Column Distances")["Distance"].tolist() == [0, 0]
+
+
+def many_columns(num_columns):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({f"a_column_{i:02d}": rng.choice(["a", "b"], 60) for i in range(num_columns)})
+    return table, {"columns": {c: {"sdtype": "categorical"} for c in table}}
+
+
+@needs_browser
+@pytest.mark.parametrize("num_columns", [31, 75])
+def test_the_dependences_of_many_columns_are_seen_whole_at_a_desk(num_columns, tmp_path):
+    """No picture in a section of dependences is wider than its place, so that none has to be scrolled sideways."""
+    table, metadata = many_columns(num_columns)
+    report = PlausibleDeniabilityReport(**QUICK)
+    report.generate(table, table, metadata, verbose=False)
+    script = (
+        "<script>onload = () => { document.title = 'hidden ' + [...document.querySelectorAll('.wide .scroll')]"
+        ".filter(place => place.scrollWidth > place.clientWidth).length }</script>"
+    )
+    for publishable in (False, True):
+        text = re.sub("<meta http-equiv[^>]*>", "", html_of(report, tmp_path, publishable=publishable))
+        for planted, hidden in ((text, False), (text.replace("wide alone", "wide"), True)):
+            (tmp_path / "report.html").write_text(planted.replace("</main>", "</main>" + script), encoding="utf-8")
+            found = re.search(r"<title>hidden (\d)", browse(tmp_path / "report.html", tmp_path / "profile")[0])
+            assert (int(found.group(1)) > 0) is hidden

@@ -231,8 +231,8 @@ def test_the_reference_of_a_comparison_is_halves_or_held_out_rows():
     assert halves.reference == "two halves of the real rows"
     # a and b are equal: shuffled, half of the rows fall into cells that were empty
     assert halves.independent_pairs[0] == pytest.approx(0.5, abs=0.25)
-    held = summarise_comparison(pair, None, holdout=pd.DataFrame({"a": ["x"], "b": ["x"]}), **options)
-    assert held.reference == "held-out real rows"
-    assert held.reference_columns.tolist() == [0.5, 0.5]
+    held = summarise_comparison(pair, None, holdout=pd.DataFrame({"a": ["z"], "b": ["z"]}), **options)
+    assert held.reference == "real rows against held-out ones"
+    assert held.reference_columns.tolist() == [1, 1]
     single = prepare(frame.iloc[:1], frame)
     assert summarise_comparison(single, None, holdout=None, **options).reference_pairs.size == 0

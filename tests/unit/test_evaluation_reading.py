@@ -6,7 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation import ClassifierAccuracy, ClassifierAgreement, DistinguishingGame, TotalVariationDistance
+from sdv_plausible.evaluation import (
+    ClassifierAccuracy,
+    ClassifierAgreement,
+    DistinguishingGame,
+    ModelAccuracy,
+    TotalVariationDistance,
+)
+from sdv_plausible.evaluation.classifiers import target_classes
 from sdv_plausible.evaluation.drawing import CHARACTER, shorten, shorten_all
 from sdv_plausible.evaluation.tables import prepare
 
@@ -52,11 +59,38 @@ def test_odd_tables_are_named():
     good = pd.DataFrame({"x": [1, 2], "y": [3, 4]})
     with pytest.raises(ValueError, match=r"real_data has the columns \['x'\] more than once"):
         prepare(good.set_axis(["x", "x"], axis=1), good)
-    with pytest.raises(ValueError, match="column 'x' holds values of type list"):
-        prepare(pd.DataFrame({"x": [[1], [2]]}), good)
     by_number = good.set_axis([0, 1], axis=1)
     columns = {"columns": {"0": {"sdtype": "numerical"}, "1": {"sdtype": "numerical"}}}
     assert TotalVariationDistance.compute(by_number, by_number, columns) == 0
+    with pytest.raises(ValueError, match=r"metadata names the columns \[0\]: .* write '0' for the column 0"):
+        prepare(by_number, by_number, {"columns": {0: {"sdtype": "numerical"}}})
+
+
+@pytest.mark.parametrize("where", ["real_data", "synthetic_data", "holdout"])
+def test_lists_are_named_wherever_they_are(where):
+    tables = dict.fromkeys(("real_data", "synthetic_data", "holdout"), pd.DataFrame({"x": ["a"] * 20_000}))
+    tables[where] = pd.DataFrame({"x": [*["a"] * 19_999, [1]]})
+    with pytest.raises(ValueError, match=f"column 'x' of {where} holds values of type list, which cannot be compared: turn"):
+        ModelAccuracy.compute(**tables)
+
+
+@pytest.mark.parametrize(("unreadable_first", "share", "refused"), [(True, 0.4, False), (False, 0.6, True)])
+def test_most_means_most_of_the_column_not_of_its_first_rows(unreadable_first, share, refused):
+    odd = int(30_000 * share)
+    cells = [*["1,"] * odd, *["1"] * (30_000 - odd)]
+    table = pd.DataFrame({"x": cells if unreadable_first else cells[::-1]})
+    if refused:
+        with pytest.raises(ValueError, match="cannot be read as numerical"):
+            prepare(table, table, described("numerical"))
+    else:
+        assert TotalVariationDistance.compute(table, table.assign(x=1), described("numerical")) == pytest.approx(share)
+
+
+def test_an_unreadable_target_is_a_class_apart_from_missing():
+    real = pd.DataFrame({"x": [1, 2, 3, 4, 5]})
+    part = pd.DataFrame({"x": [1, 5, None, "n/a"]}, dtype=object)
+    classes = target_classes(prepare(real, real, described("numerical")), "x", [real, part])
+    assert classes[1].tolist() == [1, 2, 0, 3]
 
 
 @pytest.mark.parametrize("metric", [ClassifierAccuracy, ClassifierAgreement, DistinguishingGame])
@@ -72,9 +106,19 @@ def test_one_classifier_none_and_all_rows(metric):
 def test_subsampled_means_that_max_rows_left_rows_out():
     rng = np.random.default_rng(1)
     table = pd.DataFrame({"x": rng.normal(size=300), "y": rng.choice(["a", "b"], 300)})
-    for max_rows, expected in ((None, False), (300, False), (50, True)):
-        found = ClassifierAgreement.compute_breakdown(table, table, classifiers="tree", num_runs=1, max_rows=max_rows)
+    for max_rows, expected in ((None, False), (600, False), (50, True)):
+        longer = pd.concat([table, table])  # a longer synthetic table is not cut by max_rows
+        found = ClassifierAgreement.compute_breakdown(table, longer, classifiers="tree", num_runs=1, max_rows=max_rows)
         assert found["subsampled"] is expected
+        found = DistinguishingGame.compute_breakdown(table, longer, classifiers="tree", num_runs=1, max_rows=max_rows)
+        assert found["subsampled"] is expected
+        assert ModelAccuracy.compute_breakdown(table, longer, max_rows=max_rows)["subsampled"] is expected
+
+
+def test_a_single_parent_may_be_given_by_itself():
+    table = pd.DataFrame({"child": ["a", "b"] * 50, "parent": ["x", "y"] * 50})
+    scores = [ModelAccuracy.compute(table, table, structure={"child": above}) for above in ("parent", ["parent"])]
+    assert scores == [1, 1]
 
 
 def test_labels_that_are_cut_stay_different():
@@ -88,3 +132,14 @@ def test_labels_that_are_cut_stay_different():
     assert len(set(shorten_all(labels, room))) == 4
     assert len({shorten(label, room) for label in labels}) < 4  # control
     assert shorten_all(["short", "short"], room) == ["short", "short"]
+    # cut once more where two of three part later, and the whole end where it has room
+    alike = [
+        "the same beginning, early one, last word x",
+        "the same beginning, early one, last word y",
+        "the same beginning, z",
+    ]
+    assert len(set(shorten_all(alike, room))) == 3
+    assert shorten_all([f"a_rather_long_column_name_{i:02d}" for i in range(2)], room) == [
+        "a_ra\u2026ame_00",
+        "a_ra\u2026ame_01",
+    ]
