@@ -5,9 +5,9 @@ Run: python -m benchmarks.utility [--tables adult ...] [--epsilons 0.1 1 inf] [-
 
 Every repeat draws fresh training rows and scores on as many other real rows. Peers run in environments of their own, which
 this script makes under benchmarks/results/. Results are kept line by line in benchmarks/results_utility.jsonl: a run that was
-cut off goes on where it stopped (delete lines to measure them again), ``--report`` only writes the table and the plot. A peer's run that takes longer than half an hour is noted as such
-and not repeated. delta is 1e-9 (acs2013: 2^-30). Ours goes through the public synthesizer with a declared domain; its
-ledger's total is checked against epsilon.
+cut off goes on where it stopped (delete lines to measure them again), ``--report`` only writes the table and the plot. A
+peer's run that takes longer than half an hour is noted as such and not repeated. delta is 1e-9 (acs2013: 2^-30). Ours goes
+through the public synthesizer with a declared domain; its ledger's total is checked against epsilon.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import json
 import math
 import os
 import subprocess
-import sys
 import tempfile
 import time
 import warnings
@@ -32,11 +31,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from benchmarks.environments import interpreter
 from benchmarks.utility_scores import SCORES, scores
 from benchmarks.utility_tables import TABLES, CodedTable
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "results"
 PACKAGES = {"dpmm": "dpmm==0.1.9", "datasynthesizer": "DataSynthesizer==0.1.13"}
 PEERS = {"mst": "dpmm", "privbayes": "dpmm", "aim": "dpmm", "datasynthesizer": "datasynthesizer"}
 Made = tuple[np.ndarray, float]
@@ -106,7 +105,7 @@ def peer(method: str) -> Callable[[CodedTable, np.ndarray, float], Made]:
     """A peer in its own environment."""
 
     def run(table: CodedTable, train: np.ndarray, epsilon: float) -> Made:
-        python = environment(PEERS[method])
+        python = interpreter(PEERS[method], PACKAGES[PEERS[method]])
         given = {"codes": train, "cardinalities": table.cardinalities, "ordered": table.ordered}
         with tempfile.TemporaryDirectory() as folder:
             source, target = Path(folder) / "in.npz", Path(folder) / "out.npz"
@@ -117,19 +116,6 @@ def peer(method: str) -> Callable[[CodedTable, np.ndarray, float], Made]:
                 return made["codes"], float(made["seconds"])
 
     return run
-
-
-def environment(package: str) -> Path:
-    """Interpreter of the environment of a peer's package, made on first use."""
-    folder = RESULTS / "environments" / package
-    python = folder / "bin" / "python"
-    if not (folder / "ready").exists():
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        constraints = HERE.parent / "constraints.txt"
-        install = [python, "-m", "pip", "install", "-q", "-c", constraints, PACKAGES[package]]
-        subprocess.run(install, check=True, capture_output=True, text=True)
-        (folder / "ready").touch()
-    return python
 
 
 METHODS: dict[str, Callable[[CodedTable, np.ndarray, float], Made]] = {
@@ -249,7 +235,6 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="only write table and plot from what was measured")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    RESULTS.mkdir(exist_ok=True)
     kept = HERE / "results_utility.jsonl"
     for name in [] if options.report else options.tables:
         table = TABLES[name]()

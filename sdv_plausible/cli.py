@@ -93,7 +93,7 @@ def _demo(options: argparse.Namespace) -> None:
         classifiers=("tree",), distinguishers=("tree",), num_runs=1,
     )  # fmt: skip
     report.generate(table, synthetic, metadata, verbose=False)
-    write_whole(options.output / "comparison.html", report.to_html)
+    report.to_html(options.output / "comparison.html")
     print(synthetic.head(5).to_string(index=False))
     print(f"\n{ledger}\n")
     print(f"Wrote {options.output}/synthetic.csv ({len(synthetic):,} rows), ledger.json and comparison.html")

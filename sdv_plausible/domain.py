@@ -246,6 +246,12 @@ class Domain:
         return Domain(tuple(replace(a, provenance="declared") for a in self.attributes))
 
 
+def unhashable_types(column: pd.Series[Any]) -> list[str]:
+    """Names of the types of cells that cannot be values, because they cannot be compared: lists, dicts."""
+    kinds = set(map(type, column)) if column.dtype == object else set()
+    return sorted(kind.__name__ for kind in kinds if kind.__hash__ is None)
+
+
 def _attribute_from_dict(entry: Mapping[str, Any]) -> Attribute:
     sequences = ("values", "lower", "upper", "buckets")
     fields: dict[str, Any] = {k: tuple(v) if k in sequences and v is not None else v for k, v in entry.items()}

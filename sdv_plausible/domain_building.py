@@ -125,7 +125,7 @@ def _read_file(path: Path) -> Domain | Mapping[str, Any]:
         raise ValueError(f"domain ({str(path)!r}) is not a JSON file: {error}") from error
     if isinstance(document, dict) and document and all(isinstance(spec, dict) for spec in document.values()):
         return document
-    return Domain.load(path)
+    return Domain.from_dict(document)
 
 
 def _vouched_for(attribute: Attribute) -> Attribute:

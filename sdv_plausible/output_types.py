@@ -70,14 +70,8 @@ def settle(table: pd.DataFrame, domain: Domain) -> pd.DataFrame:
     """Give synthetic truth values and numeric categories the type that pandas has for them."""
     by_text = {str(name): name for name in table.columns}  # columns named by numbers have them again
     for attribute in domain:
-        name = by_text.get(attribute.name)
-        plain = not any(isinstance(v, str) for v in attribute.values)
-        if (
-            attribute.provenance != "inferred"
-            and attribute.values
-            and plain
-            and name is not None
-            and table[name].dtype == object
-        ):
+        plain = attribute.values and not any(isinstance(v, str) for v in attribute.values)
+        if plain and attribute.provenance != "inferred" and attribute.name in by_text:
+            name = by_text[attribute.name]
             table[name] = table[name].infer_objects()
     return table

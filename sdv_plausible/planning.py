@@ -340,9 +340,10 @@ def plan(
         needed = rows_needed(foresee)
         forecast = foresee(table_rows) if table_rows else None
     found = [*_warnings(settings, num_rows, table_rows), *(forecast.warnings() if forecast else [])]
-    if HARDLY_ANY < ledger.total() < math.inf:
+    total = ledger.total()
+    if HARDLY_ANY < total < math.inf:
         found.append(
-            f"a total epsilon of {ledger.total():,.0f} is hardly any protection: lower epsilon, or row_cap "
+            f"a total epsilon of {total:,.0f} is hardly any protection: lower epsilon, or row_cap "
             f"({settings.row_cap}) where rows are charged, or use privacy_test='release'"
         )
     return Plan(ledger=ledger, forecast=forecast, rows_needed=needed, warnings=tuple(found))

@@ -18,6 +18,7 @@ from sdv.single_table import base
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible import sdv_compat
+from sdv_plausible.domain import unhashable_types
 from sdv_plausible.domain_building import MODELLED_SDTYPES
 from sdv_plausible.forgetting import without_invented
 from sdv_plausible.whole_files import write_whole
@@ -119,15 +120,12 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     def validate(self, data: Any) -> None:
         """Check a table against the metadata and the constraints. A fitted object learns nothing from it."""
-        state = {name: getattr(self, name) for name in _CONSTRAINTS}
-        if self._fitted:  # SDV fits the constraints to the rows that it validates
-            for name, kept in state.items():
-                setattr(self, name, deepcopy(kept))
+        kept = {name: getattr(self, name) for name in _CONSTRAINTS} if self._fitted else {}
+        self.__dict__.update(deepcopy(kept))  # SDV fits the constraints to the rows that it validates
         try:
             self._as_given(super().validate, data)
         finally:
-            if self._fitted:
-                self.__dict__.update(state)
+            self.__dict__.update(kept)
 
     def auto_assign_transformers(self, data: Any) -> None:
         """Assign SDV's transformers, so that :meth:`update_transformers` can change them."""
@@ -296,8 +294,7 @@ _DAMAGED = (pickle.UnpicklingError, EOFError, AttributeError, ImportError, Index
 def _explain_unhashable(frame: pd.DataFrame, error: TypeError) -> None:
     """Raise an error that names the column, if cells that cannot be compared (lists, dicts) are what SDV stumbled over."""
     for name in frame.columns:
-        kinds = {type(value) for value in frame[name]} if frame[name].dtype == object else set()
-        unhashable = sorted(kind.__name__ for kind in kinds if kind.__hash__ is None)
+        unhashable = unhashable_types(frame[name])
         if unhashable:
             raise ValueError(
                 f"column {name!r} holds values of type {', '.join(unhashable)}, which cannot be counted: turn them into text "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from benchmarks.environments import interpreter
 from benchmarks.paper.private_linear import HUBER, LOGISTIC, minimise, objective_perturbation, output_perturbation
 from benchmarks.paper.settings import LAMBDAS, NOISE_DRAWS, SYNTHETIC, TARGET
 from benchmarks.paper.store import Store
@@ -24,7 +24,6 @@ EPSILON = 1.0
 OBJECTIVE_DRAWS = 3
 NUMBERS = (0, 8)  # age and hours enter as numbers in [0, 1], the rest as indicators
 LOSSES = {"LR": LOGISTIC, "SVM": HUBER}
-ENVIRONMENT = Path(__file__).parents[1] / "results" / "environments" / "diffprivlib"
 # The newest scikit-learn that diffprivlib 0.6.6 can be imported with is not the project's: hence the environment.
 REQUIREMENTS = ("diffprivlib==0.6.6", "scikit-learn==1.6.1")
 
@@ -129,16 +128,11 @@ def table4(study: Study, store: Store, *, with_peer: bool) -> None:
 
 def peer_python() -> Path | None:
     """Interpreter with diffprivlib, installed on first use; None, with a message, where that fails."""
-    python = ENVIRONMENT / "bin" / "python"
-    if not (ENVIRONMENT / "ready").exists():
-        try:
-            subprocess.run([sys.executable, "-m", "venv", ENVIRONMENT], check=True, capture_output=True)
-            subprocess.run([python, "-m", "pip", "install", "-q", *REQUIREMENTS], check=True, capture_output=True)
-        except (subprocess.CalledProcessError, OSError) as error:
-            print(f"diffprivlib could not be installed ({error}): its row of table 4 is left out")
-            return None
-        (ENVIRONMENT / "ready").touch()
-    return python
+    try:
+        return interpreter("diffprivlib", *REQUIREMENTS)
+    except (subprocess.CalledProcessError, OSError) as error:
+        print(f"diffprivlib could not be installed ({error}): its row of table 4 is left out")
+        return None
 
 
 def _by_diffprivlib(python: Path, full: Contest, seed: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
+from sdv_plausible.domain import unhashable_types
 from sdv_plausible.evaluation.reading import Kind, check_readable
 
 _KINDS: dict[str, Kind] = {
@@ -207,8 +208,7 @@ def with_text_names(frame: pd.DataFrame, argument: str) -> pd.DataFrame:
 
 
 def _check_cells(argument: str, name: str, column: pd.Series[Any]) -> None:
-    kinds = set(map(type, column)) if column.dtype == object else set()
-    unhashable = sorted(kind.__name__ for kind in kinds if kind.__hash__ is None)
+    unhashable = unhashable_types(column)
     if unhashable:
         raise ValueError(
             f"column {name!r} of {argument} holds values of type {', '.join(unhashable)}, which cannot be compared: turn "

@@ -73,19 +73,18 @@ def compose(losses: Iterable[Loss], delta: float) -> float:
     used = list(losses)
     if any(isinstance(loss, InfiniteLoss) for loss in used):
         return math.inf
-    if not used:
-        return 0.0
-    large = [loss for loss in used if _is_large(loss)]
-    if large:
-        rest = [loss for loss in used if not _is_large(loss)]
-        added, failing = _sum_of_pairs(large)
-        return added + compose(rest, delta - failing) if failing < delta else math.inf
-    best = min(_added_up(used, delta), _zcdp_epsilon(used, delta))
-    if all(isinstance(loss, ZCDP) for loss in used):
-        return best
-    total = _sort(used)
+    rest, added, failing = _set_aside_large(used)
+    if failing >= delta:
+        return math.inf
+    delta -= failing
+    if not rest:
+        return added
+    best = min(_added_up(rest, delta), _zcdp_epsilon(rest, delta))
+    if all(isinstance(loss, ZCDP) for loss in rest):
+        return added + best
+    total = _sort(rest)
     composed = Composer(total).distribution(total.mu_squared)
-    return min(best, _epsilon_of(composed.delta, delta, best))
+    return added + min(best, _epsilon_of(composed.delta, delta, best))
 
 
 def compose_delta(losses: Iterable[Loss], epsilon: float) -> float:
@@ -94,23 +93,18 @@ def compose_delta(losses: Iterable[Loss], epsilon: float) -> float:
     used = list(losses)
     if any(isinstance(loss, InfiniteLoss) for loss in used):
         return 1.0
-    if not used:
-        return 0.0
-    large = [loss for loss in used if _is_large(loss)]
-    if large:
-        added, failing = _sum_of_pairs(large)
-        rest = [loss for loss in used if not _is_large(loss)]
-        return min(1.0, failing + compose_delta(rest, epsilon - added)) if added <= epsilon else 1.0
-    simple = [_pair(loss) for loss in used]
-    total = _sort(used)
-    candidates = [1.0, Composer(total).distribution(total.mu_squared).delta(epsilon)]
-    if all(simple) and math.fsum(p[0] for p in simple if p) <= epsilon:
-        candidates.append(math.fsum(p[1] for p in simple if p))
-    rhos = [_rho(loss) for loss in used]
-    if all(r is not None for r in rhos):
-        rho = math.fsum(r[0] for r in rhos if r)
-        candidates.append(math.fsum(r[1] for r in rhos if r) + float(zcdp_delta(rho, epsilon)))
-    return min(candidates)
+    rest, added, failing = _set_aside_large(used)
+    if added > epsilon:
+        return 1.0
+    epsilon -= added
+    if not rest:
+        return min(1.0, failing)
+    total = _sort(rest)
+    candidates = [Composer(total).distribution(total.mu_squared).delta(epsilon), _zcdp_delta(rest, epsilon)]
+    pair = _sum(_pair(loss) for loss in rest)
+    if pair and pair[0] <= epsilon:
+        candidates.append(pair[1])
+    return min(1.0, failing + min(candidates))
 
 
 def calibrate_gaussian(epsilon: float, delta: float, other_losses: Sequence[Loss] = (), *, largest_share: float = 1.0) -> float:
@@ -150,11 +144,8 @@ def calibrate_gaussian(epsilon: float, delta: float, other_losses: Sequence[Loss
             f"epsilon ({epsilon!r}) is used up: the other losses compose to {spent:.4g} at delta {delta:.3g}; raise epsilon "
             f"or spend less on them"
         )
-    large = [loss for loss in others if _is_large(loss)]
-    if large:
-        others = [loss for loss in others if not _is_large(loss)]
-        added, failing = _sum_of_pairs(large)
-        target, delta = target - added, delta - failing
+    others, added, failing = _set_aside_large(others)
+    target, delta = target - added, delta - failing
     base = _sort(others)
     ceiling = _largest_mu(lambda mu: float(np.exp(gaussian_log_delta(mu, target))), delta, 1e3)
     if base.others or base.given_away:
@@ -167,19 +158,10 @@ def calibrate_gaussian(epsilon: float, delta: float, other_losses: Sequence[Loss
     # Discrete Gaussians cost a factor of at most 1 + 1/(15 sigma^2), with 1/sigma^2 <= share m^2.
     share = check.rate("largest_share", largest_share)
     mu = float(brentq(lambda m: m * (1 + share * m * m / 15) - dominating, 0.0, dominating, xtol=1e-15, rtol=1e-12))
-    mu = max(mu, _largest_mu(lambda m: _zcdp_delta_with(others, m, target), delta, ceiling))
+    mu = max(mu, _largest_mu(lambda m: _zcdp_delta([*others, ZCDP(rho=m * m / 2)], target), delta, ceiling))
     if not mu > 0:
         raise ValueError(f"epsilon ({epsilon!r}) is too small for any noise to be calibrated at delta {delta:.3g}; try 0.01")
     return mu
-
-
-def _zcdp_delta_with(others: Sequence[Loss], mu: float, epsilon: float) -> float:
-    """Delta by zero-concentrated privacy, in which discrete Gaussians cost as much as continuous ones: better at large mu."""
-    rhos = [_rho(loss) for loss in others]
-    if any(r is None for r in rhos):
-        return 1.0
-    rho, failing = math.fsum(r[0] for r in rhos if r), math.fsum(r[1] for r in rhos if r)
-    return failing + float(zcdp_delta(rho + mu * mu / 2, epsilon))
 
 
 def _largest_mu(delta_at: Callable[[float], float], delta: float, ceiling: float) -> float:
@@ -246,31 +228,40 @@ def _rho(loss: Loss) -> tuple[float, float] | None:
             return None if pair is None else (uses * (pair[0] / uses) ** 2 / 2, pair[1])
 
 
-def _is_large(loss: Loss) -> bool:
-    """Whether one use alone is beyond any protection: added up as it is, a distribution would overflow."""
-    return isinstance(loss, (PureDP, ApproxDP)) and loss.epsilon > _LARGE_EPSILON
+def _sum(parts: Iterable[tuple[float, float] | None]) -> tuple[float, float] | None:
+    """Sum of pairs of numbers; None if one is missing."""
+    known = list(parts)
+    if any(part is None for part in known):
+        return None
+    return math.fsum(p[0] for p in known if p), math.fsum(p[1] for p in known if p)
 
 
-def _sum_of_pairs(losses: Sequence[Loss]) -> tuple[float, float]:
-    pairs = [pair for loss in losses if (pair := _pair(loss))]
-    return math.fsum(p[0] for p in pairs), math.fsum(p[1] for p in pairs)
+def _set_aside_large(losses: Sequence[Loss]) -> tuple[list[Loss], float, float]:
+    """The losses without those that are beyond any protection, and the epsilon and delta of the latter, added up.
+
+    In a distribution of losses one such use would overflow.
+    """
+    large = [loss for loss in losses if isinstance(loss, (PureDP, ApproxDP)) and loss.epsilon > _LARGE_EPSILON]
+    added, failing = _sum(_pair(loss) for loss in large) or (0.0, 0.0)
+    return [loss for loss in losses if loss not in large], added, failing
 
 
 def _added_up(losses: Sequence[Loss], delta: float) -> float:
-    pairs = [_pair(loss) for loss in losses]
-    if any(pair is None for pair in pairs) or math.fsum(p[1] for p in pairs if p) > delta:
-        return math.inf
-    return math.fsum(p[0] for p in pairs if p)
+    pair = _sum(_pair(loss) for loss in losses)
+    return math.inf if pair is None or pair[1] > delta else pair[0]
+
+
+def _zcdp_delta(losses: Sequence[Loss], epsilon: float) -> float:
+    """Delta by zero-concentrated privacy; in it discrete Gaussians cost as much as continuous ones: better at large mu."""
+    total = _sum(_rho(loss) for loss in losses)
+    return 1.0 if total is None else total[1] + float(zcdp_delta(total[0], epsilon))
 
 
 def _zcdp_epsilon(losses: Sequence[Loss], delta: float) -> float:
-    rhos = [_rho(loss) for loss in losses]
-    if any(r is None for r in rhos):
+    total = _sum(_rho(loss) for loss in losses)
+    if total is None or total[1] >= delta:
         return math.inf
-    rho, failing = math.fsum(r[0] for r in rhos if r), math.fsum(r[1] for r in rhos if r)
-    if failing >= delta:
-        return math.inf
-    left = delta - failing
+    rho, left = total[0], delta - total[1]
     start = rho + 2 * math.sqrt(rho * math.log(1 / left))  # Bun and Steinke's simple conversion is an upper bound
     return _epsilon_of(lambda e: float(zcdp_delta(rho, e)), left, start * (1 + 1e-9))
 

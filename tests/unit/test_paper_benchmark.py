@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import environments
 from benchmarks.paper import linear
 from benchmarks.paper.__main__ import COMMANDS, main
 from benchmarks.paper.classifiers import table3
@@ -93,7 +94,7 @@ def test_a_missing_table_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_failed_installation_of_the_peer_is_said_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(linear, "ENVIRONMENT", tmp_path / "environment")
+    monkeypatch.setattr(environments, "FOLDER", tmp_path)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "no python"))
     assert linear.peer_python() is None
     assert "diffprivlib could not be installed" in capsys.readouterr().out
