@@ -70,7 +70,7 @@ def one_way_distance(real: pd.Series, synthetic: pd.Series, kind: str) -> float:
 
 def run(name: str, epsilon: float) -> dict[str, object]:
     """Fit and sample one table in this process."""
-    from sdv_plausible import sdv_compat
+    from sdv_plausible.sdv import versions as sdv_compat
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
     warnings.simplefilter("ignore")

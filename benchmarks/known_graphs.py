@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from sdv_plausible import sdv_compat
+from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
 DATA = Path(os.environ.get("SDV_PLAUSIBLE_DATA", "../shared/data")) / "bayesnet_samples"

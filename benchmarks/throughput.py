@@ -25,17 +25,17 @@ import pandas as pd
 from sdv.single_table import GaussianCopulaSynthesizer
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
-from sdv_plausible import sdv_compat
 from sdv_plausible.datasets import census_like, census_like_codes, census_like_metadata
-from sdv_plausible.domain import Domain, declared_attribute
-from sdv_plausible.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import LearningRows, ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.noise import Coins
+from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import scan_plausible_seeds
 from sdv_plausible.privacy.privacy_tests import DeterministicTest, RandomizedTest
+from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+from sdv_plausible.table.domain import Domain, declared_attribute
 
 K, GAMMA, EPSILON0, OMEGA = 50, 4.0, 1.0, 9
 

@@ -49,7 +49,7 @@ PLOTTED = {
 
 def ours(table: CodedTable, train: np.ndarray, epsilon: float, **options: object) -> Made:
     """The shipped synthesizer with a declared domain."""
-    from sdv_plausible import sdv_compat
+    from sdv_plausible.sdv import versions as sdv_compat
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
     declared = table.declaration()
@@ -90,7 +90,7 @@ def gaussian_copula(table: CodedTable, train: np.ndarray, epsilon: float) -> Mad
     """SDV's GaussianCopulaSynthesizer, which is not private."""
     from sdv.single_table import GaussianCopulaSynthesizer
 
-    from sdv_plausible import sdv_compat
+    from sdv_plausible.sdv import versions as sdv_compat
 
     metadata = sdv_compat.metadata_from_columns({n: {"sdtype": s["sdtype"]} for n, s in table.declaration().items()})
     synth = GaussianCopulaSynthesizer(metadata)

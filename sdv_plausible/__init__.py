@@ -10,19 +10,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sdv_plausible.domain import Attribute, Domain
-    from sdv_plausible.planning import plan
     from sdv_plausible.privacy.ledger import PrivacyLedger
+    from sdv_plausible.release.plan import plan
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+    from sdv_plausible.table.domain import Attribute, Domain
 
 __version__ = "0.1.0"
 
 _HOME = {
     "PlausibleDeniabilitySynthesizer": "sdv_plausible.synthesizer",
-    "Attribute": "sdv_plausible.domain",
-    "Domain": "sdv_plausible.domain",
+    "Attribute": "sdv_plausible.table.domain",
+    "Domain": "sdv_plausible.table.domain",
     "PrivacyLedger": "sdv_plausible.privacy.ledger",
-    "plan": "sdv_plausible.planning",
+    "plan": "sdv_plausible.release.plan",
 }
 
 __all__ = ["Attribute", "Domain", "PlausibleDeniabilitySynthesizer", "PrivacyLedger", "plan"]

@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 def _demo(options: argparse.Namespace) -> None:
     from sdv_plausible.datasets import census_like, census_like_metadata
     from sdv_plausible.evaluation import PlausibleDeniabilityReport
-    from sdv_plausible.sdv_compat import metadata_from_columns
+    from sdv_plausible.sdv.versions import metadata_from_columns
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
     start = time.perf_counter()
@@ -101,7 +101,7 @@ def _demo(options: argparse.Namespace) -> None:
 
 
 def _synthesize(options: argparse.Namespace) -> None:
-    from sdv_plausible.sdv_compat import detect_metadata
+    from sdv_plausible.sdv.versions import detect_metadata
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
     if options.domain == "metadata" and options.metadata is None:

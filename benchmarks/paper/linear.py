@@ -18,7 +18,7 @@ from benchmarks.paper.private_linear import HUBER, LOGISTIC, minimise, objective
 from benchmarks.paper.settings import LAMBDAS, NOISE_DRAWS, SYNTHETIC, TARGET
 from benchmarks.paper.store import Store
 from benchmarks.paper.synthesis import Study
-from sdv_plausible.privacy.coins import Coins
+from sdv_plausible.privacy.noise.coins import Coins
 
 EPSILON = 1.0
 OBJECTIVE_DRAWS = 3

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from sdv_plausible.privacy.coins import Coins
+from sdv_plausible.privacy.noise.coins import Coins
 
 HUBER_WIDTH = 0.5  # h of the Huber loss
 Margins = np.ndarray

@@ -9,11 +9,10 @@ import numpy as np
 
 from benchmarks.paper.data import EXAMPLE_GRAPH, Split, load
 from benchmarks.paper.settings import DELTA, EPSILON0, GAMMA, K, Omega, Row, Sizes
-from sdv_plausible.mechanism import PlausibleDeniabilityMechanism, ReleasedSeeds
-from sdv_plausible.models.adaptive import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.base import LearningRows, ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.models.learning import (
+from sdv_plausible.models.paper.learner import (
     SHARES,
     SIZE_FAILURE,
     BayesianNetworkLearner,
@@ -21,10 +20,11 @@ from sdv_plausible.models.learning import (
     Structure,
     _Measurer,
 )
-from sdv_plausible.models.structure import correlation_feature_selection, default_buckets
-from sdv_plausible.privacy.coins import Coins
+from sdv_plausible.models.paper.structure import correlation_feature_selection, default_buckets
 from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.privacy_tests import RandomizedTest, ReleaseTest
+from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, ReleasedSeeds
 
 MAX_ATTEMPTS_PER_ROW = 10_000  # a study may fail visibly; a release under a claim must not
 STRUCTURES: dict[str, Structure] = {"marginals": "independent", "cfs": "cfs", "example": EXAMPLE_GRAPH}

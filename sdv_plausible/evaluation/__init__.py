@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         PairwiseTotalVariationDistance,
         TotalVariationDistance,
     )
-    from sdv_plausible.evaluation.report import PlausibleDeniabilityReport
+    from sdv_plausible.evaluation.report.report import PlausibleDeniabilityReport
 
 _HOME = {
     "ClassifierAccuracy": "metrics",
@@ -34,7 +34,7 @@ _HOME = {
     "ModelAccuracy": "metrics",
     "PairwiseTotalVariationDistance": "metrics",
     "TotalVariationDistance": "metrics",
-    "PlausibleDeniabilityReport": "report",
+    "PlausibleDeniabilityReport": "report.report",
 }
 
 __all__ = [

@@ -25,9 +25,9 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
     ValueError
         If the name is unknown or a parameter does not fit.
     """
-    from sdv_plausible.models.adaptive import AdaptiveLearner
+    from sdv_plausible.models.adaptive.learner import AdaptiveLearner
     from sdv_plausible.models.base import Learner
-    from sdv_plausible.models.learning import BayesianNetworkLearner
+    from sdv_plausible.models.paper.learner import BayesianNetworkLearner
     from sdv_plausible.models.uniform import UniformLearner
 
     options = dict(parameters or {})
@@ -58,8 +58,8 @@ def plausible_gamma(learner: Any, gamma: float) -> float:
     Our learners make networks whose plausible seeds are prefix groups, with equal likelihoods: 1. A model of the user may
     use the whole partition: the test's gamma (docs/explanation/proofs/seed_test.md, Theorem 2).
     """
-    from sdv_plausible.models.adaptive import AdaptiveLearner
-    from sdv_plausible.models.learning import BayesianNetworkLearner
+    from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+    from sdv_plausible.models.paper.learner import BayesianNetworkLearner
     from sdv_plausible.models.uniform import UniformLearner
 
     return 1.0 if type(learner) in (AdaptiveLearner, BayesianNetworkLearner, UniformLearner) else gamma

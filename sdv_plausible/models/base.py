@@ -8,10 +8,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from sdv_plausible.domain import Domain
-from sdv_plausible.privacy.composition import Loss, calibrate_gaussian
+from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
+from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
-from sdv_plausible.privacy.noise import Coins
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.table.domain import Domain
 
 Omega = int | tuple[int, int] | str
 

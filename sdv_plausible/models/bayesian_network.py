@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sdv_plausible.models.base import Proposals
-from sdv_plausible.privacy.noise import Coins
+from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, partition_number
 
 GUIDED_CELLS = 4096  # tables beyond this size outgrow the cache: a guide table then beats a binary search

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from sdv_plausible.privacy import noise
-from sdv_plausible.privacy.coins import Coins
 from sdv_plausible.privacy.ledger import BudgetExceededError
+from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.privacy.noise.coins import Coins
 
 
 class GaussianBudget:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_plausible.domain import Domain
 from sdv_plausible.models.base import LearningRows, ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
-from sdv_plausible.models.structure import topological_order
+from sdv_plausible.models.paper.structure import topological_order
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
-from sdv_plausible.privacy.noise import Coins
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.table.domain import Domain
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sdv_plausible.privacy.composition import InfiniteLoss, Loss, compose
+from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 
 Status = Literal["charged", "declared", "no claim"]
 NEIGHBOURS = "addition or removal of any one row"

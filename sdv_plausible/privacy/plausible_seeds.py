@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sdv_plausible.privacy.noise import Coins
+from sdv_plausible.privacy.noise.coins import Coins
 
 DENSE_KEYS = 1 << 22  # below this many keys a table of counts beats a sorted list
 KEY_LIMIT = 1 << 62  # mixed-radix keys must fit int64

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from sdv_plausible.privacy import noise
-from sdv_plausible.privacy.noise import Coins
+from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.privacy.noise.coins import Coins
 
 
 def _check(name: str, value: Any, ok: bool, rule: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from sdv_plausible.cli import main
 from sdv_plausible.datasets import census_like
-from sdv_plausible.sdv_compat import SDV_MAJOR
+from sdv_plausible.sdv.versions import SDV_MAJOR
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from sdv.errors import RefitWarning, SamplingError
 
-from sdv_plausible import sdv_compat
+from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
 pytestmark = pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")
@@ -227,7 +227,7 @@ def test_an_inferred_domain_in_a_file_declares_nothing(mixed_table, tmp_path):
 
 
 def test_planted_fault_sdv_sees_the_invented_columns(monkeypatch):
-    from sdv_plausible import sdv_base
+    from sdv_plausible.sdv import base as sdv_base
 
     monkeypatch.setattr(sdv_base, "without_invented", lambda table, *_: table)
     first, second = (fitted(t, INVENTED, random_state=3).sample(400) for t in (invented_table(), changed_table()))

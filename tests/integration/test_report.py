@@ -15,7 +15,7 @@ from sdmetrics.reports.base_unified_report import BaseUnifiedReport
 from sdv.metadata import Metadata
 
 from sdv_plausible.evaluation import PlausibleDeniabilityReport
-from sdv_plausible.evaluation.guarantee import NO_GUARANTEE
+from sdv_plausible.evaluation.report.guarantee import NO_GUARANTEE
 
 PROPERTIES = ["Column Distances", "Pair Distances", "Classifier Agreement", "Distinguishing Game"]
 QUICK = {"classifiers": ("tree",), "distinguishers": ("tree",), "num_runs": 2, "max_rows": 400}
@@ -465,7 +465,7 @@ def test_half_a_generate_is_none(report, tables, described, tmp_path, monkeypatc
     def broken(*args, **options):
         raise MemoryError
 
-    monkeypatch.setattr("sdv_plausible.evaluation.report.summarise_comparison", broken)
+    monkeypatch.setattr("sdv_plausible.evaluation.report.report.summarise_comparison", broken)
     with pytest.raises(MemoryError):
         report.generate(*tables, described, verbose=False)
     for publishable in (False, True):

@@ -12,7 +12,7 @@ from sdv.errors import InvalidDataError, SamplingError
 from sdv.sampling import Condition, DataFrameCondition
 from sdv.utils import load_synthesizer
 
-from sdv_plausible import sdv_compat
+from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer, RowCapExceededError
 
 pytestmark = pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")
@@ -470,7 +470,7 @@ def test_row_cap(mixed_table):
 
 
 def test_nothing_passes(mixed_table):
-    from sdv_plausible.mechanism import TooFewReleasedError
+    from sdv_plausible.release.mechanism import TooFewReleasedError
 
     synth = make(privacy_test="deterministic", k=590, omega=2)
     synth.fit(mixed_table)
@@ -486,8 +486,8 @@ def test_nothing_passes(mixed_table):
 
 def test_seed_diagnostics_are_what_the_report_shows(mixed_table):
     """Against the groups counted by hand: with one kept attribute a candidate's plausible seeds share its seed's value."""
-    from sdv_plausible.evaluation.diagnostics import SeedDiagnostics
-    from sdv_plausible.privacy.coins import Coins
+    from sdv_plausible.evaluation.report.diagnostics import SeedDiagnostics
+    from sdv_plausible.privacy.noise.coins import Coins
 
     synth = make(privacy_test="deterministic", k=40, omega=7)
     synth.fit(mixed_table)

@@ -10,9 +10,16 @@ import oracles_accounting as oracle
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from sdv_plausible.privacy import losses as losses_module
-from sdv_plausible.privacy.bernoulli_pairs import optimal_composition
-from sdv_plausible.privacy.composition import (
+from sdv_plausible.privacy.accounting import losses as losses_module
+from sdv_plausible.privacy.accounting.bernoulli_pairs import optimal_composition
+from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose, compose_delta
+from sdv_plausible.privacy.accounting.gaussian import (
+    discrete_gaussian_mu,
+    discrete_gaussian_sigma,
+    gaussian_log_delta,
+    zcdp_delta,
+)
+from sdv_plausible.privacy.accounting.losses import (
     ZCDP,
     ApproxDP,
     BoundedRangeLoss,
@@ -22,17 +29,8 @@ from sdv_plausible.privacy.composition import (
     LaplaceLoss,
     PureDP,
     ReleaseLoss,
-    calibrate_gaussian,
-    compose,
-    compose_delta,
 )
-from sdv_plausible.privacy.gaussian import (
-    discrete_gaussian_mu,
-    discrete_gaussian_sigma,
-    gaussian_log_delta,
-    zcdp_delta,
-)
-from sdv_plausible.privacy.seed_test import FixedOmegaRows, SeedTestRows, fixed_omega_loss
+from sdv_plausible.privacy.accounting.released_rows import FixedOmegaRows, SeedTestRows, fixed_omega_loss
 
 EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 0.9, 1.4, 2.5])
 

@@ -9,16 +9,16 @@ import numpy as np
 import oracles_accounting as oracle
 import pytest
 
-from sdv_plausible.privacy.calibration import NotReachableError, calibrate
-from sdv_plausible.privacy.composition import compose_delta
-from sdv_plausible.privacy.pass_rate import (
+from sdv_plausible.audit.theory.calibration import NotReachableError, calibrate
+from sdv_plausible.privacy.accounting.composition import compose_delta
+from sdv_plausible.privacy.accounting.pass_rate import (
     PassRateTest,
     floor_by_construction,
     pass_rate_step,
     plan_attempts,
     row_by_row_loss,
 )
-from sdv_plausible.privacy.seed_test import FixedOmegaRows, fixed_omega_loss
+from sdv_plausible.privacy.accounting.released_rows import FixedOmegaRows, fixed_omega_loss
 
 A = Fraction(1, 3)
 EPSILON0 = math.log(3)

@@ -10,21 +10,21 @@ import numpy as np
 import oracles_accounting as oracle
 import pytest
 
-from sdv_plausible.privacy.accounting import (
-    EpsilonDelta,
-    random_split,
-    release_test_loss,
-    replace_one,
-    size_lower_bound_margin,
-)
-from sdv_plausible.privacy.losses import ReleaseLoss
-from sdv_plausible.privacy.paper_formulas import (
+from sdv_plausible.audit.theory.paper_formulas import (
     paper_advanced_composition,
     paper_model_loss,
     paper_parameter_loss,
     paper_sampling_amplification,
     paper_sequential_composition,
     paper_structure_loss,
+)
+from sdv_plausible.privacy.accounting.losses import ReleaseLoss
+from sdv_plausible.privacy.accounting.theorem1 import (
+    EpsilonDelta,
+    random_split,
+    release_test_loss,
+    replace_one,
+    size_lower_bound_margin,
 )
 
 A = Fraction(1, 3)
@@ -182,7 +182,8 @@ def test_paper_formulas_as_printed() -> None:
 
 def test_paper_figures_are_above_ours() -> None:
     """Theorem 3 on 132 entropies against the exact composition of the same noise."""
-    from sdv_plausible.privacy.composition import PureDP, compose
+    from sdv_plausible.privacy.accounting.composition import compose
+    from sdv_plausible.privacy.accounting.losses import PureDP
 
     printed = paper_advanced_composition(0.02, 0.0, 132, 1e-9).epsilon
     ours = compose([PureDP(epsilon=0.02, count=132)], 1e-9)

@@ -10,9 +10,8 @@ import numpy as np
 import oracles_accounting as oracle
 import pytest
 
-from sdv_plausible.privacy.accounting import conditional_release, log_pass_probability, theorem1, theorem1_best
-from sdv_plausible.privacy.bernoulli_pairs import BernoulliPairs, optimal_composition
-from sdv_plausible.privacy.seed_test import (
+from sdv_plausible.privacy.accounting.bernoulli_pairs import BernoulliPairs, optimal_composition
+from sdv_plausible.privacy.accounting.released_rows import (
     FixedOmegaRows,
     SeedTestRows,
     fixed_omega_loss,
@@ -20,6 +19,7 @@ from sdv_plausible.privacy.seed_test import (
     max_rows,
     seed_test_loss,
 )
+from sdv_plausible.privacy.accounting.theorem1 import conditional_release, log_pass_probability, theorem1, theorem1_best
 
 A = Fraction(1, 5)  # exp(-epsilon0): rational, so that everything below is exact
 EPSILON0 = math.log(5)

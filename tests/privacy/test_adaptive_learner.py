@@ -8,14 +8,14 @@ import math
 import numpy as np
 import pytest
 
-from sdv_plausible.domain import Attribute, Domain
-from sdv_plausible.models.adaptive import AdaptiveLearner, Schedule, _Measurements
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner, Schedule, _Measurements
 from sdv_plausible.models.base import LearningRows, ModelBudget
 from sdv_plausible.models.measuring import GaussianBudget
-from sdv_plausible.privacy.coins import Coins
-from sdv_plausible.privacy.composition import calibrate_gaussian
+from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
-from sdv_plausible.privacy.noise import record_calls
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.table.domain import Attribute, Domain
 
 CARDS = (3, 2, 4, 12)
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from sdv_plausible.privacy.coins import Coins, _encode
+from sdv_plausible.privacy.noise.coins import Coins, _encode
 
 ALARM = 1e-7  # p-value at which a check rejects: its false-alarm probability
 SECRET_AND_SEEDED = pytest.mark.parametrize("coins", [Coins.from_os_entropy(), Coins.from_seed(1)], ids=repr)
@@ -326,7 +326,8 @@ def test_copies_continue_where_the_original_is(coins: Coins, duplicate) -> None:
 
 FORK = """
 import os, pickle
-from sdv_plausible.privacy.noise import Coins, discrete_laplace
+from sdv_plausible.privacy.noise.mechanisms import discrete_laplace
+from sdv_plausible.privacy.noise.coins import Coins
 root, seeded = Coins.from_os_entropy(), Coins.from_seed(1)
 child = root.spawn("child")
 

@@ -15,14 +15,14 @@ import pytest
 from scipy import stats
 
 from sdv_plausible.audit import exact
-from sdv_plausible.mechanism import PlausibleDeniabilityMechanism, ReleasedPrefixes
 from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
-from sdv_plausible.planning import Settings
-from sdv_plausible.privacy.accounting import conditional_release, release_test_loss, theorem1
-from sdv_plausible.privacy.coins import Coins
-from sdv_plausible.privacy.pass_rate import floor_by_construction
+from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
+from sdv_plausible.privacy.accounting.released_rows import FixedOmegaRows, SeedTestRows
+from sdv_plausible.privacy.accounting.theorem1 import conditional_release, release_test_loss, theorem1
+from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.privacy_tests import DeterministicTest, RandomizedTest, ReleaseTest
-from sdv_plausible.privacy.seed_test import FixedOmegaRows, SeedTestRows
+from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, ReleasedPrefixes
+from sdv_plausible.release.plan import Settings
 
 A = Fraction(1, 2)  # exp(-epsilon0), rational
 EPSILON0 = math.log(2)

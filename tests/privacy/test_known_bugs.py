@@ -12,20 +12,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, domain_building
-from sdv_plausible.codec import Codec
-from sdv_plausible.domain import Attribute, Domain
-from sdv_plausible.models.adaptive import AdaptiveLearner
+from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.base import LearningRows, ModelBudget
-from sdv_plausible.models.learning import ENTROPY_GRID, BayesianNetworkLearner, LearningPlan
 from sdv_plausible.models.measuring import GaussianBudget
-from sdv_plausible.models.structure import count_entropies
-from sdv_plausible.privacy import noise
-from sdv_plausible.privacy.accounting import entropy_sensitivity, entropy_sensitivity_in_steps
-from sdv_plausible.privacy.coins import Coins
-from sdv_plausible.privacy.composition import GaussianLoss, InfiniteLoss
+from sdv_plausible.models.paper.learner import ENTROPY_GRID, BayesianNetworkLearner, LearningPlan
+from sdv_plausible.models.paper.structure import count_entropies
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
+from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity, entropy_sensitivity_in_steps
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.sdv_compat import metadata_from_columns
+from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.table import declarations as domain_building
+from sdv_plausible.table.codec import Codec
+from sdv_plausible.table.domain import Attribute, Domain
 
 CARDS = (3, 2, 4)
 DOMAIN = Domain(tuple(Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS)))

@@ -15,16 +15,17 @@ import pytest
 from scipy import stats
 
 from sdv_plausible.audit.membership import AttackResult, clopper_pearson, collect_scores, epsilon_lower_bound
-from sdv_plausible.domain import Attribute, Domain
-from sdv_plausible.models import adaptive, base
-from sdv_plausible.models.adaptive import AdaptiveLearner
-from sdv_plausible.models.learning import BayesianNetworkLearner
+from sdv_plausible.models import base
+from sdv_plausible.models.adaptive import learner as adaptive
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.paper.learner import BayesianNetworkLearner
 from sdv_plausible.models.uniform import UniformLearner
-from sdv_plausible.planning import Settings
-from sdv_plausible.privacy import noise
-from sdv_plausible.privacy.coins import Coins
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.releasing import Released, fit_release
+from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.plan import Settings
+from sdv_plausible.release.sampler import Released, fit_release
+from sdv_plausible.table.domain import Attribute, Domain
 
 ALARM = 1e-6  # probability that an attack contradicts a true claim
 POWER = 0.05  # the bound that must reach half of a tight claim is one that fails this often, so that few runs tell

@@ -20,12 +20,14 @@ import pandas as pd
 import pytest
 from sdv.single_table import base as sdv_base
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, _synthesizer, releasing
-from sdv_plausible.mechanism import PlausibleDeniabilityMechanism, ReleasedSeeds
-from sdv_plausible.privacy.coins import Coins
+from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.privacy_tests import RandomizedTest
-from sdv_plausible.sdv_compat import metadata_from_columns
+from sdv_plausible.release import sampler as releasing
+from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, ReleasedSeeds
+from sdv_plausible.sdv import synthesizer as _synthesizer
+from sdv_plausible.sdv.versions import metadata_from_columns
 
 ROWS = 2039  # a prime that occurs nowhere else
 CANARY = (63, "Vrin", 47)

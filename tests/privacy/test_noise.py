@@ -19,9 +19,11 @@ import pytest
 from opendp import mod
 from scipy import stats
 
-from sdv_plausible.privacy import _opendp, _samplers, noise
-from sdv_plausible.privacy.noise import (
-    Coins,
+from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.privacy.noise import opendp as _opendp
+from sdv_plausible.privacy.noise import samplers as _samplers
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import (
     NoiseCall,
     discrete_gaussian,
     discrete_laplace,
@@ -335,7 +337,8 @@ def test_long_vectors_keep_their_order_and_have_fresh_noise_everywhere() -> None
 def test_opendp_is_loaded_late_and_its_features_are_left_alone() -> None:
     script = """
 import sys
-from sdv_plausible.privacy.noise import Coins, discrete_laplace
+from sdv_plausible.privacy.noise.mechanisms import discrete_laplace
+from sdv_plausible.privacy.noise.coins import Coins
 assert "opendp" not in sys.modules
 discrete_laplace([1], sensitivity=1, epsilon=1, coins=Coins.from_seed(1))
 assert "opendp" not in sys.modules

@@ -11,15 +11,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sdv_plausible.domain import Attribute, Domain
-from sdv_plausible.models import learning, measuring
-from sdv_plausible.models.adaptive import AdaptiveLearner
-from sdv_plausible.models.learning import BayesianNetworkLearner
-from sdv_plausible.planning import Settings
-from sdv_plausible.privacy import noise
-from sdv_plausible.privacy.coins import Coins
+from sdv_plausible.models import measuring
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.paper import learner as learning
+from sdv_plausible.models.paper.learner import BayesianNetworkLearner
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.releasing import fit_release
+from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.plan import Settings
+from sdv_plausible.release.sampler import fit_release
+from sdv_plausible.table.domain import Attribute, Domain
 
 CARDS = (3, 2, 4, 5)
 DOMAIN = Domain(tuple(Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS)))

@@ -13,16 +13,17 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from sdv_plausible import private_domain
-from sdv_plausible.domain import Attribute, Domain, infer_attribute
-from sdv_plausible.forgetting import without_invented
-from sdv_plausible.output_types import row_independent, settle
-from sdv_plausible.privacy import noise
-from sdv_plausible.privacy.composition import compose
+from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.ledger import BudgetExceededError
-from sdv_plausible.privacy.noise import Coins, record_calls
-from sdv_plausible.private_bins import DATE_UNITS, Cells, Lattice, equal_parts, make_bins, split_heavy
-from sdv_plausible.private_domain import LEAST_ROWS, DomainPlan, _Meter, learn_attributes, value_counts
+from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.sdv.output_types import row_independent, settle
+from sdv_plausible.sdv.stand_ins import without_invented
+from sdv_plausible.table import private_domain
+from sdv_plausible.table.domain import Attribute, Domain, infer_attribute
+from sdv_plausible.table.lattice import DATE_UNITS, Cells, Lattice, equal_parts, make_bins, split_heavy
+from sdv_plausible.table.private_domain import LEAST_ROWS, DomainPlan, _Meter, learn_attributes, value_counts
 
 ALARM = 1e-6
 SDTYPES = {"city": "categorical", "flag": "boolean", "amount": "numerical", "when": "datetime"}

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from sdv_plausible.mechanism import ReleasedPrefixes, ReleasedSeeds
 from sdv_plausible.models import bayesian_network
 from sdv_plausible.models.base import Proposals, check_omega, draw_omega
 from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
-from sdv_plausible.privacy.coins import Coins
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.mechanism import ReleasedPrefixes, ReleasedSeeds
 
 FALSE_ALARM = 1e-6  # of every statistical test here; the coins are fixed, so that a pass stays a pass
 CARDS = (2, 3, 2, 4)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.codec import Codec, find_strangers
-from sdv_plausible.domain import NANOSECONDS, Attribute, Domain, infer_attribute
-from sdv_plausible.privacy.coins import Coins
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.table.codec import Codec, find_strangers
+from sdv_plausible.table.domain import NANOSECONDS, Attribute, Domain, infer_attribute
 
 DAY = NANOSECONDS["D"]
 

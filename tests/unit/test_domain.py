@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.domain import (
+from sdv_plausible.table.domain import (
     NANOSECONDS,
     SCHEMA,
     Attribute,

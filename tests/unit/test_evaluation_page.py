@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.evaluation import charts, page
-from sdv_plausible.evaluation.diagnostics import SeedDiagnostics
-from sdv_plausible.evaluation.drawing import WIDTH, number, shorten, ticks
-from sdv_plausible.evaluation.guarantee import NO_GUARANTEE, Guarantee
-from sdv_plausible.evaluation.network import layers, network_graph
-from sdv_plausible.evaluation.plots import plot_structure
-from sdv_plausible.evaluation.summary import histogram, summarise_comparison, summarise_release
+from sdv_plausible.evaluation.page import charts
+from sdv_plausible.evaluation.page import parts as page
+from sdv_plausible.evaluation.page.drawing import WIDTH, number, shorten, ticks
+from sdv_plausible.evaluation.page.network import layers, network_graph
+from sdv_plausible.evaluation.report.diagnostics import SeedDiagnostics
+from sdv_plausible.evaluation.report.guarantee import NO_GUARANTEE, Guarantee
+from sdv_plausible.evaluation.report.plots import plot_structure
+from sdv_plausible.evaluation.report.summary import histogram, summarise_comparison, summarise_release
 from sdv_plausible.evaluation.tables import prepare
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 

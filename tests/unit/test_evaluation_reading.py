@@ -14,7 +14,7 @@ from sdv_plausible.evaluation import (
     TotalVariationDistance,
 )
 from sdv_plausible.evaluation.classifiers import target_classes
-from sdv_plausible.evaluation.drawing import CHARACTER, shorten, shorten_all
+from sdv_plausible.evaluation.page.drawing import CHARACTER, shorten, shorten_all
 from sdv_plausible.evaluation.tables import prepare
 
 DAYS = pd.Series(pd.date_range("2020-01-01", periods=200)).dt.strftime("%Y-%m-%d")

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_plausible.domain import Attribute, Domain
-from sdv_plausible.models.adaptive import AdaptiveLearner, learn_adaptively
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner, learn_adaptively
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.counting import project_to_simplex
 from sdv_plausible.models.forecast import noise_distance, rows_needed
-from sdv_plausible.models.learning import BayesianNetworkLearner
-from sdv_plausible.privacy.coins import Coins
+from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.table.domain import Attribute, Domain
 
 DELTA = 1e-9
 LEARNERS = [AdaptiveLearner(), BayesianNetworkLearner(), BayesianNetworkLearner(structure="independent")]

@@ -11,18 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from sdv_plausible.domain import Attribute, Domain
-from sdv_plausible.models import learning, make_learner
-from sdv_plausible.models.adaptive import AdaptiveLearner
+from sdv_plausible.models import make_learner
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.base import LearningRows, ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.models.learning import ENTROPY_GRID, BayesianNetworkLearner, LearningPlan
+from sdv_plausible.models.paper import learner as learning
+from sdv_plausible.models.paper.learner import ENTROPY_GRID, BayesianNetworkLearner, LearningPlan
 from sdv_plausible.models.uniform import UniformLearner
-from sdv_plausible.privacy.coins import Coins
-from sdv_plausible.privacy.composition import GaussianLoss, InfiniteLoss, compose
+from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
+from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.privacy.noise import NoiseCall, record_calls
-from sdv_plausible.privacy.sensitivity import entropy_sensitivity_in_steps
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import NoiseCall, record_calls
+from sdv_plausible.table.domain import Attribute, Domain
 
 DOMAIN = Domain(
     (

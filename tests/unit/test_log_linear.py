@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sdv_plausible.models import log_linear
-from sdv_plausible.models.log_linear import Estimates, elimination_order, fit_network
-from sdv_plausible.privacy.coins import Coins
+from sdv_plausible.models.adaptive import log_linear
+from sdv_plausible.models.adaptive.log_linear import Estimates, elimination_order, fit_network
+from sdv_plausible.privacy.noise.coins import Coins
 
 SIZES = (20, 4, 2, 4, 20)  # of a chain a - b - c - d - e: links at the ends weak, in the middle strong
 FIRST, MIDDLE, LAST = 1, 2, 3

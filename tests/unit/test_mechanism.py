@@ -14,13 +14,13 @@ import oracles
 import pytest
 from scipy.stats import binom
 
-from sdv_plausible.mechanism import PlausibleDeniabilityMechanism, ReleasedPrefixes, ReleasedSeeds, TooFewReleasedError
 from sdv_plausible.models.base import Proposals
 from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
-from sdv_plausible.privacy import noise
-from sdv_plausible.privacy.coins import Coins
+from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.privacy_tests import DeterministicTest, RandomizedTest, ReleaseTest
-from sdv_plausible.releasing import split_rows
+from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, ReleasedPrefixes, ReleasedSeeds, TooFewReleasedError
+from sdv_plausible.release.sampler import split_rows
 
 CARDS = (2, 3, 4, 3)
 

@@ -23,7 +23,7 @@ from benchmarks.paper.private_linear import (
     output_rate,
     random_vector,
 )
-from sdv_plausible.privacy.coins import Coins
+from sdv_plausible.privacy.noise.coins import Coins
 
 LOSSES = {"logistic": LOGISTIC, "huber": HUBER}
 FALSE_ALARM = 1e-6

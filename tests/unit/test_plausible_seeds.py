@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sdv_plausible.models.base import Proposals, draw_omega
 from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
 from sdv_plausible.privacy import plausible_seeds
-from sdv_plausible.privacy.coins import Coins
+from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, partition_number, scan_plausible_seeds
 
 # --- partition numbers ------------------------------------------------------------------------------------------------

@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from sdv_plausible.codec import Codec, find_strangers
-from sdv_plausible.domain import Attribute, Domain, declared_attribute, equal_bins, infer_attribute, quantile_bins
-from sdv_plausible.mechanism import PlausibleDeniabilityMechanism, ReleasedSeeds, TooFewReleasedError
 from sdv_plausible.models.base import Proposals, draw_omega
 from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
-from sdv_plausible.models.structure import EntropyTable, cfs_merit, correlation_feature_selection, count_entropies
-from sdv_plausible.privacy.coins import Coins
+from sdv_plausible.models.paper.structure import EntropyTable, cfs_merit, correlation_feature_selection, count_entropies
+from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, partition_number, scan_plausible_seeds
 from sdv_plausible.privacy.privacy_tests import DeterministicTest, RandomizedTest, ReleaseTest
+from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, ReleasedSeeds, TooFewReleasedError
+from sdv_plausible.table.codec import Codec, find_strangers
+from sdv_plausible.table.domain import Attribute, Domain, declared_attribute, equal_bins, infer_attribute, quantile_bins
 
 CARDS = (2, 3, 2, 4)
 
@@ -262,7 +262,7 @@ def test_the_pre_threshold_is_what_makes_k_sure():
     sizes = np.full(5000, 19)
     test = ReleaseTest(k=20, epsilon0=0.5, delta=0.5)
     assert not len(test.release(sizes, Coins.from_os_entropy())[0])
-    from sdv_plausible.privacy import noise
+    from sdv_plausible.privacy.noise import mechanisms as noise
 
     noisy = noise.discrete_laplace(sizes, sensitivity=1, epsilon=0.5, coins=Coins.from_os_entropy())
     assert (noisy >= 20 + test.margin).any()

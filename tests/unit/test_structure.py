@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.domain import Attribute, Domain
 from sdv_plausible.models.counting import entropy, joint_counts, num_configurations, project_to_simplex
-from sdv_plausible.models.parameters import clean_counts, clean_margin, dirichlet_table
-from sdv_plausible.models.structure import (
+from sdv_plausible.models.paper.parameters import clean_counts, clean_margin, dirichlet_table
+from sdv_plausible.models.paper.structure import (
     EntropyTable,
     cfs_merit,
     check_structure,
@@ -23,7 +22,8 @@ from sdv_plausible.models.structure import (
     default_buckets,
     topological_order,
 )
-from sdv_plausible.privacy.coins import Coins
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.table.domain import Attribute, Domain
 
 CARDS = (3, 2, 4)
 BUCKETS = [np.array([0, 1, 0]), np.array([0, 1]), np.array([1, 0, 2, 1])]

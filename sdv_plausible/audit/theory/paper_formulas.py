@@ -1,0 +1,101 @@
+"""The composition formulas of Bindschaedler, Shokri and Gunter (PVLDB 2017, arXiv 1708.07975) as printed.
+
+They reproduce the paper's numbers (``accounting="paper"``) and are looser than what
+:mod:`sdv_plausible.privacy.accounting.composition` computes; nothing else uses them. Theorem 1 itself is
+:func:`sdv_plausible.privacy.accounting.theorem1.theorem1`, Lemma 1 is
+:func:`sdv_plausible.privacy.accounting.sensitivity.paper_entropy_sensitivity`. ``docs/explanation/proofs/paper_formulas.md``
+lists where the paper's own use of them needs care.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting.theorem1 import EpsilonDelta
+
+__all__ = [
+    "paper_advanced_composition",
+    "paper_model_loss",
+    "paper_parameter_loss",
+    "paper_sampling_amplification",
+    "paper_sequential_composition",
+    "paper_structure_loss",
+]
+
+
+def paper_sequential_composition(losses: Iterable[tuple[float, float]]) -> EpsilonDelta:
+    """Theorem 2 (sequential composition): epsilons add, deltas add.
+
+    Parameters
+    ----------
+    losses : iterable of (epsilon, delta)
+        One pair per mechanism.
+    """
+    pairs = [(check.non_negative("epsilon", e), check.probability("delta", d)) for e, d in losses]
+    return EpsilonDelta(math.fsum(e for e, _ in pairs), min(1.0, math.fsum(d for _, d in pairs)))
+
+
+def paper_advanced_composition(epsilon: float, delta: float, count: int, delta_slack: float) -> EpsilonDelta:
+    """Theorem 3 (advanced composition) for `count` mechanisms of the same (epsilon, delta).
+
+    ``epsilon sqrt(2 count ln(1/delta_slack)) + count epsilon (e^epsilon - 1)`` at ``count delta + delta_slack``.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Loss of each mechanism; epsilon >= 0, delta in [0, 1].
+    count : int
+        Number of mechanisms, >= 1.
+    delta_slack : float
+        The additional delta, in (0, 1).
+    """
+    epsilon = check.non_negative("epsilon", epsilon)
+    delta = check.probability("delta", delta)
+    count = check.whole("count", count, 1)
+    slack = check.open_probability("delta_slack", delta_slack, "it buys the square root; try 1e-9")
+    total = epsilon * math.sqrt(2 * count * math.log(1 / slack)) + count * epsilon * math.expm1(epsilon)
+    return EpsilonDelta(total, min(1.0, count * delta + slack))
+
+
+def paper_sampling_amplification(epsilon: float, delta: float, probability: float) -> EpsilonDelta:
+    """Theorem 4 (amplification by sampling): ``(ln(1 + p (e^epsilon - 1)), p delta)`` for rows kept with probability p.
+
+    It speaks of one sampled part and of the pair as a whole; for several disjoint parts of one split use
+    :func:`sdv_plausible.privacy.accounting.theorem1.random_split`, which also gives both directions.
+    """
+    epsilon = check.non_negative("epsilon", epsilon)
+    delta = check.probability("delta", delta)
+    p = check.probability("probability", probability)
+    return EpsilonDelta(math.log1p(p * math.expm1(epsilon)), p * delta)
+
+
+def paper_structure_loss(num_attributes: int, epsilon_entropy: float, delta: float, epsilon_size: float) -> EpsilonDelta:
+    """Section 3.5: m (m + 1) noisy entropies by Theorem 3, and the noisy number of rows by Theorem 2.
+
+    Parameters
+    ----------
+    num_attributes : int
+        The number m of attributes, >= 1.
+    epsilon_entropy : float
+        Loss of each noisy entropy.
+    delta : float
+        Slack of Theorem 3, in (0, 1).
+    epsilon_size : float
+        Loss of the noisy number of rows.
+    """
+    m = check.whole("num_attributes", num_attributes, 1)
+    entropies = paper_advanced_composition(epsilon_entropy, 0.0, m * (m + 1), delta)
+    return paper_sequential_composition([entropies, (epsilon_size, 0.0)])
+
+
+def paper_parameter_loss(num_attributes: int, epsilon_counts: float, delta: float) -> EpsilonDelta:
+    """Section 3.5: the noisy counts of m attributes' tables by Theorem 3; one row changes one cell of each table."""
+    m = check.whole("num_attributes", num_attributes, 1)
+    return paper_advanced_composition(epsilon_counts, 0.0, m, delta)
+
+
+def paper_model_loss(structure: EpsilonDelta, parameters: EpsilonDelta) -> EpsilonDelta:
+    """Section 3.5: structure and parameters from disjoint parts of the rows, so the larger of each component."""
+    return EpsilonDelta(max(structure[0], parameters[0]), max(structure[1], parameters[1]))

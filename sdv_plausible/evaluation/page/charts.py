@@ -1,0 +1,311 @@
+"""Charts of the HTML report, as inline SVG text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_plausible.evaluation.page.drawing import (
+    GRID,
+    INK,
+    SERIES,
+    WIDTH,
+    Drawing,
+    number,
+    shorten,
+    shorten_all,
+    text_width,
+    ticks,
+)
+from sdv_plausible.evaluation.reading import Floats
+
+_DASHES = ("", "6 3", "2 3", "8 3 2 3")
+# Anchors of a single-hue scale from white to dark blue, dark enough at the end for white text.
+_SCALE = ((247, 251, 255), (198, 219, 239), (107, 174, 214), (33, 113, 181), (8, 48, 107))
+
+
+def _x_axis(drawing: Drawing, span: tuple[float, float], top: float, bottom: float, domain: tuple[float, float]) -> None:
+    for value in ticks(*domain):
+        x = span[0] + (value - domain[0]) / (domain[1] - domain[0]) * (span[1] - span[0])
+        drawing.line(x, top, x, bottom, GRID)
+        drawing.text(x, bottom + 14, number(value), "middle")
+
+
+def _y_share_axis(drawing: Drawing, area: tuple[float, float, float, float], high: float) -> None:
+    left, right, top, bottom = area
+    for value in ticks(0, high, 4):
+        y = bottom - value / high * (bottom - top)
+        drawing.line(left, y, right, y, GRID)
+        drawing.text(left - 4, y + 4, f"{100 * value:.3g}%", "end")
+
+
+def vertical_bars(
+    title: str,
+    labels: Sequence[str],
+    marks: Sequence[tuple[float, str]],
+    series: Sequence[tuple[str, Sequence[float], str]],
+) -> str:
+    """Draw shares of ordered bins, one group of bars for each bin.
+
+    Parameters
+    ----------
+    title : str
+        For readers of the page who cannot see.
+    labels : sequence of str, length b
+        What each bin is; a last bin called "missing" stands apart.
+    marks : sequence of (position, text)
+        Marks of the axis; 0 is the left end of the first bin, 1 that of the second, and so on.
+    series : sequence of (name, shares, colour)
+        Shares in [0, 1], length b.
+    """
+    left, right, top, bottom = 42.0, WIDTH - 10.0, 8.0, 128.0
+    drawing = Drawing(WIDTH, 150, title)
+    high = max(1e-9, *(max(shares) for _, shares, _ in series)) * 1.05
+    _y_share_axis(drawing, (left, right, top, bottom), high)
+    missing = labels[-1] == "missing"
+    slot = (right - left) / (len(labels) + (0.6 if missing else 0))
+    width = slot * 0.86 / len(series)
+    for rank, (name, shares, colour) in enumerate(series):
+        for i, share in enumerate(shares):
+            place = i + (0.6 if missing and i == len(labels) - 1 else 0)
+            x, height = left + (place + 0.07) * slot + rank * width, share / high * (bottom - top)
+            drawing.rect(x, bottom - height, width, height, colour, tip=f"{name}, {labels[i]}: {100 * share:.2f}%")
+    drawing.line(left, bottom, right, bottom)
+    end = 0.0
+    for position, words in marks:
+        x, half = left + position * slot, 6.8 * len(words) / 2
+        x = min(max(x, left - 20 + half), WIDTH - half - (52 if missing else 0))
+        # a mark that would run into the one before it is left out
+        if x - half >= end:
+            drawing.text(x, bottom + 15, words, "middle")
+            end = x + half + 8
+    if missing:
+        drawing.text(WIDTH - 2, bottom + 15, "missing", "end")
+    return drawing.svg()
+
+
+def horizontal_bars(title: str, labels: Sequence[str], series: Sequence[tuple[str, Sequence[float], str]]) -> str:
+    """Draw shares of categories, one row for each.
+
+    Parameters
+    ----------
+    title : str
+        For readers of the page who cannot see.
+    labels : sequence of str, length c
+        Categories.
+    series : sequence of (name, shares, colour)
+        Shares in [0, 1], length c.
+    """
+    left, right, row = 118.0, WIDTH - 18.0, 9.0 * len(series) + 6
+    bottom = 4 + row * len(labels)
+    drawing = Drawing(WIDTH, bottom + 22, title)
+    high = max(1e-9, *(max(shares) for _, shares, _ in series)) * 1.02
+    for value in ticks(0, high, 4):
+        x = left + value / high * (right - left)
+        drawing.line(x, 2, x, bottom, GRID)
+        drawing.text(x, bottom + 14, f"{100 * value:.3g}%", "middle")
+    for i, (label, short) in enumerate(zip(labels, shorten_all(labels, left - 8), strict=True)):
+        y = 4 + i * row
+        drawing.text(left - 5, y + row / 2 + 2, short, "end")
+        for rank, (name, shares, colour) in enumerate(series):
+            width = shares[i] / high * (right - left)
+            drawing.rect(left, y + 1 + 9 * rank, width, 8, colour, tip=f"{name}, {label}: {100 * shares[i]:.2f}%")
+    drawing.line(left, 2, left, bottom)
+    return drawing.svg()
+
+
+def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis: str) -> str:
+    """Draw one box for each row: quartiles, whiskers to the last value within 1.5 inter-quartile ranges, outliers.
+
+    Parameters
+    ----------
+    title : str
+        For readers of the page who cannot see.
+    rows : sequence of (name, values, colour)
+        Values at least 0; NaN is left out.
+    axis : str
+        Name of the axis.
+    """
+    left, right, height = 118.0, WIDTH - 12.0, 34.0
+    bottom = 6 + height * len(rows)
+    drawing = Drawing(WIDTH, bottom + 36, title)
+    kept = [(name, np.array([v for v in values if not math.isnan(v)]), colour) for name, values, colour in rows]
+    high = max([1e-3, *(float(values.max()) for _, values, _ in kept if values.size)]) * 1.05
+    _x_axis(drawing, (left, right), 4, bottom, (0, high))
+    drawing.text((left + right) / 2, bottom + 30, axis, "middle")
+    for i, (name, values, colour) in enumerate(kept):
+        middle = 6 + height * i + height / 2
+        drawing.text(left - 6, middle + 4, shorten(name, left - 8), "end")
+        if values.size:
+            _one_box(drawing, values, middle, colour, lambda value: left + value / high * (right - left))
+    return drawing.svg()
+
+
+def _one_box(drawing: Drawing, values: Floats, y: float, colour: str, place: Callable[[float], float]) -> None:
+    q1, q2, q3 = (float(q) for q in np.quantile(values, [0.25, 0.5, 0.75]))
+    inside = values[(values >= q1 - 1.5 * (q3 - q1)) & (values <= q3 + 1.5 * (q3 - q1))]
+    low, high = float(inside.min()), float(inside.max())
+    tip = f"median {q2:.4f}, quartiles {q1:.4f} and {q3:.4f}, {values.size} values"
+    drawing.line(place(low), y, place(high), y, colour, extra=' stroke-width="1.5"')
+    for end in (low, high):
+        drawing.line(place(end), y - 5, place(end), y + 5, colour, extra=' stroke-width="1.5"')
+    width = max(place(q3) - place(q1), 1)
+    drawing.rect(place(q1), y - 9, width, 18, colour, tip=tip, extra=' fill-opacity="0.45"')
+    drawing.line(place(q2), y - 9, place(q2), y + 9, INK, extra=' stroke-width="2"')
+    for value in values[(values < low) | (values > high)]:
+        drawing.dot(place(float(value)), y, 2, colour, tip=f"{value:.4f}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """A value with its interval (NaN for none), for :func:`interval_plot`."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    colour: str
+
+
+def interval_plot(
+    title: str,
+    rows: Sequence[tuple[str, Sequence[Interval]]],
+    axis: str,
+    domain: tuple[float, float],
+    mark: tuple[float, str] | None = None,
+) -> str:
+    """Draw values with intervals, a row for each name, and a vertical mark such as "guessing".
+
+    Parameters
+    ----------
+    title : str
+        For readers of the page who cannot see.
+    rows : sequence of (name, intervals)
+        The intervals of a row stand below each other.
+    axis : str
+        Name of the axis.
+    domain : (float, float)
+        Ends of the axis.
+    mark : (float, str), optional
+        A value to mark and what it is.
+    """
+    left, right, top = 118.0, WIDTH - 14.0, 18.0 if mark else 4.0
+    heights = [14.0 * len(intervals) + 8 for _, intervals in rows]
+    bottom = top + sum(heights)
+    drawing = Drawing(WIDTH, bottom + 36, title)
+    _x_axis(drawing, (left, right), top, bottom, domain)
+    drawing.text((left + right) / 2, bottom + 30, axis, "middle")
+
+    def place(value: float) -> float:
+        return left + (min(max(value, domain[0]), domain[1]) - domain[0]) / (domain[1] - domain[0]) * (right - left)
+
+    if mark:
+        x = place(mark[0])
+        drawing.line(x, top - 4, x, bottom, INK, extra=' stroke-dasharray="3 3"')
+        drawing.text(min(max(x, left + 30), right - 30), top - 7, mark[1], "middle")
+    y = top
+    for (name, intervals), height in zip(rows, heights, strict=True):
+        drawing.text(left - 6, y + height / 2 + 4, shorten(name, left - 8), "end")
+        for i, item in enumerate(intervals):
+            middle = y + 4 + 14 * i + 7
+            if not math.isnan(item.low + item.high):
+                drawing.line(place(item.low), middle, place(item.high), middle, item.colour, extra=' stroke-width="2"')
+            tip = f"{item.name}: {item.value:.4f}"
+            drawing.dot(place(item.value), middle, 4, item.colour, tip=tip)
+        y += height
+    return drawing.svg()
+
+
+def shade(value: float) -> tuple[str, bool]:
+    """Return the colour of ``value`` in [0, 1] and whether text on it should be white."""
+    position = min(max(value, 0.0), 1.0) * (len(_SCALE) - 1)
+    i = min(int(position), len(_SCALE) - 2)
+    mixed = [round(a + (b - a) * (position - i)) for a, b in zip(_SCALE[i], _SCALE[i + 1], strict=True)]
+    return "#{:02X}{:02X}{:02X}".format(*mixed), value > 0.55
+
+
+def heatmap(title: str, labels: Sequence[str], matrix: Floats, scale_name: str) -> str:
+    """Draw a square matrix of values in [0, 1], with names, and a legend of the scale below.
+
+    Parameters
+    ----------
+    title : str
+        For readers of the page who cannot see.
+    labels : sequence of str, length m
+        Names of rows and columns.
+    matrix : numpy.ndarray of float64, shape (m, m)
+    scale_name : str
+        What the values are.
+    """
+    m = len(labels)
+    room = min(98.0, 8 + max(text_width(label) for label in labels))
+    cell = max(15.0, min(34.0, (WIDTH - room - 4) / m))
+    drawing = Drawing(max(WIDTH, room + m * cell + 4), room + m * cell + 48, title)
+    for i, (label, short) in enumerate(zip(labels, shorten_all(labels, room - 4), strict=True)):
+        middle = room + (i + 0.5) * cell + 4
+        drawing.text(room - 4, middle, short, "end")
+        turned = f' transform="rotate(-90 {middle:.1f} {room - 4:.1f})"'
+        drawing.text(middle, room - 4, short, extra=turned)
+        for j in range(m):
+            tip = f"{label}, {labels[j]}: {matrix[i, j]:.3f}"
+            _cell(drawing, (room + j * cell, room + i * cell), cell, float(matrix[i, j]), tip)
+    _scale(drawing, room, room + m * cell + 10, scale_name)
+    return drawing.svg()
+
+
+def _cell(drawing: Drawing, corner: tuple[float, float], size: float, value: float, tip: str) -> None:
+    fill, white = shade(value)
+    drawing.rect(*corner, size - 1, size - 1, fill, tip=tip)
+    if size >= 24 and 0.005 <= value < 0.995:
+        ink = f' fill="{"#FFFFFF" if white else INK}" font-size="9" pointer-events="none"'
+        drawing.text(corner[0] + size / 2 - 0.5, corner[1] + size / 2 + 3, f"{value:.2f}"[1:], "middle", extra=ink)
+
+
+def _scale(drawing: Drawing, left: float, top: float, name: str) -> None:
+    for step in range(100):
+        drawing.rect(left + 1.5 * step, top, 1.6, 9, shade(step / 99)[0])
+    for x, line, words, anchor in ((0, 1, "0", "start"), (150, 1, "1", "end"), (0, 2, name, "start")):
+        drawing.text(left + x, top + 7 + 13 * line, words, anchor)
+
+
+def line_plot(
+    title: str, positions: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], axes: tuple[str, str]
+) -> str:
+    """Draw shares against ordered positions, a line for each series, told apart by colour, dash and legend.
+
+    Parameters
+    ----------
+    title : str
+        For readers of the page who cannot see.
+    positions : sequence of str, length p
+        Labels along the x axis.
+    series : sequence of (name, shares)
+        Shares in [0, 1], length p, NaN where unknown.
+    axes : (str, str)
+        Names of the x and the y axis.
+    """
+    left, right, top, bottom = 46.0, WIDTH - 12.0, 22.0, 172.0
+    rows = math.ceil(len(series) / 2)
+    drawing = Drawing(WIDTH, bottom + 42 + 16 * rows, title)
+    _y_share_axis(drawing, (left, right, top, bottom), 1.0)
+    drawing.text(4, 12, axes[1])
+    drawing.text((left + right) / 2, bottom + 30, axes[0], "middle")
+    xs = [left + (i + 0.5) * (right - left) / len(positions) for i in range(len(positions))]
+    for x, label in zip(xs, positions, strict=True):
+        drawing.text(x, bottom + 15, label, "middle")
+    for rank, (name, shares) in enumerate(series):
+        colour, dash = SERIES[rank % len(SERIES)], _DASHES[rank % len(_DASHES)]
+        points = [(x, bottom - s * (bottom - top)) for x, s in zip(xs, shares, strict=True) if not math.isnan(s)]
+        style = f' stroke-width="2" stroke-dasharray="{dash}"'
+        if points:
+            drawing.path("M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in points), colour, extra=style)
+        for (x, y), share in zip(points, [s for s in shares if not math.isnan(s)], strict=True):
+            drawing.dot(x, y, 3, colour, tip=f"{name}: {100 * share:.1f}%")
+        legend_x, legend_y = left + (rank % 2) * 150, bottom + 46 + 16 * (rank // 2)
+        drawing.line(legend_x, legend_y - 4, legend_x + 22, legend_y - 4, colour, extra=style)
+        drawing.text(legend_x + 28, legend_y, shorten(name, 118))
+    drawing.line(left, bottom, right, bottom)
+    return drawing.svg()

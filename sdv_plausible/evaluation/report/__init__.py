@@ -1,0 +1,1 @@
+"""The evaluation report, on SDMetrics."""

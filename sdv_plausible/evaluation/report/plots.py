@@ -1,0 +1,121 @@
+"""Plotly figures: the report's properties (``get_visualization``) and the model's network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.evaluation.page.drawing import OTHER, REAL, SYNTHETIC
+from sdv_plausible.evaluation.page.network import layers
+
+
+def _figure(title: str, **layout: Any) -> Any:
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    figure.update_layout(title=title, plot_bgcolor="#FFFFFF", font={"size": 14}, **layout)
+    return figure
+
+
+def column_distances(details: pd.DataFrame) -> Any:
+    """Return bars of the distance of each column; ``details`` of the property "Column Distances"."""
+    import plotly.graph_objects as go
+
+    figure = _figure("Total variation distance of each column", yaxis_title="distance", xaxis_title="column")
+    if "Distance" in details:
+        figure.add_trace(go.Bar(x=details["Column"], y=details["Distance"], marker_color=SYNTHETIC))
+    return figure
+
+
+def pair_distances(details: pd.DataFrame) -> Any:
+    """Return a heat map of the distance of each pair; ``details`` of the property "Pair Distances"."""
+    import plotly.graph_objects as go
+
+    figure = _figure("Total variation distance of each pair of columns")
+    if "Distance" in details:
+        names = list(dict.fromkeys([*details["Column 1"], *details["Column 2"]]))
+        place = {name: i for i, name in enumerate(names)}
+        matrix = np.zeros((len(names), len(names)))
+        for one, other, distance in zip(details["Column 1"], details["Column 2"], details["Distance"], strict=True):
+            matrix[place[one], place[other]] = matrix[place[other], place[one]] = distance
+        figure.add_trace(go.Heatmap(z=matrix, x=names, y=names, colorscale="Blues", zmin=0.0))
+        figure.update_yaxes(autorange="reversed")
+    return figure
+
+
+def _bars(details: pd.DataFrame, value: str, interval: str, colour: str) -> Any:
+    import plotly.graph_objects as go
+
+    errors = {
+        "type": "data",
+        "symmetric": False,
+        "array": details[f"{interval} High"] - details[value],
+        "arrayminus": details[value] - details[f"{interval} Low"],
+    }
+    return go.Bar(x=details["Classifier"], y=details[value], name=value.lower(), error_y=errors, marker_color=colour)
+
+
+def classifier_agreement(details: pd.DataFrame) -> Any:
+    """Return bars of accuracy and agreement; ``details`` of the property "Classifier Agreement"."""
+    figure = _figure("Classifiers trained on real and on synthetic rows", yaxis={"range": [0, 1]})
+    if "Real Accuracy" in details:
+        figure.add_trace(_bars(details, "Real Accuracy", "Real", REAL))
+        figure.add_trace(_bars(details, "Synthetic Accuracy", "Synthetic", SYNTHETIC))
+        agreement = details.rename(columns={"Score": "Agreement"})
+        figure.add_trace(_bars(agreement, "Agreement", "Agreement", OTHER))
+    return figure
+
+
+def distinguishing_game(details: pd.DataFrame) -> Any:
+    """Return bars of the distinguishers' accuracy; ``details`` of the property "Distinguishing Game"."""
+    figure = _figure("Share of origins a distinguisher names right (0.5: guessing)", yaxis={"range": [0, 1]})
+    if "Accuracy" in details:
+        figure.add_trace(_bars(details, "Accuracy", "Accuracy", SYNTHETIC))
+        figure.add_hline(y=0.5, line_dash="dash")
+    return figure
+
+
+def plot_structure(structure: Mapping[str, Sequence[str]]) -> Any:
+    """Return a figure of a network: an arrow points from parent to child.
+
+    Parameters
+    ----------
+    structure : mapping of str to sequence of str
+        ``{child: parents}``.
+
+    Raises
+    ------
+    ValueError
+        If the graph has a cycle.
+    """
+    import plotly.graph_objects as go
+
+    rows = layers(structure)
+    at = {node: ((i + 0.5) / len(row), float(-level)) for level, row in enumerate(rows) for i, node in enumerate(row)}
+    figure = _figure("Network of the columns", showlegend=False)
+    for child, parents in structure.items():
+        for parent in parents:
+            (x, y), (from_x, from_y) = at[child], at[parent]
+            ends = {"x": x, "y": y, "ax": from_x, "ay": from_y, "xref": "x", "yref": "y", "axref": "x", "ayref": "y"}
+            figure.add_annotation(
+                **ends, showarrow=True, arrowhead=2, arrowcolor="#999999", text="", standoff=14, startstandoff=10
+            )
+    places = list(at.values())
+    figure.add_trace(
+        go.Scatter(
+            x=[x for x, _ in places],
+            y=[y for _, y in places],
+            text=list(at),
+            mode="markers+text",
+            textposition="top center",
+            hovertext=[f"{node}; parents: {', '.join(structure.get(node, ())) or 'none'}" for node in at],
+            hoverinfo="text",
+            marker={"size": 16, "color": SYNTHETIC},
+        )
+    )
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(visible=False)
+    return figure

@@ -1,0 +1,290 @@
+"""The evaluation report, on SDMetrics' unified report."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from sdmetrics.reports.base_unified_report import BaseUnifiedReport
+
+from sdv_plausible.evaluation.classifiers import names_of
+from sdv_plausible.evaluation.coding import DEFAULT_NUM_BINS
+from sdv_plausible.evaluation.game import DISTINGUISHERS
+from sdv_plausible.evaluation.page import sections
+from sdv_plausible.evaluation.page.network import as_structure, layers
+from sdv_plausible.evaluation.report.diagnostics import SeedDiagnostics
+from sdv_plausible.evaluation.report.guarantee import Guarantee
+from sdv_plausible.evaluation.report.properties import (
+    ClassifierAgreementProperty,
+    ColumnDistances,
+    DistinguishingGameProperty,
+    PairDistances,
+    ReportOptions,
+)
+from sdv_plausible.evaluation.report.summary import ComparisonSummary, ReleaseSummary, summarise_comparison, summarise_release
+from sdv_plausible.evaluation.tables import (
+    TablePair,
+    as_metadata_dict,
+    column_kinds,
+    datetime_formats,
+    prepare,
+    prepare_holdout,
+    with_text_names,
+)
+from sdv_plausible.whole_files import write_whole
+
+
+class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
+    """How useful a release is, and what guarantee it carries.
+
+    The properties are "Column Distances", "Pair Distances", "Classifier Agreement" and "Distinguishing Game" ([PD]
+    sections 6.2 to 6.4). They and everything computed from real rows are private: no guarantee covers them. The
+    guarantee comes from the ledger alone, never from a distance.
+
+    Parameters
+    ----------
+    ledger : PrivacyLedger, optional
+        The release's ledger (``synthesizer.privacy_ledger()``), read once, here. Without it the report says that no
+        guarantee is documented.
+    diagnostics : dict, optional
+        Plausible-seed statistics, as ``synthesizer.seed_diagnostics()`` gives them: ``"plausible_seeds"``, their number
+        for each of some candidates, and ``"pass_rates"``, ``{k: {omega: share of candidates with at least k}}``. Private;
+        never in a publishable page.
+    structure : dict of str to list of str, optional
+        ``{child: parents}`` of the model's Bayesian network.
+    holdout : DataFrame or dict of str to DataFrame, optional
+        Real rows that the synthesizer never saw: classifiers are tested on them, the game is played with them, and
+        distances are set beside those between them and the real rows.
+    target : str, optional
+        Column that classifiers predict; by default the last categorical one with 2 to 50 real values.
+    classifiers : str or sequence of str
+        Of ``tree``, ``random_forest``, ``adaboost``, ``logistic_regression``, ``linear_svm``.
+    distinguishers : str or sequence of str
+        Players of the game, of the same names.
+    num_runs : int
+        Runs of classifiers and game, each with fresh splits, at least 1.
+    max_rows : int or None
+        Rows that a classifier is trained on, and tested on, at most; at least 4, or None for no bound.
+    max_rows_distances : int or None
+        Rows of each table that distances are computed from, at most; None for all.
+    num_bins : int
+        Quantile bins of numerical columns, at least 1.
+    random_state : int
+        Seed of subsamples, splits and classifiers.
+
+    Raises
+    ------
+    ValueError
+        If ``structure`` has a cycle or ``diagnostics`` other parts than the two.
+    """
+
+    def __init__(
+        self,
+        *,
+        ledger: Any = None,
+        diagnostics: Mapping[str, Any] | None = None,
+        structure: Mapping[str, str | Sequence[str]] | None = None,
+        holdout: Any = None,
+        target: str | None = None,
+        classifiers: str | Sequence[str] = ("tree", "random_forest", "adaboost"),
+        distinguishers: str | Sequence[str] = DISTINGUISHERS,
+        num_runs: int = 3,
+        max_rows: int | None = 10_000,
+        max_rows_distances: int | None = 200_000,
+        num_bins: int = DEFAULT_NUM_BINS,
+        random_state: int = 0,
+    ) -> None:
+        super().__init__()
+        self.options = ReportOptions(
+            target=target,
+            classifiers=names_of("classifiers", classifiers),
+            distinguishers=names_of("distinguishers", distinguishers),
+            num_runs=num_runs,
+            max_rows=max_rows,
+            max_rows_distances=max_rows_distances,
+            num_bins=num_bins,
+            random_state=random_state,
+        )
+        self._guarantee = Guarantee.of(ledger)
+        self._diagnostics = SeedDiagnostics.of(diagnostics)
+        self._structure = as_structure(structure or {})
+        layers(self._structure)  # a cycle is an error now, not after the work
+        self._holdout = holdout
+        self._release: dict[str, ReleaseSummary] = {}
+        self._comparison: dict[str, ComparisonSummary] = {}
+        self._properties = {
+            "Column Distances": ColumnDistances(self.options),
+            "Pair Distances": PairDistances(self.options),
+            "Classifier Agreement": ClassifierAgreementProperty(self.options),
+            "Distinguishing Game": DistinguishingGameProperty(self.options),
+        }
+
+    def generate(
+        self, real_data: Any, synthetic_data: Any, metadata: Any, constraints: Any = None, verbose: bool = True
+    ) -> None:
+        """Compute all properties and what the HTML page shows.
+
+        Parameters
+        ----------
+        real_data, synthetic_data : DataFrame or dict of str to DataFrame
+            The tables.
+        metadata : dict or sdv.metadata.Metadata
+            Metadata of one table or of all.
+        constraints : ignored
+            For compatibility with SDMetrics.
+        verbose : bool
+            Whether to print progress and scores.
+
+        Raises
+        ------
+        ValueError
+            If metadata and tables do not name the same tables and columns, or a target column does not exist.
+        """
+        self._forget()
+        described = _described(metadata, real_data, synthetic_data)
+        names = list(described["tables"])
+        real, synthetic = _by_table(real_data, names, "real_data"), _by_table(synthetic_data, names, "synthetic_data")
+        holdouts = {} if self._holdout is None else _by_table(self._holdout, names, "holdout")
+        self._check_names(described)
+        for report_property in self._properties.values():
+            report_property.holdouts = holdouts
+        try:
+            with warnings.catch_warnings():
+                # where no property could be computed the score is NaN and the details say why
+                warnings.filterwarnings("ignore", message="Mean of empty slice")
+                super().generate(real, synthetic, described, constraints, verbose)
+            for name in names:
+                self._summarise(name, real[name], synthetic[name], described["tables"][name], holdouts.get(name))
+        except BaseException:
+            self._forget()
+            raise
+        finally:
+            # what is saved with the report must hold no rows
+            self._original_datetime_columns: dict[str, Any] = {}
+            for report_property in self._properties.values():
+                report_property.holdouts = {}
+
+    def _forget(self) -> None:
+        """Drop all results: a report must never show a part of an earlier one, or half of one."""
+        self._release, self._comparison, self.is_generated = {}, {}, False
+
+    def _check_names(self, described: dict[str, Any]) -> None:
+        target = self.options.target
+        columns = {c for table in described["tables"].values() for c in column_kinds(table, pd.DataFrame())}
+        if target is not None and target not in columns:
+            raise ValueError(f"target ({target!r}) must be one of the compared columns: {sorted(columns)}")
+        drawn = set(self._structure).union(*self._structure.values())
+        known = {name for table in described["tables"].values() for name in table.get("columns", {})}
+        if drawn - known:
+            raise ValueError(f"structure names {sorted(drawn - known)}, which are not columns of the metadata: {sorted(known)}")
+
+    def _summarise(
+        self, name: str, real: pd.DataFrame, synthetic: pd.DataFrame, described: dict[str, Any], holdout: Any
+    ) -> None:
+        kinds, options = column_kinds(described, pd.DataFrame()), self.options
+        if not kinds or synthetic.empty:
+            return
+        self._release[name] = summarise_release(
+            synthetic,
+            kinds,
+            datetime_formats(described, kinds),
+            num_bins=options.num_bins,
+            max_rows=options.max_rows_distances,
+            random_state=options.random_state,
+        )
+        if real.empty:  # the release's summary must not depend on it
+            return
+        pair: TablePair = prepare(real, synthetic, described)
+        self._comparison[name] = summarise_comparison(
+            pair,
+            self._properties["Pair Distances"].of_table(name).statistics,
+            holdout=prepare_holdout(pair, holdout),
+            num_bins=options.num_bins,
+            max_rows=options.max_rows_distances,
+            random_state=options.random_state,
+        )
+
+    def get_visualization(self, property_name: str, table_name: str | None = None) -> Any:
+        """Return a plotly figure of a property; ``table_name`` may be left out if there is one table."""
+        self._check_report_generated()
+        if table_name is None and len(self.table_names) == 1:
+            table_name = self.table_names[0]
+        return super().get_visualization(property_name, table_name)
+
+    def to_html(self, path: str | Path, *, publishable: bool = False) -> None:
+        """Write the report as one self-contained HTML file: no script, no network.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; an existing one is replaced.
+        publishable : bool
+            False writes everything, and a warning that the page is private. True keeps only what no real row has
+            entered but through the guarantee: the ledger, pictures of the synthetic table alone, and the network if the
+            ledger covers it. Scores, distances, real histograms and row counts, classifiers and seed statistics are
+            functions of real rows without noise and are left out.
+
+        Raises
+        ------
+        ValueError
+            If the report has not been generated.
+        """
+        self._check_report_generated()
+        date = str(self.report_info["generated_date"])
+        if publishable:
+            covered = self._structure if self._guarantee.covers_structure else {}
+            releases = {name: self._release.get(name) for name in self.table_names}
+            text = sections.public_page(date, self._guarantee, releases, covered)
+        else:
+            failed = {n: self.get_details("Column Distances", n) for n in self.table_names if n not in self._comparison}
+            text = sections.private_page(date, self._guarantee, self._sections(), self._structure, self._diagnostics, failed)
+        write_whole(path, text)
+
+    def save(self, filepath: str | Path) -> None:
+        """Write the report, whole or not at all; :meth:`load` reads it."""
+        write_whole(filepath, lambda path: super(PlausibleDeniabilityReport, self).save(str(path)))
+
+    def _sections(self) -> list[sections.TableResults]:
+        scores = self.get_properties().set_index("Property")["Score"].to_dict()
+        return [
+            sections.TableResults(
+                name=name,
+                num_rows=(self.report_info["num_rows_real_data"][name], self._release[name].num_rows),
+                scores={key: float(value) for key, value in scores.items()},
+                details={key: self.get_details(key, name) for key in self._properties},
+                majority=self._properties["Classifier Agreement"].of_table(name).majority,
+                release=self._release[name],
+                comparison=comparison,
+            )
+            for name, comparison in self._comparison.items()
+        ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the held-out rows out of a saved report: it holds aggregates only."""
+        return {**self.__dict__, "_holdout": None}
+
+
+def _described(metadata: Any, real_data: Any, synthetic_data: Any) -> dict[str, Any]:
+    described = as_metadata_dict(metadata)
+    if described is None:
+        raise ValueError("metadata (None) must be a dict or an SDV Metadata object: it says what the columns are")
+    if "tables" in described:
+        return described
+    named = next((data for data in (real_data, synthetic_data) if isinstance(data, Mapping) and len(data) == 1), None)
+    return {"tables": {next(iter(named)) if named else "table": described}}
+
+
+def _by_table(data: Any, names: list[str], argument: str) -> dict[str, pd.DataFrame]:
+    if isinstance(data, pd.DataFrame):
+        if len(names) != 1:
+            raise ValueError(f"{argument} (one DataFrame) must be a dict {{table name: DataFrame}} of tables {names}")
+        return {names[0]: with_text_names(data, argument)}
+    if isinstance(data, Mapping):
+        absent = [name for name in names if not isinstance(data.get(name), pd.DataFrame)]
+        if not absent:
+            return {name: with_text_names(data[name], argument) for name in names}
+        raise ValueError(f"{argument} ({sorted(map(str, data))}) must hold a DataFrame for each of the tables {names}")
+    raise ValueError(f"{argument} ({type(data).__name__}) must be a DataFrame or a dict {{table name: DataFrame}}")

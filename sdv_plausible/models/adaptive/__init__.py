@@ -1,0 +1,1 @@
+"""The default learner: measure what the model gets most wrong, with noise, and fit again."""

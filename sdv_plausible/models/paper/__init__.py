@@ -1,0 +1,1 @@
+"""The learner of the paper: correlation-based feature selection and Dirichlet tables."""

@@ -1,0 +1,197 @@
+"""Exact privacy loss of N independent draws from one of two coins: Binomial(N, a1) against Binomial(N, a0).
+
+Every count of the row-by-row tests ends here. A pair of coins is held by its two log likelihood ratios,
+``log_high = ln(a1/a0) > 0`` and ``log_low = ln((1-a1)/(1-a0)) < 0``: what matters for privacy is their range alone
+(``docs/explanation/proofs/seed_test.md``, Lemma 2). Sums are tails of the binomial, so nothing is discretised.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betainc, betaincc
+
+from sdv_plausible.privacy import checks as check
+
+__all__ = ["BernoulliPairs", "optimal_composition"]
+
+FloatArray = npt.NDArray[np.float64]
+_ROUNDING = 1e-9  # relative; far above the error of the incomplete beta function, far below anything reported
+
+
+@dataclass(frozen=True, kw_only=True)
+class BernoulliPairs:
+    """Pairs of coins, each by the logarithms of its two likelihood ratios.
+
+    Parameters
+    ----------
+    log_high : array of float, shape (p,)
+        ln(a1/a0), > 0.
+    log_low : array of float, shape (p,)
+        ln((1-a1)/(1-a0)), < 0.
+    """
+
+    log_high: FloatArray
+    log_low: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.log_high)
+
+    @property
+    def probabilities(self) -> tuple[FloatArray, FloatArray]:
+        """The two head probabilities (a0, a1) of each pair."""
+        a0 = -np.expm1(self.log_low) / (np.exp(self.log_high) - np.exp(self.log_low))
+        return a0, np.minimum(1.0, a0 * np.exp(self.log_high))
+
+    def undominated(self) -> BernoulliPairs:
+        """Only the pairs whose range of likelihood ratios lies in no other pair's range."""
+        order = np.lexsort((self.log_low, -self.log_high))
+        low = self.log_low[order]
+        best_before = np.concatenate([[np.inf], np.minimum.accumulate(low)[:-1]])
+        kept = order[low < best_before]
+        return BernoulliPairs(log_high=self.log_high[kept], log_low=self.log_low[kept])
+
+    def epsilon(self, num_draws: int, delta: npt.ArrayLike) -> FloatArray:
+        """Smallest epsilon of each pair for its delta, the worse of the two directions, shape (p,).
+
+        Parameters
+        ----------
+        num_draws : int
+            The number N of draws.
+        delta : float or array of shape (p,)
+            In (0, 1).
+        """
+        a0, a1 = self.probabilities
+        spread = self.log_high - self.log_low
+        target = np.broadcast_to(np.asarray(delta, dtype=np.float64), a0.shape)
+
+        def log_ratio(heads: FloatArray) -> FloatArray:
+            return heads * spread + num_draws * self.log_low
+
+        # One direction rejects on many heads (at least x), the other on few (at most N - x): both have a unimodal
+        # optimum.
+        many = _best_threshold(
+            lambda x: _log_excess(_upper_tail(x, num_draws, a1), _upper_tail(x, num_draws, a0), target),
+            log_ratio,
+            num_draws,
+            a0.shape,
+        )
+        few = _best_threshold(
+            lambda x: _log_excess(_lower_tail(num_draws - x, num_draws, a0), _lower_tail(num_draws - x, num_draws, a1), target),
+            lambda x: -log_ratio(num_draws - x),
+            num_draws,
+            a0.shape,
+        )
+        # No likelihood ratio is larger than this: it also caps what an underflowed tail would report as infinite.
+        many = np.minimum(many, num_draws * self.log_high)
+        few = np.minimum(few, -num_draws * self.log_low)
+        result: FloatArray = np.maximum(0.0, np.maximum(many, few)) * (1 + _ROUNDING)
+        return result
+
+    def profile(self, num_draws: int, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Largest delta over the pairs at every epsilon >= 0: (heads likelier, heads rarer), each of shape (e,).
+
+        The first is what N draws of the second coin (a1) make likelier than N of the first (a0), the other the reverse.
+        """
+        epsilon = np.asarray(epsilon, dtype=np.float64)
+        up, down = np.zeros_like(epsilon), np.zeros_like(epsilon)
+        for a0, a1, high, low in zip(*self.probabilities, self.log_high, self.log_low, strict=True):
+            shift, spread = num_draws * low, high - low
+            x = np.clip(np.floor((epsilon - shift) / spread) + 1, 0, num_draws + 1)
+            up = np.maximum(up, _difference(_upper_tail(x, num_draws, a1), _upper_tail(x, num_draws, a0), epsilon))
+            y = np.clip(np.ceil((-epsilon - shift) / spread) - 1, -1, num_draws)
+            down = np.maximum(down, _difference(_lower_tail(y, num_draws, a0), _lower_tail(y, num_draws, a1), epsilon))
+        return up * (1 + _ROUNDING), down * (1 + _ROUNDING)
+
+
+def optimal_composition(epsilon: float, delta: float, count: int, total_delta: float) -> float:
+    """Smallest total epsilon of `count` mechanisms that are each (epsilon, delta)-DP and nothing more.
+
+    Kairouz, Oh and Viswanath, *The Composition Theorem for Differential Privacy*, ICML 2015: the worst case is
+    `count` draws of randomised response, and with probability ``1 - (1 - delta)^count`` everything is given away.
+    Exact, no discretisation.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Loss of each; epsilon >= 0, delta in [0, 1).
+    count : int
+        How many, >= 1.
+    total_delta : float
+        Delta of the total, in (0, 1).
+
+    Returns
+    -------
+    float
+        Total epsilon; infinity where `total_delta` is below ``1 - (1 - delta)^count``.
+    """
+    epsilon = check.non_negative("epsilon", epsilon)
+    delta = check.probability("delta", delta)
+    count = check.whole("count", count, 1)
+    total_delta = check.open_probability("total_delta", total_delta)
+    given_away = 1.0 if delta == 1 else -math.expm1(count * math.log1p(-delta))
+    if given_away > total_delta:
+        return math.inf
+    left = (total_delta - given_away) / (1 - given_away)
+    if epsilon == 0:
+        return 0.0
+    if left == 0:
+        return count * epsilon
+    pair = BernoulliPairs(log_high=np.array([epsilon]), log_low=np.array([-epsilon]))
+    return float(pair.epsilon(count, left)[0])
+
+
+def _upper_tail(x: FloatArray, n: int, a: npt.ArrayLike) -> FloatArray:
+    """Pr[X >= x] for X ~ Binomial(n, a) and whole x."""
+    inside = np.clip(x, 1, n)
+    result: FloatArray = np.where(x <= 0, 1.0, np.where(x > n, 0.0, betainc(inside, n - inside + 1, a)))
+    return result
+
+
+def _lower_tail(x: FloatArray, n: int, a: npt.ArrayLike) -> FloatArray:
+    """Pr[X <= x] for X ~ Binomial(n, a) and whole x."""
+    inside = np.clip(x, 0, n - 1)
+    result: FloatArray = np.where(x >= n, 1.0, np.where(x < 0, 0.0, betaincc(inside + 1, n - inside, a)))
+    return result
+
+
+def _difference(likelier: FloatArray, rarer: FloatArray, epsilon: FloatArray) -> FloatArray:
+    """``max(0, likelier - e^epsilon rarer)`` without overflow of e^epsilon."""
+    with np.errstate(divide="ignore"):
+        scaled = np.exp(np.minimum(epsilon + np.log(rarer), 1.0))
+    result: FloatArray = np.maximum(0.0, likelier - scaled)
+    return result
+
+
+def _log_excess(likelier: FloatArray, rarer: FloatArray, delta: FloatArray) -> FloatArray:
+    """``ln((likelier - delta)/rarer)``: -inf where the event is no likelier than delta, +inf on underflow."""
+    excess = likelier - delta
+    with np.errstate(divide="ignore"):
+        value = np.log(np.maximum(excess, 0.0)) - np.where(excess > 0, np.log(rarer), 0.0)
+    result: FloatArray = np.where(excess > 0, value, -np.inf)
+    return result
+
+
+def _best_threshold(
+    value: Callable[[FloatArray], FloatArray],
+    log_ratio: Callable[[FloatArray], FloatArray],
+    num_draws: int,
+    shape: tuple[int, ...],
+) -> FloatArray:
+    """Maximum of a threshold test's value over thresholds 0..num_draws, by bisection.
+
+    Raising the threshold from x to x + 1 drops the outcome x from the event, which helps exactly if the value at x +
+    1 is at least the log likelihood ratio of x; as that ratio rises with x, the value first rises and then falls.
+    """
+    low, high = np.zeros(shape), np.full(shape, float(num_draws))
+    while np.any(low < high):
+        middle = np.floor((low + high) / 2)
+        open_ = low < high
+        helps = value(middle + 1) >= log_ratio(middle)
+        low = np.where(open_ & helps, middle + 1, low)
+        high = np.where(open_ & ~helps, middle, high)
+    return value(low)

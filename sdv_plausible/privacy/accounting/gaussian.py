@@ -1,0 +1,94 @@
+"""Gaussian noise and zero-concentrated privacy: closed forms, and the discrete Gaussian against the continuous one.
+
+Proofs: ``docs/explanation/proofs/composition.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import log_ndtr, ndtri_exp
+
+from sdv_plausible.privacy import checks as check
+
+__all__ = ["discrete_gaussian_mu", "discrete_gaussian_sigma", "gaussian_log_delta", "zcdp_delta"]
+
+FloatArray = npt.NDArray[np.float64]
+_LARGE_SIGMA = 20_000.0  # beyond it the discrete Gaussian's excess over the Gaussian is bounded in closed form
+_REACH = 12.0  # standard deviations over which the comparison is made; the tails beyond have mass below 4e-33
+
+
+def gaussian_log_delta(mu: float, epsilon: npt.ArrayLike) -> FloatArray:
+    """Natural log of the Gaussian mechanism's delta: ``Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)``.
+
+    Balle and Wang, *Improving the Gaussian Mechanism*, ICML 2018, Theorem 5. `mu` is sensitivity over standard
+    deviation.
+    """
+    eps = np.asarray(epsilon, dtype=np.float64)
+    keep, lose = log_ndtr(mu / 2 - eps / mu), eps + log_ndtr(-mu / 2 - eps / mu)
+    with np.errstate(divide="ignore"):
+        result: FloatArray = keep + np.log(-np.expm1(np.minimum(lose - keep, 0.0)))
+    return result
+
+
+def discrete_gaussian_mu(sigma: float) -> float:
+    """Parameter mu of the Gaussian mechanism that dominates the discrete Gaussian with unit sensitivity and this sigma.
+
+    The largest increment of ``Phi^-1(Pr[X < m])`` between consecutive integers m, computed for this sigma: about
+    ``(1 + 1/(24 sigma^2))/sigma``. For sensitivity s, or an integer vector of L2 norm s, s times as much
+    (``docs/explanation/proofs/composition.md``, Theorem 2).
+
+    Parameters
+    ----------
+    sigma : float
+        Parameter of the discrete Gaussian, > 0.
+    """
+    return _discrete_gaussian_mu(check.positive("sigma", sigma))
+
+
+def discrete_gaussian_sigma(mu: float) -> float:
+    """Smallest sigma whose discrete Gaussian with unit sensitivity is dominated by the Gaussian mechanism with `mu`."""
+    mu = check.positive("mu", mu)
+    low, high = 1 / mu, 2 / mu
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if discrete_gaussian_mu(middle) <= mu else (middle, high)
+    return high
+
+
+def zcdp_delta(rho: float, epsilon: npt.ArrayLike) -> FloatArray:
+    """Delta of a rho-zCDP mechanism at every epsilon >= 0, by the tight conversion through Renyi divergences.
+
+    Smallest over alpha > 1 of ``e^((alpha-1)(alpha rho - epsilon)) (1 - 1/alpha)^alpha / (alpha - 1)`` (Canonne,
+    Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*, 2020, Proposition 12), and ``sqrt(rho/2)``,
+    Pinsker's bound for epsilon = 0. Every alpha gives a valid bound; they are searched on a grid around the best.
+    """
+    eps = np.asarray(epsilon, dtype=np.float64)
+    if rho == 0:
+        return np.zeros_like(eps)
+    # The best alpha lies a little below (epsilon + rho)/(2 rho) once epsilon exceeds rho.
+    centre = np.maximum((eps + rho) / (2 * rho) - 1, 0.1 / math.sqrt(rho))
+    less_one = centre[..., None] * np.geomspace(0.05, 3.0, 600)
+    alpha = 1 + less_one
+    log_delta = less_one * (alpha * rho - eps[..., None]) - np.log(less_one) + alpha * np.log1p(-1 / alpha)
+    smallest: FloatArray = np.minimum(np.exp(np.minimum(log_delta.min(axis=-1), 0.0)), min(1.0, math.sqrt(rho / 2)))
+    return smallest
+
+
+@lru_cache(maxsize=4096)
+def _discrete_gaussian_mu(sigma: float) -> float:
+    if sigma > _LARGE_SIGMA:
+        return (1 + 8 / sigma**2) / sigma
+    reach = math.ceil(_REACH * sigma) + 2
+    # Far enough down that what is missing of the tail is below rounding, even relative to the smallest sum used.
+    below = np.arange(-reach - math.ceil(12 * sigma) - 12, 0, dtype=np.float64)
+    log_weight = -(below**2) / (2 * sigma**2)
+    log_sum = np.logaddexp.accumulate(log_weight)
+    log_total = np.logaddexp(math.log(2) + log_sum[-1], 0.0)  # both sides and the weight 1 at zero
+    probit = ndtri_exp(log_sum[-reach:] - log_total)  # of Pr[X <= m], m = -reach .. -1
+    # Symmetry: the probit of Pr[X <= 0] is minus that of Pr[X <= -1], and increments repeat on the other side.
+    increments = np.append(np.diff(probit), -2 * probit[-1])
+    return float(increments.max()) * (1 + 1e-9)

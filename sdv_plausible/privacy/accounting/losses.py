@@ -1,0 +1,293 @@
+"""What one use of the rows costs, as values: each loss knows its privacy profile.
+
+A *profile* is delta as a function of epsilon >= 0, once for removing a row and once for adding one. Every profile
+here is at least that of the mechanism it stands for and is the profile of some pair of distributions, so profiles may
+be composed, adaptively (Zhu, Dong, Wang, *Optimal Accounting of Differential Privacy via Characteristic Function*,
+AISTATS 2022, Theorem 10). Proofs: ``docs/explanation/proofs/composition.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaussian_log_delta, zcdp_delta
+
+__all__ = [
+    "ZCDP",
+    "ApproxDP",
+    "BoundedRangeLoss",
+    "DiscreteLaplaceLoss",
+    "GaussianLoss",
+    "InfiniteLoss",
+    "LaplaceLoss",
+    "Loss",
+    "PureDP",
+    "ReleaseLoss",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Loss(Protocol):
+    """What composition needs to know of a use of the rows."""
+
+    @property
+    def count(self) -> int:
+        """How often it is used."""
+        ...
+
+    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Delta of one use at every epsilon >= 0: (removing a row, adding a row)."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureDP:
+    """`count` mechanisms, each epsilon-DP and nothing more is known.
+
+    Parameters
+    ----------
+    epsilon : float
+        Loss of each, >= 0.
+    count : int
+        How many, >= 1.
+    """
+
+    epsilon: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        check.non_negative("epsilon", self.epsilon)
+        check.whole("count", self.count, 1)
+
+    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Randomised response: ``(e^epsilon_0 - e^epsilon)/(e^epsilon_0 + 1)``."""
+        return _both(_randomised_response(self.epsilon, epsilon))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproxDP:
+    """`count` mechanisms, each (epsilon, delta)-DP and nothing more is known.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Loss of each; epsilon >= 0, delta in [0, 1].
+    count : int
+        How many, >= 1.
+    """
+
+    epsilon: float
+    delta: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        check.non_negative("epsilon", self.epsilon)
+        check.probability("delta", self.delta)
+        check.whole("count", self.count, 1)
+
+    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """With probability delta everything, else randomised response."""
+        return _both(self.delta + (1 - self.delta) * _randomised_response(self.epsilon, epsilon))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZCDP:
+    """Anything that is rho-zCDP.
+
+    Parameters
+    ----------
+    rho : float
+        Zero-concentrated privacy loss, >= 0.
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        check.non_negative("rho", self.rho)
+
+    @property
+    def count(self) -> int:
+        """Uses: one; rho adds up."""
+        return 1
+
+    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Tight conversion of Canonne, Kamath and Steinke (2020), Proposition 12."""
+        return _both(zcdp_delta(self.rho, epsilon))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianLoss:
+    """`count` discrete Gaussian mechanisms on integers.
+
+    Parameters
+    ----------
+    sensitivity_over_sigma : float
+        L2 sensitivity over sigma of each, > 0; ``sqrt(2 rho)`` in terms of zCDP.
+    count : int
+        How many, >= 1.
+    """
+
+    sensitivity_over_sigma: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        check.positive("sensitivity_over_sigma", self.sensitivity_over_sigma)
+        check.whole("count", self.count, 1)
+
+    @property
+    def mu(self) -> float:
+        """Gaussian privacy parameter of each: that of the continuous Gaussian mechanism that dominates it."""
+        return discrete_gaussian_mu(1 / self.sensitivity_over_sigma)
+
+    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Profile of the dominating Gaussian mechanism."""
+        return _both(np.exp(gaussian_log_delta(self.mu, epsilon)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscreteLaplaceLoss:
+    """`count` discrete Laplace mechanisms on integers: noise z with ``Pr[z] ~ exp(-epsilon |z| / sensitivity)``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Loss of each, > 0.
+    count : int
+        How many, >= 1.
+    sensitivity : int
+        Most that the integer changes between neighbours, >= 1.
+    """
+
+    epsilon: float
+    count: int = 1
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        check.positive("epsilon", self.epsilon)
+        check.whole("count", self.count, 1)
+        check.whole("sensitivity", self.sensitivity, 1)
+
+    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Exact, at the full shift ``s``: ``1 - (a^(m+1) + e^epsilon a^(s-m))/(1+a)`` with m the last value kept."""
+        eps = np.asarray(epsilon, dtype=np.float64)
+        s, rate = self.sensitivity, self.epsilon / self.sensitivity
+        inside = np.minimum(eps, self.epsilon)
+        m = np.clip(np.ceil(s * (1 - inside / self.epsilon) / 2 - 1e-9) - 1, 0, s)
+        away = (np.exp(-rate * (m + 1)) + np.exp(inside - rate * (s - m))) / (1 + math.exp(-rate))
+        return _both(np.where(eps < self.epsilon, np.maximum(0.0, 1 - away), 0.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceLoss:
+    """`count` Laplace mechanisms on real numbers, each with scale sensitivity/epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        Loss of each, > 0.
+    count : int
+        How many, >= 1.
+    """
+
+    epsilon: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        check.positive("epsilon", self.epsilon)
+        check.whole("count", self.count, 1)
+
+    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Exact: ``1 - exp((epsilon - epsilon_0)/2)``."""
+        gap = np.minimum(0.0, (np.asarray(epsilon, dtype=np.float64) - self.epsilon) / 2)
+        return _both(-np.expm1(gap))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedRangeLoss:
+    """`count` mechanisms of epsilon-bounded range, such as the exponential mechanism (Gumbel report-noisy-max).
+
+    Parameters
+    ----------
+    epsilon : float
+        Range of the log likelihood ratio of each, > 0: the exponential mechanism with scale 2 sensitivity/epsilon.
+    count : int
+        How many, chosen adaptively or not, >= 1.
+    """
+
+    epsilon: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        check.positive("epsilon", self.epsilon)
+        check.whole("count", self.count, 1)
+
+    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Largest over all positions of the range: ``(1 - e^((epsilon - epsilon_0)/2))^2 / (1 - e^-epsilon_0)``."""
+        gap = np.minimum(0.0, (np.asarray(epsilon, dtype=np.float64) - self.epsilon) / 2)
+        return _both(np.expm1(gap) ** 2 / -math.expm1(-self.epsilon))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseLoss:
+    """The release-level test: discrete Laplace sizes at epsilon0, or, where a group first enters, delta.
+
+    A pair of neighbours is at one of the two, so the profile is the larger of both, below (epsilon0, delta)-DP with
+    randomised response (``docs/explanation/proofs/release_test.md``, Theorem 2).
+
+    Parameters
+    ----------
+    epsilon0, delta : float
+        From :func:`sdv_plausible.privacy.accounting.theorem1.release_test_loss`; epsilon0 > 0, delta in [0, 1].
+    """
+
+    epsilon0: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        check.positive("epsilon0", self.epsilon0)
+        check.probability("delta", self.delta)
+
+    @property
+    def count(self) -> int:
+        """Uses: one; sampling from the released groups is free."""
+        return 1
+
+    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Larger of the noisy size's profile and of the entry of a group."""
+        eps = np.asarray(epsilon, dtype=np.float64)
+        sizes, _ = DiscreteLaplaceLoss(epsilon=self.epsilon0).profile(eps)
+        absent = np.maximum(0.0, 1 - np.exp(np.minimum(eps, 700.0)) * (1 - self.delta))
+        return np.maximum(sizes, self.delta), np.maximum(sizes, absent)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InfiniteLoss:
+    """No differential privacy: something was learned without noise or taken from the rows."""
+
+    @property
+    def count(self) -> int:
+        """Uses: one is enough."""
+        return 1
+
+    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """One everywhere."""
+        return _both(np.ones_like(np.asarray(epsilon, dtype=np.float64)))
+
+
+def _both(delta: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    array = np.asarray(delta, dtype=np.float64)
+    return array, array
+
+
+def _randomised_response(limit: float, epsilon: npt.ArrayLike) -> FloatArray:
+    eps = np.asarray(epsilon, dtype=np.float64)
+    # (e^limit - e^eps)/(e^limit + 1), written so that nothing overflows.
+    result: FloatArray = -np.expm1(np.minimum(eps - limit, 0.0)) / (1 + math.exp(-limit))
+    return result

@@ -1,0 +1,1 @@
+"""Randomness: secret coins and calibrated noise. Nothing else in the package draws."""

@@ -1,0 +1,320 @@
+"""SDV's base class as its users should meet it: frames or dicts as given, files whole or not at all, no lost fit."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import pickle
+import warnings
+from collections.abc import Iterator
+from copy import copy, deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sdv.errors import RefitWarning
+from sdv.single_table import base
+from sdv.single_table.base import BaseSingleTableSynthesizer
+
+from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.sdv.stand_ins import without_invented
+from sdv_plausible.table.declarations import MODELLED_SDTYPES
+from sdv_plausible.table.domain import unhashable_types
+from sdv_plausible.whole_files import write_whole
+
+BAR_ROWS = 100_000  # longer sampling under a row-by-row test is cut into batches, so that SDV shows its bar
+
+
+class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
+    """A single-table synthesizer of SDV whose raw columns reach the model, on SDV 2.0 and SDV 1.38.
+
+    It keeps SDV's transformers and formatters away from the rows, takes and returns a frame or ``{table: frame}`` as given,
+    restores an earlier fit if a new one fails, and writes files whole or not at all. Subclasses add the model: ``_fit`` and
+    ``_sample``, and the hooks at the end.
+    """
+
+    # Raw values reach our own codec: SDV's transformers would learn bounds, rounding and categories from the rows.
+    _model_sdtype_transformers = dict.fromkeys(MODELLED_SDTYPES)
+
+    _model: Any
+    _returns_dict = False
+
+    # --- what SDV calls -------------------------------------------------------------------------------------------
+
+    def _update_default_transformers(self) -> None:
+        super()._update_default_transformers()
+        processor = self._data_processor
+        # The codec rounds and keeps to the domain; SDV's formatters would learn both from the rows.
+        processor._enforce_rounding = processor._enforce_min_max_values = False
+        # Ids that are not keys: invented by SDV, never modelled.
+        processor._id_columns_use_old_behavior = [
+            name for name, spec in self._column_specs().items() if spec.get("sdtype") == "id"
+        ]
+
+    def add_constraints(self, constraints: list[Any]) -> None:
+        """Add SDV constraints: they learn from the rows, so the next fit makes no privacy claim. An earlier fit is given up."""
+        super().add_constraints(constraints)
+        self._give_up_fit()
+        self._update_default_transformers()  # SDV forgets them here
+
+    def _transform_conditions(self, condition_df: pd.DataFrame) -> pd.DataFrame:
+        # SDV groups conditions and loses missing values on the way: a token stands for them.
+        transformed = super()._transform_conditions(condition_df)
+        return transformed.astype(object).where(transformed.notna(), _MISSING)
+
+    def _validate_conditions_unseen_columns(self, conditions: pd.DataFrame) -> None:
+        super()._validate_conditions_unseen_columns(conditions)
+        transformers = self._data_processor._hyper_transformer.field_transformers
+        for name in conditions.columns:
+            if transformers.get(name) is None:
+                for value in conditions[name].drop_duplicates():
+                    self._check_condition(name, value)
+
+    # --- public methods: frames or {table: frame}, as given ---------------------------------------------------------
+
+    def fit(self, data: Any) -> None:
+        """Fit to a DataFrame or ``{table: DataFrame}``. If it fails, an earlier fit stays as it was.
+
+        Raises
+        ------
+        ValueError
+            If the table is empty, or a cell holds a list or a dict.
+        sdv.errors.InvalidDataError
+            If it does not match the metadata.
+        """
+        given, frame = sdv_compat.split_input(data)
+        if frame.empty:
+            raise ValueError(f"data has {len(frame)} rows and {frame.shape[1]} columns: there is nothing to fit")
+        with self._restored_on_error(), _quiet_about_rows():
+            self._forget_fit()
+            try:
+                super().fit(sdv_compat.to_native(given or self._table_name, frame.copy(deep=False)))
+            except TypeError as error:
+                _explain_unhashable(frame, error)
+                raise
+        self._returns_dict = given is not None
+
+    def preprocess(self, data: Any) -> Any:
+        """Transform raw data as SDV does; frame or dict as given. An earlier fit is given up."""
+        with self._restored_on_error(), _quiet_about_rows():
+            if self._fitted:
+                warnings.warn(
+                    "preprocess() gives up the earlier fit: fit_processed_data() makes a new one", RefitWarning, stacklevel=2
+                )
+                self._give_up_fit()
+            return self._as_given(super().preprocess, data)
+
+    def _preprocess(self, table_data: pd.DataFrame) -> pd.DataFrame:
+        return super()._preprocess(self._without_invented(table_data))
+
+    def fit_processed_data(self, processed_data: Any) -> None:
+        """Fit to what :meth:`preprocess` returned. If it fails, an earlier fit stays as it was."""
+        given, frame = sdv_compat.split_input(processed_data, "processed_data")
+        with self._restored_on_error(), _quiet_about_rows():
+            self._forget_fit()
+            super().fit_processed_data(sdv_compat.to_native(given or self._table_name, frame))
+            if self._model is None:
+                self._fit_nothing()
+        self._returns_dict = given is not None
+
+    def validate(self, data: Any) -> None:
+        """Check a table against the metadata and the constraints. A fitted object learns nothing from it."""
+        kept = {name: getattr(self, name) for name in _CONSTRAINTS} if self._fitted else {}
+        self.__dict__.update(deepcopy(kept))  # SDV fits the constraints to the rows that it validates
+        try:
+            self._as_given(super().validate, data)
+        finally:
+            self.__dict__.update(kept)
+
+    def auto_assign_transformers(self, data: Any) -> None:
+        """Assign SDV's transformers, so that :meth:`update_transformers` can change them."""
+        self.validate(data)
+        given, frame = sdv_compat.split_input(data)
+        frame = self._without_invented(frame)
+        self._as_given(super().auto_assign_transformers, frame if given is None else {given: frame})
+
+    def sample(self, num_rows: int, *args: Any, **kwargs: Any) -> Any:
+        """Sample rows; further arguments as in the installed SDV.
+
+        Parameters
+        ----------
+        num_rows : int
+            Rows to release, >= 0. 0 gives an empty table with the columns.
+        *args, **kwargs
+            SDV 2.0: main_table_name, max_tries_per_batch, batch_size, output_folder_path. SDV 1.38:
+            max_tries_per_batch, batch_size, output_file_path.
+
+        Returns
+        -------
+        DataFrame or {table: DataFrame}
+            The kind that was given to :meth:`fit`.
+        """
+        if not isinstance(num_rows, (int, np.integer)) or isinstance(num_rows, bool):
+            raise ValueError(f"num_rows ({num_rows!r}) must be a whole number; try 1000")
+        if num_rows < 0:
+            raise ValueError(f"num_rows ({num_rows}) must not be negative; 0 gives an empty table")
+        self._validate_fit_before_sample()
+        if num_rows == 0:
+            types = self._data_processor._dtypes
+            columns = {
+                name: pd.Series(dtype=types.get(name, object))
+                for name in self._original_metadata.tables[self._table_name].columns
+            }
+            empty = pd.DataFrame(columns)
+            if len(self._original_columns):
+                empty.columns = self._original_columns
+            return self._like_fit(empty)
+        if self._is_slow and num_rows > BAR_ROWS:
+            kwargs.setdefault("batch_size", BAR_ROWS)
+        return self._like_fit(self._sampled(super().sample, (int(num_rows), *args), kwargs))
+
+    def sample_from_conditions(self, conditions: list[Any], *args: Any, **kwargs: Any) -> Any:
+        """Sample rows that meet SDV conditions; arguments as in the installed SDV."""
+        self._validate_fit_before_sample()
+        return self._like_fit(self._sampled(super().sample_from_conditions, (conditions, *args), kwargs))
+
+    def sample_remaining_columns(self, known_columns: pd.DataFrame, *args: Any, **kwargs: Any) -> Any:
+        """Sample the other columns of given rows; arguments as in the installed SDV."""
+        self._validate_fit_before_sample()
+        # SDV groups by the known values; of a category column it would also try the combinations that do not occur.
+        dictionaries = known_columns.select_dtypes("category").columns
+        known_columns = known_columns.astype(dict.fromkeys(dictionaries, object))
+        return self._like_fit(self._sampled(super().sample_remaining_columns, (known_columns, *args), kwargs))
+
+    def save(self, filepath: str | Path) -> None:
+        """Write the synthesizer, whole or not at all."""
+        write_whole(filepath, lambda path: super(WholeTableSynthesizer, self).save(str(path)))
+
+    @classmethod
+    def load(cls, filepath: str | Path) -> Any:
+        """Read what :meth:`save` wrote. Only open files you trust: they are pickles.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged or holds something else.
+        """
+        from sdv.utils import load_synthesizer
+
+        try:
+            loaded = load_synthesizer(str(filepath))
+        except OSError:
+            raise
+        except _DAMAGED as error:
+            raise ValueError(f"{str(filepath)!r} is not a saved synthesizer, or is damaged: {error}") from error
+        if not isinstance(loaded, cls):
+            raise ValueError(f"{str(filepath)!r} holds a {type(loaded).__name__}, not a {cls.__name__}")
+        return loaded
+
+    # --- what the model adds --------------------------------------------------------------------------------------
+
+    @property
+    def _is_slow(self) -> bool:
+        """Whether sampling takes so long that a bar is wanted."""
+        return False
+
+    def _forget_fit(self) -> None:
+        """Forget an earlier fit; it is put back if the new one fails."""
+        self._model = None
+
+    def _fit_nothing(self) -> None:
+        """Note a fit to a table of which no column is modelled."""
+
+    def _check_condition(self, name: str, value: Any) -> None:
+        """Raise ValueError if no row can have this value."""
+
+    def _settle(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Give sampled columns their final types."""
+        return frame
+
+    # --- small helpers --------------------------------------------------------------------------------------------
+
+    def _column_specs(self) -> dict[str, dict[str, Any]]:
+        """The metadata's columns, as changed by constraints."""
+        return {name: dict(spec) for name, spec in self._get_table_metadata().columns.items()}
+
+    def _give_up_fit(self) -> None:
+        self._forget_fit()
+        self._fitted = False
+
+    def _without_invented(self, frame: pd.DataFrame) -> pd.DataFrame:
+        processor = self._data_processor
+        transformers = processor._hyper_transformer.field_transformers
+        return without_invented(frame, self._column_specs(), processor._keys, transformers)
+
+    def _as_given(self, method: Any, data: Any) -> Any:
+        given, frame = sdv_compat.split_input(data)
+        result = method(sdv_compat.to_native(given or self._table_name, frame))
+        if result is None:
+            return None
+        frame = sdv_compat.from_native(result)
+        return frame if given is None else {given: frame}
+
+    def _like_fit(self, frame: pd.DataFrame) -> Any:
+        frame = self._settle(frame)
+        return {self._table_name: frame} if self._returns_dict else frame
+
+    def _sampled(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pd.DataFrame:
+        """Call SDV; show our own errors instead of SDV's wrapping, and leave no half-written file behind."""
+        files = sdv_compat.output_files(args, kwargs, self._table_name)
+        existed = {path for path in files if path.exists()}
+        try:
+            frame = sdv_compat.from_native(method(*args, **kwargs))
+        except Exception as error:
+            for path in files:
+                if path not in existed:
+                    path.unlink(missing_ok=True)
+            cause = error.__cause__
+            if cause is not None and type(cause) is type(error) and "Sampling terminated" in str(error):
+                raise cause from None
+            raise
+        return frame
+
+    @contextlib.contextmanager
+    def _restored_on_error(self) -> Iterator[None]:
+        """Put the object back as it was if the block raises, so that a failed fit loses nothing."""
+        state = copy(self.__dict__)
+        state["_data_processor"] = deepcopy(self._data_processor) if self._fitted else self._data_processor
+        for name in _CONSTRAINTS:
+            state[name] = deepcopy(getattr(self, name)) if self._fitted else getattr(self, name)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(state)
+            raise
+
+
+_MISSING = "\x00missing"
+_CONSTRAINTS = ("_chained_constraints", "_reject_sampling_constraints")  # lists of fitted constraints
+_DAMAGED = (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, KeyError, TypeError, ValueError)
+
+
+def _explain_unhashable(frame: pd.DataFrame, error: TypeError) -> None:
+    """Raise an error that names the column, if cells that cannot be compared (lists, dicts) are what SDV stumbled over."""
+    for name in frame.columns:
+        unhashable = unhashable_types(frame[name])
+        if unhashable:
+            raise ValueError(
+                f"column {name!r} holds values of type {', '.join(unhashable)}, which cannot be counted: turn them into text "
+                "or into columns of their own, or leave the column out"
+            ) from error
+
+
+@contextlib.contextmanager
+def _quiet_about_rows() -> Iterator[None]:
+    """Keep SDV from logging the exact number of rows, and from warning where they do not reach a declared range."""
+    logger = base.SYNTHESIZER_LOGGER
+    before, logger.disabled = logger.disabled, True
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The training data does not cover the full range")
+            yield
+    finally:
+        logger.disabled = before
+
+
+def from_token(value: Any) -> Any:
+    """A condition's value, with NaN for the token that stands for missing."""
+    return math.nan if isinstance(value, str) and value == _MISSING else value

@@ -1,0 +1,374 @@
+"""SDV's face of the package: the synthesizer that users fit and sample."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from sdv.errors import SamplingError
+
+from sdv_plausible.models import make_learner
+from sdv_plausible.models.base import Omega
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.plan import Plan, Settings, TestName, plan
+from sdv_plausible.release.sampler import Released, fit_release
+from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
+from sdv_plausible.sdv.output_types import settle
+from sdv_plausible.sdv.stand_ins import forget_rows, forget_types
+from sdv_plausible.table.codec import Codec
+from sdv_plausible.table.declarations import MODELLED_SDTYPES, Undeclared, build_domain, domain_entries, read_declarations
+from sdv_plausible.table.domain import MAX_BINS
+
+
+class RowCapExceededError(ValueError):
+    """More rows were asked for than the declared row cap pays for. Nothing was released."""
+
+
+class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
+    """Synthetic rows with plausible deniability and a privacy ledger, with SDV's fit and sample.
+
+    Parameters
+    ----------
+    metadata : sdv.metadata.Metadata
+        Metadata of one table.
+    enforce_min_max_values : bool
+        Kept for SDV's sake: values never leave the domain.
+    enforce_rounding : bool
+        Round numbers to the digits of the domain.
+    locales : list of str
+        Locales of the personal data that SDV invents.
+    epsilon : float
+        Privacy budget of learning the domain and the model; ``math.inf`` learns without noise and without a claim.
+        With ``privacy_test="release"`` and ``omega="all"`` (the default) it is the total of the whole release.
+    delta : float
+        Failure probability of the whole release, in (0, 1).
+    k : int
+        Plausible seeds that a released row (its prefix, under the release test) must have, >= 1.
+    gamma : float
+        Factor within which probabilities count as "about the same", > 1. Irrelevant for a fixed omega.
+    epsilon0 : float
+        Randomised test: inverse scale of the threshold noise. Release test: privacy loss of the seeds. > 0.
+    omega : int, (int, int), "all" or None
+        Number of attributes that are resampled; the others are a seed record's. A range is drawn from at every
+        proposal. None: "all" under the release test; else all but a few attributes with few values.
+    privacy_test : {"release", "randomized", "deterministic"}
+        ``"release"``: one guarantee for any number of rows and for the saved object. ``"randomized"``: Privacy Test 2,
+        every row costs. ``"deterministic"``: Privacy Test 1, plausible deniability without an epsilon.
+    model : {"bayesian_network", "independent", "uniform"} or object
+        The generative model, or a learner of your own (see docs/how_to/own_model.md).
+    structure : str or mapping, optional
+        How the network's structure is found, or ``{child: [parents]}``.
+    model_parameters : dict, optional
+        Further parameters of the model's learner, such as ``{"max_cost": 300}``.
+    domain : "metadata", Domain, mapping, path or None
+        Declared value sets, see docs/how_to/declare_the_domain.md. ``"metadata"``: the ranges in the metadata were
+        written by you, not detected. A mapping has the metadata's words per column.
+    undeclared : {"infer", "private"}
+        How the domains of columns without a declaration are found: read off the rows, without a privacy claim, or
+        learned with noise from a share of the budget.
+    max_bins : int
+        Numbers and dates with more values than this are put into this many bins.
+    split : (float, float, float), optional
+        The paper's split of the rows into structure, parameter and seed records; None uses all rows for each.
+    row_cap : int
+        Row-by-row tests: rows that may ever be released from one fit. The whole cap is charged when fitting.
+    seed_free_share : float
+        Randomised test: probability that a proposal resamples everything, in (0, 1]. Such proposals pass, so that the
+        pass rate is bounded from below without a test that could fail.
+    least_rows : int
+        Randomised test: a public number that the count of seed records reaches. The rows are charged at this number.
+    random_state : int, optional
+        Reproducible runs for tests and utility studies; the ledger then makes no privacy claim.
+
+    Examples
+    --------
+    >>> synth = PlausibleDeniabilitySynthesizer(metadata)       # doctest: +SKIP
+    >>> synth.fit(table)                                        # doctest: +SKIP
+    >>> synth.sample(1000)                                      # doctest: +SKIP
+    >>> print(synth.privacy_ledger())                           # doctest: +SKIP
+    """
+
+    _released: Released | None
+    _ledger: PrivacyLedger | None
+
+    def __init__(
+        self,
+        metadata: Any,
+        enforce_min_max_values: bool = True,
+        enforce_rounding: bool = True,
+        locales: list[str] | str = ["en_US"],  # noqa: B006  SDV's own default, never changed
+        epsilon: float = 1.0,
+        delta: float = 1e-9,
+        k: int = 50,
+        gamma: float = 4.0,
+        epsilon0: float = 1.0,
+        omega: Omega | None = None,
+        privacy_test: TestName = "release",
+        model: Any = "bayesian_network",
+        structure: str | Mapping[str, Sequence[str]] | None = None,
+        model_parameters: Mapping[str, Any] | None = None,
+        domain: Any = None,
+        undeclared: Undeclared = "infer",
+        max_bins: int = MAX_BINS,
+        split: tuple[float, float, float] | None = None,
+        row_cap: int = 1_000_000,
+        seed_free_share: float = 0.5,
+        least_rows: int = 1000,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon, self.delta, self.k, self.gamma, self.epsilon0 = epsilon, delta, k, gamma, epsilon0
+        self.omega, self.privacy_test, self.model, self.structure = omega, privacy_test, model, structure
+        self.model_parameters, self.domain, self.undeclared, self.max_bins = (
+            model_parameters, domain, undeclared, max_bins,
+        )  # fmt: skip
+        self.split, self.row_cap, self.seed_free_share, self.random_state = (
+            split,
+            row_cap,
+            seed_free_share,
+            random_state,
+        )
+        self.least_rows = least_rows
+        self._settings = Settings(
+            epsilon=epsilon, delta=delta, k=k, gamma=gamma, epsilon0=epsilon0, omega=omega,
+            privacy_test=privacy_test, row_cap=row_cap, seed_free_share=seed_free_share, split=split, least_rows=least_rows,
+        )  # fmt: skip
+        self._learner = make_learner(model, structure, model_parameters)
+        if random_state is not None:
+            Coins.from_seed(random_state)  # complains now rather than at fit
+        super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
+        self._declared = read_declarations(domain, undeclared, max_bins, self._column_specs())
+        self._released = self._ledger = None
+
+    # --- what SDV calls -------------------------------------------------------------------------------------------
+
+    def _validate(self, table_data: pd.DataFrame) -> list[str]:
+        if self.privacy_test == "deterministic" and self.k > len(table_data):
+            return [
+                f"k ({self.k}) is above the number of rows ({len(table_data)}): no row could have k plausible seeds; lower k"
+            ]
+        return []
+
+    def _preprocess(self, table_data: pd.DataFrame) -> pd.DataFrame:
+        processed = super()._preprocess(table_data)
+        forget_rows(self._data_processor, self._fit_coins().spawn("invented columns"))
+        return processed
+
+    def _fit(self, processed_data: pd.DataFrame) -> None:
+        coins = self._fit_coins()
+        specs = self._column_specs()
+        order = {name: i for i, name in enumerate(specs)}
+        table = processed_data.reset_index(drop=True)  # the index holds the primary key
+        table = table[sorted(table.columns, key=lambda name: (order.get(name, len(order)), name))]
+        ledger = PrivacyLedger(delta=self.delta, covers=self._settings.covers)
+        raw_specs = self._raw_specs(table, specs)
+        private = self._declared.plan_private(raw_specs, self.epsilon, self._settings.model_delta)
+        ledger.charge(*private.entries())
+        domain = build_domain(table, self._declared, raw_specs, self.max_bins, private, coins.spawn("domain"))
+        if not self.enforce_rounding:
+            domain = domain.without_rounding()
+        ledger.charge(*domain_entries(domain), *self._side_entries())
+        codec = Codec(domain)
+        codes = codec.encode(table, coins.spawn("cells outside the domain"))
+        released = fit_release(codes, domain, self._settings, self._learner, ledger, coins)
+        self._codec, self._released, self._ledger = codec, released, ledger
+        forget_types(self._data_processor, domain)
+        self._model = released  # SDV asks whether there is a model
+        self._charged_calls: dict[tuple[Any, ...], int] = {}
+
+    def _sample(self, num_rows: int, conditions: Mapping[str, Any] | None = None) -> pd.DataFrame:
+        released = self._released
+        assert released is not None
+        known = {
+            self._codec.domain.names.index(name): self._codec.encode_value(name, from_token(value))
+            for name, value in (conditions or {}).items()
+            if name in self._codec.domain
+        }
+        if known and not released.samples_conditions:
+            raise NotImplementedError  # SDV then rejects: post-processing of rows that were released
+        call = (self._sdv_seed, self._calls, num_rows, tuple(sorted(known.items())))
+        self._calls += 1
+        self._charge_rows(call, num_rows)
+        coins = released.coins.spawn("sample", *call)
+        codes = released.sample(num_rows, known, coins)
+        table = self._codec.decode(codes, coins.spawn("inside the bins"))
+        for name, value in (conditions or {}).items():
+            if known and name in table:
+                table[name] = pd.Series([from_token(value)] * len(table), index=table.index)
+        return table
+
+    def _charge_rows(self, call: tuple[Any, ...], num_rows: int) -> None:
+        """Count rows towards the cap, unless the very same call is repeated: it gives the very same rows."""
+        if self.privacy_test == "release" or call in self._charged_calls:
+            return
+        used = sum(self._charged_calls.values())
+        if used + num_rows > self.row_cap:
+            raise RowCapExceededError(
+                f"this call needs {num_rows} more rows from the mechanism, but {used} of row_cap ({self.row_cap}) are "
+                "used: the charged privacy loss covers no more. Fit with a higher row_cap, or use "
+                "privacy_test='release', where rows are free"
+            )
+        self._charged_calls[call] = num_rows
+
+    def _set_random_state(self, random_state: Any) -> None:
+        """Start a sequence of samples. SDV passes a public constant: it names the stream and never seeds it."""
+        self._sdv_seed = random_state if isinstance(random_state, (int, type(None))) else repr(random_state)
+        self._calls = 0
+        self._random_state_set = True
+
+    # --- hooks of the base class ----------------------------------------------------------------------------------
+
+    @property
+    def _is_slow(self) -> bool:
+        return self.privacy_test != "release"
+
+    def _forget_fit(self) -> None:
+        super()._forget_fit()
+        self._released = self._ledger = None
+
+    def _fit_nothing(self) -> None:
+        self._ledger = PrivacyLedger(delta=self.delta, covers=self._settings.covers)
+        self._ledger.charge(*self._side_entries())
+
+    def _check_condition(self, name: str, value: Any) -> None:
+        if self._released is not None and name in self._codec.domain:
+            self._codec.check_value(name, value)
+
+    def _settle(self, frame: pd.DataFrame) -> pd.DataFrame:
+        return frame if self._released is None else settle(frame, self._codec.domain)
+
+    def save(self, filepath: str | Path) -> None:
+        """Write the synthesizer, whole or not at all.
+
+        Warns
+        -----
+        UserWarning
+            If the object holds seed records: the file is then outside every guarantee.
+        """
+        if self._released is not None and self._released.holds_records:
+            warnings.warn(
+                f"the saved file holds seed records of your table (privacy_test={self.privacy_test!r}): keep it as "
+                "safe as the table itself. privacy_test='release' saves no record",
+                stacklevel=2,
+            )
+        super().save(filepath)
+
+    # --- the guarantee and the model ----------------------------------------------------------------------------------
+
+    def privacy_ledger(self) -> PrivacyLedger:
+        """Return the ledger of the fit: total first, then what it is made of."""
+        if self._ledger is None:
+            raise SamplingError("there is no ledger yet: fit first, or use plan() to see the cost beforehand")
+        return deepcopy(self._ledger)
+
+    def plan(self, num_rows: int | None = None, *, table_rows: int | None = None) -> Plan:
+        """Say what a release would cost, before any row is looked at.
+
+        Parameters
+        ----------
+        num_rows : int, optional
+            Rows you want to sample.
+        table_rows : int, optional
+            A public figure or guess for the number of rows of your table: sharpens cost and warnings.
+        """
+        specs = {n: s for n, s in self._column_specs().items() if s.get("sdtype") in MODELLED_SDTYPES}
+        private = self._declared.plan_private(specs, self.epsilon, self._settings.model_delta)
+        domain = self._declared.planned(specs, private.columns)
+        extra = (*private.entries(), *domain_entries(domain), *self._side_entries())
+        found = plan(
+            self._settings, self._learner, domain,
+            num_rows=num_rows, table_rows=table_rows, extra=extra, assumed=self._declared.assumed(specs),
+        )  # fmt: skip
+        return replace(found, warnings=(*found.warnings, *private.warnings(table_rows)))
+
+    def get_structure(self) -> dict[str, list[str]]:
+        """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""
+        network = self._network()
+        names = self._codec.domain.names
+        return {names[t.child]: [names[p] for p in t.parents] for t in network.tables}
+
+    def plot_structure(self) -> Any:
+        """Draw the network as a plotly figure."""
+        from sdv_plausible.evaluation.report.plots import plot_structure
+
+        return plot_structure(self.get_structure())
+
+    def diagnose(self, num_candidates: int = 10_000) -> pd.DataFrame:
+        """Show the holder of the data how large groups of plausible seeds are. NOT private: do not publish.
+
+        Returns
+        -------
+        DataFrame
+            One row per number of kept attributes: quartiles of the group sizes of candidates, share of at least k.
+        """
+        self._network()
+        assert self._released is not None
+        return self._released.diagnose(num_candidates)
+
+    def seed_diagnostics(self, num_candidates: int = 10_000) -> dict[str, Any]:
+        """Collect what ``PlausibleDeniabilityReport(diagnostics=...)`` shows of the seeds. NOT private: do not publish.
+
+        Returns
+        -------
+        dict
+            ``"plausible_seeds"``: of candidates at this synthesizer's omega; ``"pass_rates"``: ``{k: {omega: share}}``.
+        """
+        self._network()
+        assert self._released is not None
+        return self._released.seed_diagnostics(num_candidates)
+
+    def _network(self) -> Any:
+        if self._released is None:
+            raise SamplingError("fit first: there is no model yet")
+        return self._released.network
+
+    # --- small helpers --------------------------------------------------------------------------------------------
+
+    def _fit_coins(self) -> Coins:
+        """Secret coins of this fit, or reproducible ones."""
+        return Coins.from_os_entropy() if self.random_state is None else Coins.from_seed(self.random_state)
+
+    def _raw_specs(self, table: pd.DataFrame, specs: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Specification of every column that reaches the model; a user's own transformer makes it a number."""
+        transformers = self._data_processor._hyper_transformer.field_transformers
+        found = {}
+        for name in table.columns:
+            spec = specs.get(name, {})
+            if transformers.get(name) is not None or spec.get("sdtype") not in MODELLED_SDTYPES:
+                numeric = pd.api.types.is_numeric_dtype(table[name]) and not pd.api.types.is_bool_dtype(table[name])
+                spec = {"sdtype": "numerical" if numeric else "categorical", "transformed": True}
+            found[name] = spec
+        return found
+
+    def _side_entries(self) -> list[LedgerEntry]:
+        """Entries for what stands beside the mechanism: coins, constraints, SDV transformers."""
+        reasons = {}
+        if self.random_state is not None:
+            reasons["coins"] = (
+                f"random_state = {self.random_state}",
+                "the coins come from random_state and can be guessed; leave random_state out",
+            )
+        if self._chained_constraints or self._reject_sampling_constraints:
+            reasons["constraints"] = ("SDV constraints", "SDV constraints learn from the rows without noise; drop them")
+        transformers = self._data_processor._hyper_transformer.field_transformers
+        own = [str(n) for n, t in transformers.items() if t is not None and not t.is_generator()]
+        own += [str(n) for n, t in transformers.items() if getattr(t, "cardinality_rule", None) in ("match", "scale")]
+        if own:
+            reasons["transformers"] = (
+                f"transformers of {', '.join(own)}",
+                "your own transformers learn from the rows without noise; leave the default ones",
+            )
+        return [
+            LedgerEntry(name=name, mechanism=how, losses=(InfiniteLoss(),), scope="everything", note=note)
+            for name, (how, note) in reasons.items()
+        ]
+
+
+# Saved files name the public module: it imports SDV first, whatever a program that loads one has imported.
+PlausibleDeniabilitySynthesizer.__module__ = RowCapExceededError.__module__ = "sdv_plausible.synthesizer"

@@ -1,0 +1,207 @@
+"""DataFrame <-> integer codes, one column of codes per attribute, missing values a code of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.table.domain import Attribute, Domain, as_nanoseconds
+
+
+class Codec:
+    """Translate a table to codes and back.
+
+    Parameters
+    ----------
+    domain : Domain
+        The columns and their codes.
+
+    Notes
+    -----
+    Encoding is a function of each row alone, so it never weakens a guarantee: a number outside a declared range is
+    clipped, a category outside the declared values becomes missing, and where missing is not in the domain the cell
+    gets a uniformly drawn value. :func:`find_strangers` lists such cells for the data holder.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self._columns = [_ColumnCodec(attribute) for attribute in domain]
+
+    def encode(self, table: pd.DataFrame, coins: Coins) -> np.ndarray:
+        """Codes of shape (n, m), int32, column-contiguous."""
+        codes = np.empty((len(table), len(self.domain)), dtype=np.int32, order="F")
+        for j, column in enumerate(self._columns):
+            found = column.encode(table[column.attribute.name])
+            strangers = np.flatnonzero(found < 0)
+            if len(strangers):
+                found[strangers] = coins.integers(column.attribute.cardinality, len(strangers))
+            codes[:, j] = found
+        return codes
+
+    def decode(self, codes: np.ndarray, coins: Coins) -> pd.DataFrame:
+        """Table of n rows; a value inside a bin is drawn uniformly."""
+        return pd.DataFrame(
+            {column.attribute.name: column.decode(codes[:, j], coins) for j, column in enumerate(self._columns)}
+        )
+
+    def encode_value(self, name: str, value: Hashable) -> int:
+        """Code of one value; a number outside the range counts as the nearest bin.
+
+        Raises
+        ------
+        ValueError
+            If a category, or a missing value, is not in the column's domain.
+        """
+        attribute = self.domain[name]
+        code = int(_ColumnCodec(attribute).encode(pd.Series([value], dtype=object))[0])
+        if code < 0 or (code == attribute.missing_code and not pd.isna(value)):  # type: ignore[call-overload]
+            known = "missing value" if pd.isna(value) else f"value {value!r}"  # type: ignore[call-overload]
+            raise ValueError(f"column {name!r} has no {known} in its domain; condition on a known value")
+        return code
+
+    def check_value(self, name: str, value: Hashable) -> None:
+        """Raise ValueError unless the value is in the column's domain, its range included."""
+        self.encode_value(name, value)
+        attribute = self.domain[name]
+        if attribute.lower and not pd.isna(value):  # type: ignore[call-overload]
+            number = _ColumnCodec(attribute).numbers(pd.Series([value], dtype=object))[0]
+            if not attribute.lower[0] <= number <= attribute.upper[-1]:
+                ends = [attribute.lower[0], attribute.upper[-1]]
+                if attribute.kind == "datetime":
+                    ends = [pd.Timestamp(e) for e in ends]
+                raise ValueError(f"column {name!r}: the value {value!r} must lie between {ends[0]} and {ends[1]}")
+
+
+def find_strangers(
+    table: pd.DataFrame, domain: Domain | Mapping[str, Any], sdtypes: Mapping[str, str] | None = None
+) -> dict[str, int]:
+    """Count the cells outside the domain. Looks at the rows without noise: for the data holder only.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The real rows.
+    domain : Domain or mapping
+        What the synthesizer is given: a Domain, or a declaration for each column (:meth:`Domain.from_declarations`).
+    sdtypes : mapping, optional
+        Column name -> sdtype, for declarations that do not tell it, such as ``{}`` of a boolean.
+
+    Returns
+    -------
+    dict
+        Number of such cells by column, of the columns that have any.
+
+    Raises
+    ------
+    ValueError
+        If a declaration cannot be read, or names no column of the table.
+    """
+    if not isinstance(domain, Domain):
+        domain = Domain.from_declarations(domain, sdtypes)
+    absent = sorted(set(domain.names) - set(table.columns))
+    if absent:
+        raise ValueError(f"domain names {absent}, which are not columns of the table: {list(table.columns)}")
+    counts = {attribute.name: _count_strangers(table[attribute.name], attribute) for attribute in domain}
+    return {name: count for name, count in counts.items() if count}
+
+
+def _count_strangers(column: pd.Series[Any], attribute: Attribute) -> int:
+    codec = _ColumnCodec(attribute)
+    codes, present = codec.encode(column), column.notna().to_numpy()
+    outside = (codes < 0) | ((codes == attribute.missing_code) & present)
+    if attribute.lower:
+        numbers = codec.numbers(column)
+        with np.errstate(invalid="ignore"):
+            outside |= ((numbers < attribute.lower[0]) | (numbers > attribute.upper[-1])) & present
+    return int(outside.sum())
+
+
+class _ColumnCodec:
+    """One column's translation, with the arrays that make it fast."""
+
+    def __init__(self, attribute: Attribute) -> None:
+        self.attribute = attribute
+        number = np.float64 if attribute.kind == "float" else np.int64
+        self._lower = np.asarray(attribute.lower, dtype=number)
+        self._upper = np.asarray(attribute.upper, dtype=number)
+        self._starts = self._lower if attribute.kind == "datetime" else self._lower.astype(float)
+        self._values = np.empty(len(attribute.values) + 1, dtype=object)
+        self._values[:-1] = list(attribute.values)
+        self._values[-1] = np.nan
+
+    def numbers(self, column: pd.Series[Any]) -> np.ndarray:
+        """Floats, or nanoseconds as int64; missing and unreadable as NaN or the smallest int64."""
+        if self.attribute.kind == "datetime":
+            alone = self.attribute.provenance != "inferred"
+            return as_nanoseconds(column, self.attribute.datetime_format, row_by_row=alone)
+        # Always by way of floats: whether a column holds int64 or floats depends on a single missing value.
+        return pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+
+    def encode(self, column: pd.Series[Any]) -> np.ndarray:
+        """Code of each value; -1 for a value outside the domain that has no missing code to fall back to."""
+        attribute = self.attribute
+        if attribute.kind in ("categorical", "ordinal"):
+            codes = self._encode_values(column)
+            missing = codes < 0
+        elif not len(self._lower):
+            missing = np.ones(len(column), dtype=bool)
+            codes = np.zeros(len(column), dtype=np.int64)
+        else:
+            numbers = self.numbers(column)
+            unread = np.isnan(numbers) if numbers.dtype.kind == "f" else numbers == np.iinfo(np.int64).min
+            missing = column.isna().to_numpy() | unread
+            codes = np.clip(np.searchsorted(self._starts, numbers, side="right") - 1, 0, len(self._lower) - 1)
+        codes[missing] = attribute.missing_code if attribute.missing_code is not None else -1
+        return codes
+
+    def _encode_values(self, column: pd.Series[Any]) -> np.ndarray:
+        if isinstance(column.dtype, pd.CategoricalDtype):  # translate the dictionary, not the rows
+            table = np.append(self._lookup(pd.Index(column.cat.categories)), -1)
+            return table[column.cat.codes.to_numpy()]
+        return self._lookup(pd.Index(column, dtype=object))
+
+    def _lookup(self, values: pd.Index[Any]) -> np.ndarray:
+        known = pd.Index(self._values[:-1], dtype=object)
+        return known.get_indexer(pd.Index(values, dtype=object)).astype(np.int64)
+
+    def decode(self, codes: np.ndarray, coins: Coins) -> np.ndarray | pd.Series[Any]:
+        attribute = self.attribute
+        if attribute.kind in ("categorical", "ordinal"):
+            return self._values[codes]  # the missing code is the last one, which holds NaN
+        missing = codes == attribute.missing_code if attribute.nullable else np.zeros(len(codes), dtype=bool)
+        if not len(self._lower):
+            return np.full(len(codes), np.nan)
+        bins = np.minimum(codes, len(self._lower) - 1)
+        low, high = self._lower[bins], self._upper[bins]
+        wide = np.flatnonzero(low < high)
+        numbers = low.copy()
+        if len(wide):
+            numbers[wide] = self._draw(low[wide], high[wide], coins.uniform(len(wide)))
+        if attribute.kind == "datetime":
+            return self._write_dates(np.where(missing, np.iinfo(np.int64).min, numbers))
+        if attribute.kind == "float" and attribute.decimals is not None:
+            numbers = np.round(numbers, attribute.decimals)
+        return np.where(missing, np.nan, numbers) if missing.any() else numbers
+
+    def _write_dates(self, nanoseconds: np.ndarray) -> pd.Series[Any]:
+        stamps = pd.Series(nanoseconds.view("M8[ns]"))
+        if self.attribute.datetime_format is not None:  # text: format each distinct date once
+            distinct, where = np.unique(nanoseconds, return_inverse=True)
+            moments = pd.Series(distinct.view("M8[ns]")).dt.tz_localize("UTC")  # a format with %z writes +0000
+            text = moments.dt.strftime(self.attribute.datetime_format)
+            return pd.Series(text.to_numpy(dtype=object)[where]).mask(stamps.isna(), None)
+        if self.attribute.time_zone is not None:
+            return stamps.dt.tz_localize("UTC").dt.tz_convert(self.attribute.time_zone)
+        return stamps
+
+    def _draw(self, low: np.ndarray, high: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Uniform inside the closed bin; whole units for integers and dates."""
+        if self.attribute.kind == "float":
+            return low + u * (high - low)
+        unit = self.attribute.unit
+        steps = (high - low) // unit + 1
+        return low + np.minimum((u * steps).astype(np.int64), steps - 1) * unit
