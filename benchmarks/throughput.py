@@ -17,6 +17,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from sdv_plausible.models.omega import Omega
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.release.fitting import learn_model
+
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
 
@@ -27,15 +32,16 @@ from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible.datasets import census_like, census_like_codes, census_like_metadata
 from sdv_plausible.models import make_learner
-from sdv_plausible.models.base import LearningRows, ModelBudget
+from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import scan_plausible_seeds
-from sdv_plausible.privacy.privacy_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.release.privacy_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
-from sdv_plausible.table.domain import Domain, declared_attribute
+from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.specifications import declared_attribute
 
 K, GAMMA, EPSILON0, OMEGA = 50, 4.0, 1.0, 9
 
@@ -85,15 +91,13 @@ def mechanism_speed(num_seeds: int, candidates: int, scanned: int) -> None:
     assert domain.cardinalities == tuple(cards)
     coins = Coins.from_os_entropy()
     ledger = PrivacyLedger(delta=1e-9)
-    network = make_learner("bayesian_network").fit(
-        LearningRows(structure=codes, parameters=codes), domain, ModelBudget(epsilon=1.0, delta=1e-9), ledger, coins
-    )
-    network.attach_seeds(codes)
+    rows = {"learning": CodeArray(codes, domain.cardinalities)}
+    budget = ModelBudget(epsilon=1.0, delta=1e-9)
+    network = learn_model(rows, domain, make_learner("bayesian_network"), budget, ledger, coins)
+    network.attach_seeds(SeedRecords(codes))
 
     def release(test: DeterministicTest | RandomizedTest) -> None:
-        mechanism = PlausibleDeniabilityMechanism(
-            model=network, num_seeds=num_seeds, test=test, omega=OMEGA, num_attributes=len(domain)
-        )
+        mechanism = PlausibleDeniabilityMechanism(model=network, num_seeds=num_seeds, test=test, omega=Omega.parse(OMEGA))
         proposals = 0
         while proposals < candidates:
             size = 1 << 17
@@ -128,11 +132,12 @@ def fit_speed(num_rows: int) -> pd.DataFrame:
     codes, _ = census_like_codes(num_rows, random_state=2)
     specs = census_like_metadata()
     domain = Domain(tuple(a for a in (declared_attribute(n, s) for n, s in specs.items()) if a is not None))
-    rows = LearningRows(structure=codes, parameters=codes)
+    rows = {"learning": CodeArray(codes, domain.cardinalities)}
     budget = ModelBudget(epsilon=1.0, delta=1e-9)
 
     def learn() -> None:
-        make_learner("bayesian_network").fit(rows, domain, budget, PrivacyLedger(delta=1e-9), Coins.from_os_entropy())
+        ledger, coins = PrivacyLedger(delta=1e-9), Coins.from_os_entropy()
+        learn_model(rows, domain, make_learner("bayesian_network"), budget, ledger, coins)
 
     print(f"  learner alone, {num_rows:,} x 11: {seconds(learn, 1):.1f} s")
     table = census_like(num_rows, random_state=2)

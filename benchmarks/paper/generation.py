@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.paper.data import EXAMPLE_ORDER
-from benchmarks.paper.settings import GAMMA, GAMMAS, KS, OMEGAS, TIMED_OMEGA, Omega
+from benchmarks.paper.settings import GAMMA, GAMMAS, KS, OMEGAS, TIMED_OMEGA
 from benchmarks.paper.store import Store
 from benchmarks.paper.synthesis import Study
-from sdv_plausible.models.base import Proposals, draw_omega
+from sdv_plausible.models.base import Proposals
 from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, scan_plausible_seeds
+from sdv_plausible.questions.queryable import SeedRecords
 
 CANDIDATES = 50_000
 
@@ -41,7 +43,7 @@ def timing(study: Study, store: Store) -> None:
 
     def scan() -> dict[str, Any]:
         network, number, seeds = study.network("cfs", 1.0), study.sizes.scanned, study.split.seeds
-        network.attach_seeds(seeds)
+        network.attach_seeds(SeedRecords(seeds))
         coins = study.coins.spawn("scan")
         made = network.propose(coins.integers(len(seeds), number), np.full(number, TIMED_OMEGA), coins)
         own = network.log_suffix(made.candidates)[:, seeds.shape[1] - TIMED_OMEGA]
@@ -75,16 +77,16 @@ def _shares(plausible: np.ndarray) -> dict[str, Any]:
     return {"values": [float((plausible >= k).mean()) for k in KS]}
 
 
-def _proposals(study: Study, omega: Omega) -> tuple[BayesianNetwork, Proposals]:
+def _proposals(study: Study, omega: object) -> tuple[BayesianNetwork, Proposals]:
     network = study.network("cfs", 1.0)
-    network.attach_seeds(study.split.seeds)
+    network.attach_seeds(SeedRecords(study.split.seeds))
     coins = study.coins.spawn("passing", omega)
     number = min(CANDIDATES, 10 * len(study.split.seeds))
     rows = coins.integers(len(study.split.seeds), number)
-    return network, network.propose(rows, draw_omega(omega, network.num_attributes, number, coins), coins)
+    return network, network.propose(rows, Omega.parse(omega).draw(network.num_attributes, number, coins), coins)
 
 
-def _known(study: Study, omega: Omega) -> dict[str, Any]:
+def _known(study: Study, omega: object) -> dict[str, Any]:
     """omega is known to whoever judges plausibility: gamma makes no difference."""
     network, made = _proposals(study, omega)
     return _shares(network.count_plausible(made, GAMMA))
@@ -102,7 +104,7 @@ def _example_order(study: Study, omega: tuple[int, int]) -> dict[str, Any]:
     groups = PrefixGroups(seeds[:, EXAMPLE_ORDER], [study.split.cardinalities[j] for j in EXAMPLE_ORDER])
     coins = study.coins.spawn("example order")
     chosen = coins.integers(len(seeds), min(CANDIDATES, 10 * len(seeds)))
-    kept = len(EXAMPLE_ORDER) - draw_omega(omega, len(EXAMPLE_ORDER), len(chosen), coins)
+    kept = len(EXAMPLE_ORDER) - Omega.parse(omega).draw(len(EXAMPLE_ORDER), len(chosen), coins)
     found = np.empty(len(chosen), dtype=np.int64)
     for length in np.unique(kept):
         found[kept == length] = groups.sizes(seeds[chosen[kept == length]][:, EXAMPLE_ORDER], int(length))

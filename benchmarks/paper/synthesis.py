@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 
 import numpy as np
 
 from benchmarks.paper.data import EXAMPLE_GRAPH, Split, load
-from benchmarks.paper.settings import DELTA, EPSILON0, GAMMA, K, Omega, Row, Sizes
+from benchmarks.paper.settings import DELTA, EPSILON0, GAMMA, K, Row, Sizes
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
-from sdv_plausible.models.base import LearningRows, ModelBudget
+from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.models.paper.learner import (
-    SHARES,
-    SIZE_FAILURE,
-    BayesianNetworkLearner,
-    LearningPlan,
-    Structure,
-    _Measurer,
-)
-from sdv_plausible.models.paper.structure import correlation_feature_selection, default_buckets
+from sdv_plausible.models.buckets import default_buckets
+from sdv_plausible.models.omega import Omega
+from sdv_plausible.models.paper.entropies import Entropies
+from sdv_plausible.models.paper.learner import BayesianNetworkLearner, least_rows
+from sdv_plausible.models.paper.shares import SHARES, SIZE_FAILURE, LearningPlan, Structure
+from sdv_plausible.models.paper.structure import correlation_feature_selection
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.privacy.privacy_tests import RandomizedTest, ReleaseTest
-from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, ReleasedSeeds
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.queryable import Queryable, SeedRecords
+from sdv_plausible.release.fitting import learn_model
+from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.release.privacy_tests import RandomizedTest, ReleaseTest
+from sdv_plausible.release.released_prefixes import ReleasedSeeds
 
+ALL_RESAMPLED = Omega(None, None)
 MAX_ATTEMPTS_PER_ROW = 10_000  # a study may fail visibly; a release under a claim must not
 STRUCTURES: dict[str, Structure] = {"marginals": "independent", "cfs": "cfs", "example": EXAMPLE_GRAPH}
 
@@ -67,22 +68,25 @@ class Study:
         coins = self.coins.spawn("learn", kind, epsilon)
         if kind == "ours":
             rows = np.concatenate([split.structure, split.parameters, split.seeds])
-            everything = LearningRows(structure=rows, parameters=rows)
-            return AdaptiveLearner().fit(everything, split.plain_domain, budget, ledger, coins)
+            everything = {"learning": CodeArray(rows, split.plain_domain.cardinalities)}
+            return learn_model(everything, split.plain_domain, AdaptiveLearner(), budget, ledger, coins)
         structure = self._structure(epsilon, coins) if kind == "parts" else STRUCTURES[kind]
         learner = BayesianNetworkLearner(structure=structure)
-        separate = LearningRows(structure=split.structure, parameters=split.parameters)
-        return learner.fit(separate, split.domain, budget, ledger, coins)
+        codes = {"learning": split.parameters, "structure": split.structure, "parameters": split.parameters}
+        rows = {part: CodeArray(c, split.domain.cardinalities) for part, c in codes.items()}
+        return learn_model(rows, split.domain, learner, budget, ledger, coins)
 
     def _structure(self, epsilon: float, coins: Coins) -> dict[str, list[str]]:
         """Arcs by CFS with the whole epsilon on D_T (section 3.5: D_T and D_P share no row, so the larger loss counts)."""
         domain, failure = self.split.domain, SIZE_FAILURE * DELTA
-        mu = ModelBudget(epsilon=epsilon, delta=DELTA).gaussian(failure)
         shares = {stage: SHARES[stage] / (SHARES["size"] + SHARES["structure"]) for stage in ("size", "structure")}
-        stages = {stage: math.sqrt(share) * mu for stage, share in shares.items()}
-        plan = LearningPlan(mu=stages, num_attributes=len(domain), size_failure=failure)
+        mu = ModelBudget(epsilon=epsilon, delta=DELTA).gaussian(failure)
+        plan = LearningPlan(mu=mu, shares=shares, num_attributes=len(domain), size_failure=failure)
+        codes = CodeArray(self.split.structure, domain.cardinalities)
+        rows = Queryable(codes, PrivacyLedger(delta=DELTA), plan.entries("cfs"), coins.spawn("structure"))
         buckets = [default_buckets(attribute) for attribute in domain]
-        entropies = _Measurer(self.split.structure, plan, coins.spawn("structure")).entropies(domain.cardinalities, buckets)
+        question = Entropies(domain.cardinalities, buckets, least_rows(rows, plan))
+        entropies = question.table(rows.ask(question, shares["structure"]).values)
         parents = correlation_feature_selection(entropies.correlation(), buckets, BayesianNetworkLearner.max_cost)
         return {domain.names[j]: [domain.names[p] for p in chosen] for j, chosen in enumerate(parents)}
 
@@ -101,17 +105,17 @@ class Study:
             return network.sample(self.sizes.synthetics, coins)
         if row.kind == "ours":
             test = ReleaseTest(k=K, epsilon0=EPSILON0, delta=DELTA)
-            return ReleasedSeeds.draw(network, self.split.seeds, "all", test, coins).sample(
-                self.sizes.synthetics, network, coins
-            )
+            seeds = Queryable(CodeArray(self.split.seeds, network.cardinalities), PrivacyLedger(delta=DELTA), (), coins)
+            released = ReleasedSeeds.draw(network, seeds, ALL_RESAMPLED, test)
+            return released.sample(self.sizes.synthetics, network, coins)
         return self.mechanism(network, row.omega).release(
             self.sizes.synthetics, coins, MAX_ATTEMPTS_PER_ROW * self.sizes.synthetics
         )
 
-    def mechanism(self, network: BayesianNetwork, omega: Omega) -> PlausibleDeniabilityMechanism:
+    def mechanism(self, network: BayesianNetwork, omega: object) -> PlausibleDeniabilityMechanism:
         """Mechanism 1 with Privacy Test 2 on D_S."""
-        network.attach_seeds(self.split.seeds)
+        network.attach_seeds(SeedRecords(self.split.seeds))
+        test = RandomizedTest(k=K, gamma=GAMMA, epsilon0=EPSILON0)
         return PlausibleDeniabilityMechanism(
-            model=network, num_seeds=len(self.split.seeds), test=RandomizedTest(k=K, gamma=GAMMA, epsilon0=EPSILON0),
-            omega=omega, num_attributes=len(self.split.domain),
-        )  # fmt: skip
+            model=network, num_seeds=len(self.split.seeds), test=test, omega=Omega.parse(omega)
+        )

@@ -50,16 +50,3 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
         return maker(**options)
     except TypeError as error:
         raise ValueError(f"model_parameters ({dict(options)!r}) do not fit model {model!r}: {error}") from error
-
-
-def plausible_gamma(learner: Any, gamma: float) -> float:
-    """Factor between likelihoods among the plausible seeds of a learner's model, for the accounting of Privacy Test 2.
-
-    Our learners make networks whose plausible seeds are prefix groups, with equal likelihoods: 1. A model of the user may
-    use the whole partition: the test's gamma (docs/explanation/proofs/seed_test.md, Theorem 2).
-    """
-    from sdv_plausible.models.adaptive.learner import AdaptiveLearner
-    from sdv_plausible.models.paper.learner import BayesianNetworkLearner
-    from sdv_plausible.models.uniform import UniformLearner
-
-    return 1.0 if type(learner) in (AdaptiveLearner, BayesianNetworkLearner, UniformLearner) else gamma

@@ -1,20 +1,26 @@
-"""The protocol every generative model answers, and the value that passes between model and privacy test."""
+"""What learners and models are: the two things that a user's own model implements (docs/how_to/own_model.md)."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
-from sdv_plausible.privacy.accounting.losses import Loss
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, Loss
+from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.plausible_seeds import PrefixGroups, scan_plausible_seeds
+from sdv_plausible.questions.queryable import Queryable, SeedRecords
 from sdv_plausible.table.domain import Domain
 
-Omega = int | tuple[int, int] | str
+SCAN_BLOCK = 256  # candidates whose likelihoods under thousands of records are held at once
+NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +47,71 @@ class ModelBudget:
             return math.inf
         return calibrate_gaussian(self.epsilon, self.delta - failure, self.spent)
 
+    def entry(self, what: str) -> LedgerEntry:
+        """Ledger entry of a learner that spends all of it on one Gaussian budget.
+
+        Parameters
+        ----------
+        what : str
+            What is asked of the rows, such as "one-way counts".
+        """
+        mu = self.gaussian()
+        if math.isinf(mu):
+            return LedgerEntry(
+                name="model", mechanism=f"{what}, no noise", losses=(InfiniteLoss(),), scope="the model", note=NO_NOISE
+            )
+        return LedgerEntry(
+            name="model",
+            mechanism=f"{what}; discrete Gaussian noise on every cell, mu {mu:.4g} in all",
+            losses=(GaussianLoss(sensitivity_over_sigma=mu),),
+            scope="the model",
+        )
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """Makes a :class:`SeedModel` from noisy answers, within a budget.
+
+    Two more things are asked of it if it has them: ``makes``, the class of its models (a :class:`PrefixModel` makes the
+    release test and its exact accounting available), and ``forecast`` (:class:`~sdv_plausible.models.forecast.Forecaster`).
+    """
+
+    def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
+        """Ledger entries of learning, from the domain and the budget alone."""
+        ...
+
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> SeedModel:
+        """Learn from what can be asked of the rows for the entries of :meth:`plan`, which have been charged."""
+        ...
+
+
+def makes(learner: Any) -> type[SeedModel]:
+    """Class of a learner's models, as far as it tells."""
+    told = getattr(learner, "makes", SeedModel)
+    return told if isinstance(told, type) and issubclass(told, SeedModel) else SeedModel
+
+
+def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
+    """Ledger entries of a learner; one that plans none may have learned elsewhere, and ends the claim."""
+    return learner.plan(domain, budget) or [
+        LedgerEntry(
+            name="model",
+            mechanism="a learner that charged nothing",
+            losses=(InfiniteLoss(),),
+            scope="the model",
+            note="the model's learner charged nothing for what it learned; let its plan say what it asks of the rows",
+        )
+    ]
+
+
+def plausible_gamma(learner: Any, gamma: float) -> float:
+    """Factor between likelihoods among the plausible seeds of a learner's model, for the accounting of Privacy Test 2.
+
+    The plausible seeds of a :class:`PrefixModel` are prefix groups, with equal likelihoods: 1. Any other model may use the
+    whole partition: the test's gamma (docs/explanation/proofs/seed_test.md, Theorem 2).
+    """
+    return 1.0 if issubclass(makes(learner), PrefixModel) else gamma
+
 
 @dataclass(frozen=True, kw_only=True)
 class Proposals:
@@ -60,91 +131,173 @@ class Proposals:
     seeds: np.ndarray
     omega: np.ndarray
 
+    def take(self, rows: np.ndarray) -> Proposals:
+        """Return some of the proposals."""
+        return Proposals(candidates=self.candidates[rows], seeds=self.seeds[rows], omega=self.omega[rows])
 
-@dataclass(frozen=True, kw_only=True)
-class LearningRows:
-    """The rows that a model may learn from: the same ones for both stages, or the paper's split.
 
-    Attributes
-    ----------
-    structure, parameters : ndarray of int, shapes (n_T, m) and (n_P, m)
-        Codes for structure learning (D_T) and for parameter learning (D_P).
+class SeedModel(ABC):
+    """A generative model that turns a seed record into a candidate, with an exact likelihood of doing so.
+
+    Two methods make a model; the plausible seeds are then counted by looking at all records. A model that keeps the first
+    attributes of a seed and draws the others should be a :class:`PrefixModel`: it needs less code and counts by look-up.
     """
 
-    structure: np.ndarray
-    parameters: np.ndarray
+    _seeds: np.ndarray | None = None
 
-
-class SeedModel(Protocol):
-    """A generative model that turns a seed record into a candidate, with an exact likelihood of doing so."""
+    @property
+    @abstractmethod
+    def num_attributes(self) -> int:
+        """Number m of attributes."""
 
     @property
     def order(self) -> tuple[int, ...]:
         """The resampling order sigma, as column numbers."""
-        ...
+        return tuple(range(self.num_attributes))
 
-    def attach_seeds(self, seeds: np.ndarray) -> None:
-        """Take the seed records (n_s, m) that proposals start from."""
-        ...
-
+    @abstractmethod
     def propose(self, rows: np.ndarray, omega: np.ndarray, coins: Coins) -> Proposals:
-        """Make one candidate from each seed row number, resampling omega attributes."""
-        ...
+        """Make one candidate from each seed row number (N,), resampling omega (N,) attributes."""
 
+    @abstractmethod
     def log_likelihood(self, proposals: Proposals, rows: np.ndarray) -> np.ndarray:
         """Natural log of Pr[candidate i = M(seed rows[j]) | omega_i], shape (N, len(rows)); -inf allowed."""
-        ...
+
+    def attach_seeds(self, seeds: SeedRecords) -> None:
+        """Take the seed records that proposals start from."""
+        self._seeds = np.asfortranarray(seeds.codes)
+
+    @property
+    def seeds(self) -> np.ndarray:
+        """Codes (n_s, m) of the seed records.
+
+        Raises
+        ------
+        RuntimeError
+            If there are none: :meth:`attach_seeds` comes first.
+        """
+        if self._seeds is None:
+            raise RuntimeError("attach_seeds comes before what needs the seed records")
+        return self._seeds
 
     def count_plausible(self, proposals: Proposals, gamma: float) -> np.ndarray:
-        """Plausible seeds k' of every proposal, shape (N,); equal to the scan over ``log_likelihood``."""
-        ...
+        """Plausible seeds k' of every proposal, shape (N,), by looking at every record (Privacy Test 1, section 2)."""
+        found = np.empty(len(proposals.seeds), dtype=np.int64)
+        for start in range(0, len(found), SCAN_BLOCK):
+            block = proposals.take(np.arange(start, min(start + SCAN_BLOCK, len(found))))
+            seeds, which = np.unique(block.seeds, return_inverse=True)
+            own = self.log_likelihood(block, seeds)[np.arange(len(which)), which]
+            found[start : start + SCAN_BLOCK] = scan_plausible_seeds(
+                partial(self.log_likelihood, block), own, len(self.seeds), gamma=gamma
+            )
+        return found
+
+
+class PrefixModel(SeedModel):
+    """A model that keeps the seed's first m - omega values in its order and draws the rest given them (section 3.2).
+
+    A candidate's likelihood then depends on a record only through whether it shares the kept values
+    (docs/explanation/proofs/prefix_groups.md): plausible seeds are prefix groups, counted by look-up, and all of them are
+    equally likely. Two methods make such a model.
+    """
+
+    _groups: PrefixGroups | None = None
+
+    @property
+    @abstractmethod
+    def cardinalities(self) -> tuple[int, ...]:
+        """Number of codes of each attribute, in column order."""
+
+    @property
+    def num_attributes(self) -> int:
+        """Number m of attributes."""
+        return len(self.cardinalities)
+
+    @abstractmethod
+    def complete(self, codes: np.ndarray, kept: np.ndarray | int, coins: Coins, *, systematic: bool = False) -> np.ndarray:
+        """Draw, in place, every attribute of each record (N, m) beyond its first ``kept`` ones in the order.
+
+        ``systematic`` allows draws that depend on each other, each with its own right law.
+        """
+
+    @abstractmethod
+    def log_completion(self, candidates: np.ndarray, kept: np.ndarray) -> np.ndarray:
+        """Natural log of the probability that :meth:`complete` draws each candidate from its first ``kept`` values, (N,)."""
+
+    def complete_given(
+        self, codes: np.ndarray, kept: int, known: Mapping[int, int], coins: Coins
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draw as :meth:`complete`, with known codes put in, and the natural log of the weight each record must get.
+
+        The general way draws everything and gives weight 0 to what contradicts the known codes.
+        """
+        codes = self.complete(codes, kept, coins)
+        fits = np.ones(len(codes), dtype=bool)
+        for column, code in known.items():
+            fits &= codes[:, column] == code
+        return codes, np.where(fits, 0.0, -np.inf)
+
+    def sample(self, num_rows: int, coins: Coins) -> np.ndarray:
+        """Records drawn from the model alone, int32 codes (num_rows, m)."""
+        return self.complete(np.zeros((num_rows, self.num_attributes), dtype=np.int32, order="F"), 0, coins)
+
+    def attach_seeds(self, seeds: SeedRecords) -> None:
+        """Take the seed records that proposals start from, and index their prefix groups."""
+        super().attach_seeds(seeds)
+        order = self.order
+        self._groups = PrefixGroups(np.asfortranarray(self.seeds[:, order]), [self.cardinalities[j] for j in order])
+
+    @property
+    def groups(self) -> PrefixGroups:
+        """Prefix groups of the seed records.
+
+        Raises
+        ------
+        RuntimeError
+            If there are no seed records.
+        """
+        if self._groups is None:
+            raise RuntimeError("attach_seeds comes before count_plausible: there are no seed records to look up")
+        return self._groups
+
+    def propose(self, rows: np.ndarray, omega: np.ndarray, coins: Coins) -> Proposals:
+        """Candidates from seed row numbers (N,), each with its own omega (N,)."""
+        candidates = np.zeros((len(rows), self.num_attributes), dtype=np.int32, order="F")
+        for column in self.order[: self.num_attributes - int(omega.min(initial=self.num_attributes))]:
+            candidates[:, column] = self.seeds[rows, column]
+        self.complete(candidates, self.num_attributes - omega, coins)
+        return Proposals(candidates=candidates, seeds=rows, omega=omega)
+
+    def log_likelihood(self, proposals: Proposals, rows: np.ndarray) -> np.ndarray:
+        """Natural log of Pr[candidate = M(seed) | omega] for seed row numbers (s,), shape (N, s)."""
+        kept = self.num_attributes - proposals.omega
+        candidates = proposals.candidates[:, self.order]
+        seeds = self.seeds[rows][:, self.order]
+        shared = np.ones((len(candidates), len(rows)), dtype=bool)
+        for position in range(int(kept.max(initial=0))):
+            same = candidates[:, position, None] == seeds[None, :, position]
+            shared &= same | (position >= kept)[:, None]
+        own = self.log_completion(proposals.candidates, kept)
+        return np.where(shared, own[:, None], -np.inf)
+
+    def count_plausible(self, proposals: Proposals, gamma: float) -> np.ndarray:  # noqa: ARG002
+        """Plausible seeds of each proposal: the size of its prefix group (gamma is irrelevant for a known omega)."""
+        groups, kept = self.groups, self.num_attributes - proposals.omega
+        lengths = np.flatnonzero(np.bincount(kept, minlength=1))
+        candidates = proposals.candidates[:, self.order[: lengths[-1]]] if len(lengths) else proposals.candidates
+        if len(lengths) == 1:
+            return groups.sizes(candidates, int(lengths[0]))
+        found = np.zeros(len(candidates), dtype=np.int64)
+        for length in lengths:
+            rows = np.flatnonzero(kept == length)
+            found[rows] = groups.sizes(candidates[rows], int(length))
+        return found
 
 
 @runtime_checkable
-class Learner(Protocol):
-    """Makes a :class:`SeedModel` from rows, within a budget."""
+class HasStructure(Protocol):
+    """A model with a network of columns."""
 
-    def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
-        """Ledger entries of learning, from the domain and the budget alone."""
+    def structure(self) -> Sequence[tuple[int, tuple[int, ...]]]:
+        """Every column with its parents, in the resampling order."""
         ...
-
-    def fit(self, rows: LearningRows, domain: Domain, budget: ModelBudget, ledger: PrivacyLedger, coins: Coins) -> SeedModel:
-        """Learn; charge the ledger for everything looked at, before looking."""
-        ...
-
-
-def check_omega(omega: Omega | None, num_attributes: int | None = None) -> None:
-    """Raise unless omega is an int, a pair (low, high) of ints with low <= high, or "all".
-
-    Parameters
-    ----------
-    omega : int, tuple of int, "all" or None
-        Number of resampled attributes; None leaves the choice to the synthesizer.
-    num_attributes : int, optional
-        The number m of attributes, once known: omega must lie in 0..m.
-
-    Raises
-    ------
-    ValueError
-        If it is none of these.
-    """
-    if omega is None or omega == "all":
-        return
-    ends: tuple[Any, ...] = tuple(omega) if isinstance(omega, (tuple, list)) else (omega, omega)
-    whole = len(ends) == 2 and all(isinstance(e, (int, np.integer)) and not isinstance(e, bool) for e in ends)
-    top = "the number of attributes" if num_attributes is None else str(num_attributes)
-    if not whole or not 0 <= ends[0] <= ends[1] or (num_attributes is not None and ends[1] > num_attributes):
-        raise ValueError(
-            f"omega ({omega!r}) must be a whole number of resampled attributes between 0 and {top}, "
-            'a pair (low, high) of such numbers, or "all"'
-        )
-
-
-def draw_omega(omega: Omega, num_attributes: int, size: int, coins: Coins) -> np.ndarray:
-    """Number of resampled attributes of each candidate: fixed, or uniform over the range; drawn per candidate."""
-    if isinstance(omega, str):
-        return np.full(size, num_attributes, dtype=np.int64)
-    if isinstance(omega, (tuple, list)):
-        low, high = omega
-        return low + coins.integers(high - low + 1, size)
-    return np.full(size, omega, dtype=np.int64)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from sdv_plausible.table.domain import Attribute
+
+MAX_BUCKETS = 10  # of the paper's learner
+
 
 def make_buckets(margin: np.ndarray, is_ordered: bool, most: int, floor: float) -> np.ndarray:
     """Bucket of every code, at most about ``most`` buckets of mass at least ``floor``.
@@ -58,6 +62,34 @@ def _merge_small(bucket: np.ndarray, p: np.ndarray, floor: float) -> np.ndarray:
         left = light == len(mass) - 1 or (light > 0 and mass[light - 1] < mass[light + 1])
         bucket = np.where(bucket > (light - 1 if left else light), bucket - 1, bucket)
     return bucket
+
+
+def default_buckets(attribute: Attribute, margin: np.ndarray | None = None, max_buckets: int = MAX_BUCKETS) -> np.ndarray:
+    """``bkt()`` of an attribute: declared, or runs of codes of about equal mass, or every code by itself.
+
+    Parameters
+    ----------
+    attribute : Attribute
+        Ordered attributes are cut into runs; of others the ``max_buckets - 1`` likeliest codes stay by themselves.
+    margin : ndarray, optional
+        A (noisy) distribution over the codes, to make buckets of about equal mass; without it, equal length.
+    max_buckets : int
+        Upper bound on the number of buckets, one more if missing is a value.
+    """
+    if attribute.buckets is not None:
+        return np.unique(attribute.buckets, return_inverse=True)[1]
+    size = attribute.cardinality - attribute.nullable
+    if size <= max_buckets:
+        return np.arange(attribute.cardinality)
+    weight = np.ones(size) if margin is None else np.maximum(margin[:size], 0) + 1e-12
+    if attribute.is_ordered:
+        middle = (np.cumsum(weight) - weight / 2) / weight.sum()
+        bucket = np.minimum((middle * max_buckets).astype(int), max_buckets - 1)
+    else:
+        rank = np.argsort(np.argsort(-weight, kind="stable"), kind="stable")
+        bucket = np.minimum(rank, max_buckets - 1)
+    dense = np.unique(bucket, return_inverse=True)[1]
+    return np.append(dense, dense.max() + 1) if attribute.nullable else dense
 
 
 def merge_parents(conditionals: list[np.ndarray], masses: list[np.ndarray], most: float) -> list[np.ndarray]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sdv_plausible.models.bayesian_network import mixed_radix
+from sdv_plausible.models.conditional_table import mixed_radix
 
 INT = np.int64
 

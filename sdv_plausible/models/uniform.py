@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from sdv_plausible.models.base import LearningRows, ModelBudget
-from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
-from sdv_plausible.models.paper.structure import topological_order
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models.bayesian_network import BayesianNetwork, topological_order
+from sdv_plausible.models.conditional_table import ConditionalTable
+from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.domain import Domain
 
 
@@ -18,25 +20,18 @@ from sdv_plausible.table.domain import Domain
 class UniformLearner:
     """Every value of the domain equally likely, independently."""
 
+    makes: ClassVar[type[SeedModel]] = BayesianNetwork
+
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:  # noqa: ARG002
         """One free entry."""
         return [LedgerEntry(name="model", mechanism="uniform over the domain, nothing learned", losses=(), scope="model")]
 
-    def fit(
-        self,
-        rows: LearningRows,  # noqa: ARG002
-        domain: Domain,
-        budget: ModelBudget,
-        ledger: PrivacyLedger,
-        coins: Coins,  # noqa: ARG002
-    ) -> BayesianNetwork:
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> BayesianNetwork:  # noqa: ARG002
         """Build the network from the domain alone."""
-        ledger.charge(*self.plan(domain, budget))
         cards = domain.cardinalities
-        order = topological_order(((),) * len(domain), cards)
         return BayesianNetwork(
             [
                 ConditionalTable(child=j, parents=(), buckets=(), probabilities=np.full((1, cards[j]), 1 / cards[j]))
-                for j in order
+                for j in topological_order(((),) * len(domain), cards)
             ]
         )

@@ -19,8 +19,8 @@ from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.stand_ins import without_invented
+from sdv_plausible.table.columns import unhashable_types
 from sdv_plausible.table.declarations import MODELLED_SDTYPES
-from sdv_plausible.table.domain import unhashable_types
 from sdv_plausible.whole_files import write_whole
 
 BAR_ROWS = 100_000  # longer sampling under a row-by-row test is cut into batches, so that SDV shows its bar
@@ -224,7 +224,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def _check_condition(self, name: str, value: Any) -> None:
         """Raise ValueError if no row can have this value."""
 
-    def _settle(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def _with_usual_types(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Give sampled columns their final types."""
         return frame
 
@@ -252,7 +252,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         return frame if given is None else {given: frame}
 
     def _like_fit(self, frame: pd.DataFrame) -> Any:
-        frame = self._settle(frame)
+        frame = self._with_usual_types(frame)
         return {self._table_name: frame} if self._returns_dict else frame
 
     def _sampled(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pd.DataFrame:

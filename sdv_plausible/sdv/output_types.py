@@ -2,7 +2,7 @@
 
 pandas stores whole numbers as int64, but as float64 once one value is missing, truth values as bool or object, and a
 category column's type lists every value that occurs. SDV writes synthetic columns in the types of the real ones; for
-columns with a claim they are replaced by types that follow from the released domain, and :func:`settle` then turns
+columns with a claim they are replaced by types that follow from the released domain, and :func:`usual_types` then turns
 what was written into the usual types, as a function of the synthetic values alone.
 """
 
@@ -66,7 +66,7 @@ def of_family(dtype: Any, name: str) -> Any:
     return pd.api.types.pandas_dtype(f"{name.lower()}[pyarrow]" if isinstance(dtype, pd.ArrowDtype) else name)
 
 
-def settle(table: pd.DataFrame, domain: Domain) -> pd.DataFrame:
+def usual_types(table: pd.DataFrame, domain: Domain) -> pd.DataFrame:
     """Give synthetic truth values and numeric categories the type that pandas has for them."""
     by_text = {str(name): name for name in table.columns}  # columns named by numbers have them again
     for attribute in domain:

@@ -59,7 +59,7 @@ def _stand_in(column: pd.Series[Any], spec: Mapping[str, Any]) -> pd.Series[Any]
     return numbers.astype(str).astype(dtype if pd.api.types.is_string_dtype(dtype) else object)
 
 
-def forget_rows(processor: Any, coins: Coins) -> None:
+def reseed_generators(processor: Any, coins: Coins) -> None:
     """Reseed SDV's generators by coins, and forget the number of rows that they keep."""
     for name, transformer in processor._hyper_transformer.field_transformers.items():
         if transformer is None or not transformer.is_generator():
@@ -72,7 +72,7 @@ def forget_rows(processor: Any, coins: Coins) -> None:
         transformer.reset_randomization()
 
 
-def forget_types(processor: Any, domain: Domain) -> None:
+def write_as_domain(processor: Any, domain: Domain) -> None:
     """Write output columns in types, and in the codec's own format, that depend on no single row."""
     processor._dtypes = row_independent(processor._dtypes, domain)
     for attribute in domain:

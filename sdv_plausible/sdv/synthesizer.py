@@ -13,17 +13,21 @@ import pandas as pd
 from sdv.errors import SamplingError
 
 from sdv_plausible.models import make_learner
-from sdv_plausible.models.base import Omega
+from sdv_plausible.models.base import HasStructure
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.plan import Plan, Settings, TestName, plan
-from sdv_plausible.release.sampler import Released, fit_release
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.release.fitting import fit_release
+from sdv_plausible.release.plan import Plan, plan
+from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
+from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
-from sdv_plausible.sdv.output_types import settle
-from sdv_plausible.sdv.stand_ins import forget_rows, forget_types
+from sdv_plausible.sdv.output_types import usual_types
+from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
+from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.declarations import MODELLED_SDTYPES, Undeclared, build_domain, domain_entries, read_declarations
+from sdv_plausible.table.declarations import MODELLED_SDTYPES, Undeclared, read_declarations
 from sdv_plausible.table.domain import MAX_BINS
 
 
@@ -95,7 +99,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     >>> print(synth.privacy_ledger())                           # doctest: +SKIP
     """
 
-    _released: Released | None
+    _sampler: Sampler | None
     _ledger: PrivacyLedger | None
 
     def __init__(
@@ -109,7 +113,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         k: int = 50,
         gamma: float = 4.0,
         epsilon0: float = 1.0,
-        omega: Omega | None = None,
+        omega: int | tuple[int, int] | str | None = None,
         privacy_test: TestName = "release",
         model: Any = "bayesian_network",
         structure: str | Mapping[str, Sequence[str]] | None = None,
@@ -144,20 +148,16 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             Coins.from_seed(random_state)  # complains now rather than at fit
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
         self._declared = read_declarations(domain, undeclared, max_bins, self._column_specs())
-        self._released = self._ledger = None
+        self._sampler = self._ledger = None
 
     # --- what SDV calls -------------------------------------------------------------------------------------------
 
     def _validate(self, table_data: pd.DataFrame) -> list[str]:
-        if self.privacy_test == "deterministic" and self.k > len(table_data):
-            return [
-                f"k ({self.k}) is above the number of rows ({len(table_data)}): no row could have k plausible seeds; lower k"
-            ]
-        return []
+        return self._settings.test.complaints(len(table_data))
 
     def _preprocess(self, table_data: pd.DataFrame) -> pd.DataFrame:
         processed = super()._preprocess(table_data)
-        forget_rows(self._data_processor, self._fit_coins().spawn("invented columns"))
+        reseed_generators(self._data_processor, self._fit_coins().spawn("invented columns"))
         return processed
 
     def _fit(self, processed_data: pd.DataFrame) -> None:
@@ -166,37 +166,36 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         order = {name: i for i, name in enumerate(specs)}
         table = processed_data.reset_index(drop=True)  # the index holds the primary key
         table = table[sorted(table.columns, key=lambda name: (order.get(name, len(order)), name))]
-        ledger = PrivacyLedger(delta=self.delta, covers=self._settings.covers)
+        ledger = PrivacyLedger(delta=self.delta, covers=self._settings.test.covers)
         raw_specs = self._raw_specs(table, specs)
         private = self._declared.plan_private(raw_specs, self.epsilon, self._settings.model_delta)
-        ledger.charge(*private.entries())
-        domain = build_domain(table, self._declared, raw_specs, self.max_bins, private, coins.spawn("domain"))
+        domain = build_domain(table, self._declared, raw_specs, self.max_bins, private, ledger, coins.spawn("domain"))
         if not self.enforce_rounding:
             domain = domain.without_rounding()
         ledger.charge(*domain_entries(domain), *self._side_entries())
         codec = Codec(domain)
-        codes = codec.encode(table, coins.spawn("cells outside the domain"))
-        released = fit_release(codes, domain, self._settings, self._learner, ledger, coins)
-        self._codec, self._released, self._ledger = codec, released, ledger
-        forget_types(self._data_processor, domain)
-        self._model = released  # SDV asks whether there is a model
+        rows = CodeArray(codec.encode(table, coins.spawn("cells outside the domain")), domain.cardinalities)
+        sampler = fit_release(rows, domain, self._settings, self._learner, ledger, coins)
+        self._codec, self._sampler, self._ledger = codec, sampler, ledger
+        write_as_domain(self._data_processor, domain)
+        self._model = sampler  # SDV asks whether there is a model
         self._charged_calls: dict[tuple[Any, ...], int] = {}
 
     def _sample(self, num_rows: int, conditions: Mapping[str, Any] | None = None) -> pd.DataFrame:
-        released = self._released
-        assert released is not None
+        sampler = self._sampler
+        assert sampler is not None
         known = {
             self._codec.domain.names.index(name): self._codec.encode_value(name, from_token(value))
             for name, value in (conditions or {}).items()
             if name in self._codec.domain
         }
-        if known and not released.samples_conditions:
+        if known and not sampler.samples_conditions:
             raise NotImplementedError  # SDV then rejects: post-processing of rows that were released
         call = (self._sdv_seed, self._calls, num_rows, tuple(sorted(known.items())))
         self._calls += 1
         self._charge_rows(call, num_rows)
-        coins = released.coins.spawn("sample", *call)
-        codes = released.sample(num_rows, known, coins)
+        coins = sampler.coins.spawn("sample", *call)
+        codes = sampler.sample(num_rows, known, coins)
         table = self._codec.decode(codes, coins.spawn("inside the bins"))
         for name, value in (conditions or {}).items():
             if known and name in table:
@@ -205,12 +204,13 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _charge_rows(self, call: tuple[Any, ...], num_rows: int) -> None:
         """Count rows towards the cap, unless the very same call is repeated: it gives the very same rows."""
-        if self.privacy_test == "release" or call in self._charged_calls:
+        limit = self._settings.test.row_limit
+        if limit is None or call in self._charged_calls:
             return
         used = sum(self._charged_calls.values())
-        if used + num_rows > self.row_cap:
+        if used + num_rows > limit:
             raise RowCapExceededError(
-                f"this call needs {num_rows} more rows from the mechanism, but {used} of row_cap ({self.row_cap}) are "
+                f"this call needs {num_rows} more rows from the mechanism, but {used} of row_cap ({limit}) are "
                 "used: the charged privacy loss covers no more. Fit with a higher row_cap, or use "
                 "privacy_test='release', where rows are free"
             )
@@ -226,22 +226,22 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     @property
     def _is_slow(self) -> bool:
-        return self.privacy_test != "release"
+        return self._settings.test.row_limit is not None
 
     def _forget_fit(self) -> None:
         super()._forget_fit()
-        self._released = self._ledger = None
+        self._sampler = self._ledger = None
 
     def _fit_nothing(self) -> None:
-        self._ledger = PrivacyLedger(delta=self.delta, covers=self._settings.covers)
+        self._ledger = PrivacyLedger(delta=self.delta, covers=self._settings.test.covers)
         self._ledger.charge(*self._side_entries())
 
     def _check_condition(self, name: str, value: Any) -> None:
-        if self._released is not None and name in self._codec.domain:
+        if self._sampler is not None and name in self._codec.domain:
             self._codec.check_value(name, value)
 
-    def _settle(self, frame: pd.DataFrame) -> pd.DataFrame:
-        return frame if self._released is None else settle(frame, self._codec.domain)
+    def _with_usual_types(self, frame: pd.DataFrame) -> pd.DataFrame:
+        return frame if self._sampler is None else usual_types(frame, self._codec.domain)
 
     def save(self, filepath: str | Path) -> None:
         """Write the synthesizer, whole or not at all.
@@ -251,7 +251,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         UserWarning
             If the object holds seed records: the file is then outside every guarantee.
         """
-        if self._released is not None and self._released.holds_records:
+        if self._sampler is not None and self._sampler.holds_records:
             warnings.warn(
                 f"the saved file holds seed records of your table (privacy_test={self.privacy_test!r}): keep it as "
                 "safe as the table itself. privacy_test='release' saves no record",
@@ -289,9 +289,13 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def get_structure(self) -> dict[str, list[str]]:
         """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""
-        network = self._network()
-        names = self._codec.domain.names
-        return {names[t.child]: [names[p] for p in t.parents] for t in network.tables}
+        model, names = self._fitted_sampler().model, self._codec.domain.names
+        if not isinstance(model, HasStructure):
+            raise ValueError(
+                f"the model ({type(model).__name__}) tells no structure: give it a method structure() that lists every column "
+                "with its parents, or use model='bayesian_network'"
+            )
+        return {names[child]: [names[parent] for parent in parents] for child, parents in model.structure()}
 
     def plot_structure(self) -> Any:
         """Draw the network as a plotly figure."""
@@ -307,9 +311,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         DataFrame
             One row per number of kept attributes: quartiles of the group sizes of candidates, share of at least k.
         """
-        self._network()
-        assert self._released is not None
-        return self._released.diagnose(num_candidates)
+        return diagnose(self._fitted_sampler(), num_candidates)
 
     def seed_diagnostics(self, num_candidates: int = 10_000) -> dict[str, Any]:
         """Collect what ``PlausibleDeniabilityReport(diagnostics=...)`` shows of the seeds. NOT private: do not publish.
@@ -319,14 +321,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         dict
             ``"plausible_seeds"``: of candidates at this synthesizer's omega; ``"pass_rates"``: ``{k: {omega: share}}``.
         """
-        self._network()
-        assert self._released is not None
-        return self._released.seed_diagnostics(num_candidates)
+        return seed_diagnostics(self._fitted_sampler(), num_candidates)
 
-    def _network(self) -> Any:
-        if self._released is None:
+    def _fitted_sampler(self) -> Sampler:
+        if self._sampler is None:
             raise SamplingError("fit first: there is no model yet")
-        return self._released.network
+        return self._sampler
 
     # --- small helpers --------------------------------------------------------------------------------------------
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table.domain import Attribute, Domain, as_nanoseconds
+from sdv_plausible.table.dates import as_nanoseconds
+from sdv_plausible.table.domain import Attribute, Domain
 
 
 class Codec:
@@ -24,12 +25,12 @@ class Codec:
     -----
     Encoding is a function of each row alone, so it never weakens a guarantee: a number outside a declared range is
     clipped, a category outside the declared values becomes missing, and where missing is not in the domain the cell
-    gets a uniformly drawn value. :func:`find_strangers` lists such cells for the data holder.
+    gets a uniformly drawn value. :func:`sdv_plausible.table.outside.count_outside` counts such cells for the data holder.
     """
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
-        self._columns = [_ColumnCodec(attribute) for attribute in domain]
+        self._columns = [ColumnCodec(attribute) for attribute in domain]
 
     def encode(self, table: pd.DataFrame, coins: Coins) -> np.ndarray:
         """Codes of shape (n, m), int32, column-contiguous."""
@@ -57,7 +58,7 @@ class Codec:
             If a category, or a missing value, is not in the column's domain.
         """
         attribute = self.domain[name]
-        code = int(_ColumnCodec(attribute).encode(pd.Series([value], dtype=object))[0])
+        code = int(ColumnCodec(attribute).encode(pd.Series([value], dtype=object))[0])
         if code < 0 or (code == attribute.missing_code and not pd.isna(value)):  # type: ignore[call-overload]
             known = "missing value" if pd.isna(value) else f"value {value!r}"  # type: ignore[call-overload]
             raise ValueError(f"column {name!r} has no {known} in its domain; condition on a known value")
@@ -68,7 +69,7 @@ class Codec:
         self.encode_value(name, value)
         attribute = self.domain[name]
         if attribute.lower and not pd.isna(value):  # type: ignore[call-overload]
-            number = _ColumnCodec(attribute).numbers(pd.Series([value], dtype=object))[0]
+            number = ColumnCodec(attribute).numbers(pd.Series([value], dtype=object))[0]
             if not attribute.lower[0] <= number <= attribute.upper[-1]:
                 ends = [attribute.lower[0], attribute.upper[-1]]
                 if attribute.kind == "datetime":
@@ -76,51 +77,7 @@ class Codec:
                 raise ValueError(f"column {name!r}: the value {value!r} must lie between {ends[0]} and {ends[1]}")
 
 
-def find_strangers(
-    table: pd.DataFrame, domain: Domain | Mapping[str, Any], sdtypes: Mapping[str, str] | None = None
-) -> dict[str, int]:
-    """Count the cells outside the domain. Looks at the rows without noise: for the data holder only.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        The real rows.
-    domain : Domain or mapping
-        What the synthesizer is given: a Domain, or a declaration for each column (:meth:`Domain.from_declarations`).
-    sdtypes : mapping, optional
-        Column name -> sdtype, for declarations that do not tell it, such as ``{}`` of a boolean.
-
-    Returns
-    -------
-    dict
-        Number of such cells by column, of the columns that have any.
-
-    Raises
-    ------
-    ValueError
-        If a declaration cannot be read, or names no column of the table.
-    """
-    if not isinstance(domain, Domain):
-        domain = Domain.from_declarations(domain, sdtypes)
-    absent = sorted(set(domain.names) - set(table.columns))
-    if absent:
-        raise ValueError(f"domain names {absent}, which are not columns of the table: {list(table.columns)}")
-    counts = {attribute.name: _count_strangers(table[attribute.name], attribute) for attribute in domain}
-    return {name: count for name, count in counts.items() if count}
-
-
-def _count_strangers(column: pd.Series[Any], attribute: Attribute) -> int:
-    codec = _ColumnCodec(attribute)
-    codes, present = codec.encode(column), column.notna().to_numpy()
-    outside = (codes < 0) | ((codes == attribute.missing_code) & present)
-    if attribute.lower:
-        numbers = codec.numbers(column)
-        with np.errstate(invalid="ignore"):
-            outside |= ((numbers < attribute.lower[0]) | (numbers > attribute.upper[-1])) & present
-    return int(outside.sum())
-
-
-class _ColumnCodec:
+class ColumnCodec:
     """One column's translation, with the arrays that make it fast."""
 
     def __init__(self, attribute: Attribute) -> None:
@@ -169,6 +126,7 @@ class _ColumnCodec:
         return known.get_indexer(pd.Index(values, dtype=object)).astype(np.int64)
 
     def decode(self, codes: np.ndarray, coins: Coins) -> np.ndarray | pd.Series[Any]:
+        """Values of codes; inside a bin they are drawn uniformly."""
         attribute = self.attribute
         if attribute.kind in ("categorical", "ordinal"):
             return self._values[codes]  # the missing code is the last one, which holds NaN

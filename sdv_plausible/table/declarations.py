@@ -1,4 +1,4 @@
-"""From a user's declarations and the table to a domain, and the ledger entries that say where it came from."""
+"""What a user declared: the ``domain`` argument of the synthesizer."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import pandas as pd
-
-from sdv_plausible.privacy.accounting.losses import InfiniteLoss
-from sdv_plausible.privacy.ledger import LedgerEntry
-from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table.domain import Attribute, Domain, date_style, declare, declared_attribute, infer_attribute
-from sdv_plausible.table.private_domain import DomainPlan, learn_attributes
+from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.private_domain import DomainPlan
+from sdv_plausible.table.specifications import declare, declared_attribute
 
 Undeclared = Literal["infer", "private"]
 USUAL_SIZES = {"boolean": 2, "categorical": 20, "ordinal": 20, "numerical": 100, "datetime": 100}  # of undeclared columns
@@ -131,71 +127,3 @@ def _read_file(path: Path) -> Domain | Mapping[str, Any]:
 def _vouched_for(attribute: Attribute) -> Attribute:
     """What another fit learned under its budget counts as declared: the caller knows that fit's ledger."""
     return replace(attribute, provenance="declared") if attribute.provenance == "private" else attribute
-
-
-def build_domain(
-    table: pd.DataFrame, declarations: Declarations, specs: Specs, max_bins: int, private: DomainPlan, coins: Coins
-) -> Domain:
-    """Domain of the modelled columns of a table, in the table's column order.
-
-    What ``private`` plans must have been charged before.
-
-    Raises
-    ------
-    ValueError
-        If an undeclared column cannot be read.
-    """
-    for name, sdtype in private.columns.items():
-        if sdtype == "datetime" and name in table:
-            _check_dates(name, table[name], specs[name].get("datetime_format"))
-    learned = learn_attributes(table, private, specs, max_bins, coins)
-    attributes = []
-    for name in table.columns:
-        declared = declarations.attributes.get(name)
-        spec = specs[name]
-        if name in learned:
-            attributes.append(learned[name])
-        elif declared is None or spec.get("transformed"):
-            attributes.append(infer_attribute(name, table[name], spec["sdtype"], spec, max_bins))
-        elif declared.kind == "datetime" and declared.time_zone is None:
-            # How dates are written is the table's schema, not its rows.
-            form = declared.datetime_format or spec.get("datetime_format")
-            style = {"datetime_format": None, **date_style(table[name], form)}
-            _check_dates(name, table[name], form)
-            attributes.append(replace(declared, **style))
-        else:
-            attributes.append(declared)
-    return Domain(tuple(attributes))
-
-
-def _check_dates(name: str, column: pd.Series[Any], form: str | None) -> None:
-    """Refuse text dates without a format where a claim is made: pandas would read all rows as the first one suggests."""
-    is_text = not (isinstance(column.dtype, pd.DatetimeTZDtype) or pd.api.types.is_datetime64_dtype(column.dtype))
-    if is_text and form is None:
-        raise ValueError(f"column {name!r} holds dates as text: give its datetime_format, such as '%Y-%m-%d', in the metadata")
-
-
-def domain_entries(domain: Domain) -> list[LedgerEntry]:
-    """Ledger entries of a domain: declared is free, inferred ends the claim; a private one is charged by its plan."""
-    entries = []
-    declared = [a.name for a in domain if a.provenance == "declared"]
-    if declared:
-        entries.append(LedgerEntry(name="domain", mechanism=f"declared: {_list(declared)}", losses=(), scope="the domain"))
-    if domain.inferred:
-        names = _list(domain.inferred)
-        entries.append(
-            LedgerEntry(
-                name="domain",
-                mechanism=f"inferred from the rows: {names}",
-                losses=(InfiniteLoss(),),
-                scope="the domain",
-                note=f"the value sets of {names} were read from the rows without noise; declare them with domain=..., or "
-                'learn them under the budget with undeclared="private"',
-            )
-        )
-    return entries
-
-
-def _list(names: Any, most: int = 6) -> str:
-    names = list(names)
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -7,17 +7,14 @@ carries its ``provenance``: ``"declared"`` by the user, ``"private"`` (learned u
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import numpy as np
-import pandas as pd
-
+from sdv_plausible.privacy import checks as check
 from sdv_plausible.whole_files import write_whole
 
 Kind = Literal["categorical", "ordinal", "integer", "float", "datetime"]
@@ -25,7 +22,6 @@ Provenance = Literal["declared", "private", "inferred"]
 
 SCHEMA = "sdv-plausible-domain/1"
 MAX_BINS = 100
-NANOSECONDS = {"D": 86_400_000_000_000, "h": 3_600_000_000_000, "min": 60_000_000_000, "s": 1_000_000_000, "ns": 1}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,7 +210,8 @@ class Domain:
         Parameters
         ----------
         declarations : mapping
-            Column name -> declaration in the words of SDV's metadata (see :func:`declared_attribute`), or an Attribute.
+            Column name -> declaration in the words of SDV's metadata, or an Attribute; see
+            :func:`~sdv_plausible.table.specifications.declared_attribute`.
         sdtypes : mapping, optional
             Column name -> sdtype, of columns whose declaration has none. Where neither says it, ``range_values`` make a
             categorical column, numbers a numerical one, and a ``datetime_format`` or dates a datetime one.
@@ -232,8 +229,9 @@ class Domain:
         >>> domain["age"].lower
         (0, 2, 4, 6, 8)
         """
-        if not _is_integral(max_bins) or max_bins < 1:
-            raise ValueError(f"max_bins ({max_bins!r}) must be a whole number >= 1; try {MAX_BINS}")
+        from sdv_plausible.table.specifications import declare  # which is about attributes, and needs this module
+
+        check.whole("max_bins", max_bins, 1, f"try {MAX_BINS}")
         known = sdtypes or {}
         return cls(tuple(declare(name, spec, known.get(name), max_bins) for name, spec in declarations.items()))
 
@@ -246,309 +244,7 @@ class Domain:
         return Domain(tuple(replace(a, provenance="declared") for a in self.attributes))
 
 
-def unhashable_types(column: pd.Series[Any]) -> list[str]:
-    """Names of the types of cells that cannot be values, because they cannot be compared: lists, dicts."""
-    kinds = set(map(type, column)) if column.dtype == object else set()
-    return sorted(kind.__name__ for kind in kinds if kind.__hash__ is None)
-
-
 def _attribute_from_dict(entry: Mapping[str, Any]) -> Attribute:
     sequences = ("values", "lower", "upper", "buckets")
     fields: dict[str, Any] = {k: tuple(v) if k in sequences and v is not None else v for k, v in entry.items()}
     return Attribute(**fields)
-
-
-def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_BINS) -> Attribute | None:
-    """Build an attribute from what a user declared, in the words of SDV's metadata.
-
-    Parameters
-    ----------
-    name : str
-        Column name.
-    spec : mapping
-        ``sdtype`` and, as needed, ``range_min``, ``range_max``, ``range_values``, ``range_is_nullable`` (default
-        True), ``decimal_places``, ``datetime_format``; also ``buckets``.
-    max_bins : int
-        A wider range is cut into this many equal bins.
-
-    Returns
-    -------
-    Attribute or None
-        None if the declaration does not fix a domain (no range and no values).
-
-    Raises
-    ------
-    ValueError
-        If the range cannot be read, is infinite or reversed, or the values are not a list of distinct values.
-    """
-    sdtype = spec.get("sdtype")
-    common: dict[str, Any] = {"name": name, "nullable": bool(spec.get("range_is_nullable", True))}
-    if spec.get("buckets") is not None:
-        common["buckets"] = tuple(spec["buckets"])
-    if sdtype in ("categorical", "ordinal", "boolean"):
-        values = spec.get("range_values")
-        if isinstance(values, (str, bytes)):
-            raise ValueError(f"column {name!r}: range_values ({values!r}) must be a list of values, not one text")
-        if values is None or not len(values):
-            values = (False, True) if sdtype == "boolean" else None
-        if values is None:
-            return None
-        kind = "ordinal" if sdtype == "ordinal" else "categorical"
-        return Attribute(kind=kind, values=tuple(v for v in values if not pd.isna(v)), **common)  # type: ignore[arg-type]
-    low, high = spec.get("range_min"), spec.get("range_max")
-    if low is None or high is None:
-        return None
-    if sdtype == "datetime":
-        form = spec.get("datetime_format")
-        unit = _format_unit(form)
-        start, end = _declared_dates(name, low, high, form)
-        lower, upper = equal_bins(start // unit, end // unit, max_bins)
-        lower, upper = (tuple(v * unit for v in ends) for ends in (lower, upper))
-        return Attribute(kind="datetime", lower=lower, upper=upper, unit=unit, datetime_format=form, **common)
-    if sdtype != "numerical":
-        return None
-    _check_declared_range(name, low, high)
-    decimals = spec.get("decimal_places")
-    if decimals == 0 or (decimals is None and _is_integral(low) and _is_integral(high)):
-        lower, upper = equal_bins(math.ceil(low), math.floor(high), max_bins)
-        return Attribute(kind="integer", lower=lower, upper=upper, **common)
-    edges = np.linspace(float(low), float(high), max_bins + 1) if high > low else np.array([low, high], dtype=float)
-    return Attribute(
-        kind="float", lower=tuple(edges[:-1].tolist()), upper=tuple(edges[1:].tolist()), decimals=decimals, **common
-    )
-
-
-def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribute:
-    """Build an attribute from a declaration; ``sdtype`` stands in where the declaration has none of its own.
-
-    Raises
-    ------
-    ValueError
-        If the declaration cannot be read, fixes no values, or does not tell its sdtype.
-    """
-    if isinstance(spec, Attribute):
-        return spec
-    if not isinstance(spec, Mapping):
-        raise ValueError(f"domain of column {name!r} ({spec!r}) must be a mapping such as {{'range_min': 0, 'range_max': 99}}")
-    sdtype = spec.get("sdtype") or sdtype or _sdtype_told_by(spec)
-    if sdtype is None:
-        raise ValueError(
-            f"domain of column {name!r} ({dict(spec)!r}) does not tell its sdtype: give range_values, a datetime_format, "
-            "range_min and range_max as numbers, or the sdtype itself"
-        )
-    attribute = declared_attribute(name, {**spec, "sdtype": sdtype}, max_bins)
-    if attribute is None:
-        raise ValueError(
-            f"domain of column {name!r} ({dict(spec)!r}) fixes no values for sdtype {sdtype!r}: give range_min and range_max "
-            "for numbers and dates, range_values for categories"
-        )
-    return attribute
-
-
-def _sdtype_told_by(spec: Mapping[str, Any]) -> str | None:
-    """The sdtype that a declaration's words tell, if they do."""
-    if spec.get("range_values") is not None:
-        return "categorical"
-    ends = (spec.get("range_min"), spec.get("range_max"))
-    if spec.get("datetime_format") is not None or all(isinstance(v, (dt.date, np.datetime64)) for v in ends):
-        return "datetime"
-    return "numerical" if all(isinstance(v, (int, float, np.integer, np.floating)) for v in ends) else None
-
-
-def _check_declared_range(name: str, low: Any, high: Any) -> None:
-    numbers = (int, float, np.integer, np.floating)
-    ok = all(isinstance(v, numbers) and not isinstance(v, bool) and math.isfinite(v) for v in (low, high))
-    if not ok or low > high:
-        raise ValueError(
-            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers, range_min <= range_max"
-        )
-
-
-def _declared_dates(name: str, low: Any, high: Any, form: str | None) -> tuple[int, int]:
-    """Ends of a declared range in nanoseconds since 1970 UTC."""
-    try:
-        start, end = (int(pd.to_datetime(v, format=form).as_unit("ns").value) for v in (low, high))
-    except (ValueError, TypeError) as error:
-        raise ValueError(
-            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be dates of the years 1678 to 2262 in the "
-            f"datetime_format ({form!r})"
-        ) from error
-    if start > end:
-        raise ValueError(f"column {name!r}: range_min ({low!r}) must not be after range_max ({high!r})")
-    return start, end
-
-
-def infer_attribute(
-    name: str, column: pd.Series[Any], sdtype: str, spec: Mapping[str, Any] | None = None, max_bins: int = MAX_BINS
-) -> Attribute:
-    """Read a domain off the rows. Convenient, and not private: its provenance is ``"inferred"``.
-
-    Parameters
-    ----------
-    name : str
-        Column name.
-    column : pandas.Series
-        The column's values.
-    sdtype : {"categorical", "ordinal", "boolean", "numerical", "datetime"}
-        SDV's semantic type.
-    spec : mapping, optional
-        The column's SDV metadata (``range_values`` gives an ordinal column's order, ``datetime_format``).
-    max_bins : int
-        Number of bins aimed at for a number or date; up to twice as many where frequent values stand between rare ones.
-
-    Raises
-    ------
-    ValueError
-        If numbers or dates cannot be read, or are infinite.
-    """
-    spec = spec or {}
-    nullable = bool(column.isna().any())
-    if sdtype == "numerical":
-        numbers = _as_numbers(name, column.dropna())
-        decimals = None if numbers.dtype.kind == "i" else _decimals(numbers)
-        kind: Kind = "integer" if numbers.dtype.kind == "i" else "float"
-        lower, upper = _distinct_as_floats(*quantile_bins(numbers, max_bins))
-        return Attribute(
-            name=name, kind=kind, lower=lower, upper=upper, nullable=nullable or not lower,
-            decimals=decimals, provenance="inferred",
-        )  # fmt: skip
-    if sdtype == "datetime":
-        stamps = as_nanoseconds(column, spec.get("datetime_format"))
-        present = stamps[~np.isnat(stamps.view("M8[ns]"))]
-        unit = next((u for u in NANOSECONDS.values() if not (present % u).any()), 1)
-        lower, upper = quantile_bins(present, max_bins)
-        return Attribute(
-            name=name, kind="datetime", lower=lower, upper=upper, nullable=nullable or not lower,
-            unit=unit, provenance="inferred", **date_style(column, spec.get("datetime_format")),
-        )  # fmt: skip
-    values = _ordered_values(column, spec.get("range_values") if sdtype == "ordinal" else None)
-    kind = "ordinal" if sdtype == "ordinal" else "categorical"
-    return Attribute(name=name, kind=kind, values=values, nullable=nullable or not values, provenance="inferred")
-
-
-def date_style(column: pd.Series[Any], datetime_format: str | None) -> dict[str, Any]:
-    """How a column's dates are written: its dtype's time zone, or the text format where it holds text."""
-    if isinstance(column.dtype, pd.DatetimeTZDtype):
-        return {"time_zone": str(column.dtype.tz)}
-    return {"datetime_format": None if pd.api.types.is_datetime64_dtype(column.dtype) else datetime_format}
-
-
-def equal_bins(low: int, high: int, max_bins: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Cut the integers low..high into at most ``max_bins`` runs of nearly equal length (closed ends)."""
-    if high < low:
-        raise ValueError(f"range_max ({high}) must not be below range_min ({low})")
-    count = min(max_bins, high - low + 1)
-    starts = [low + (high - low + 1) * i // count for i in range(count)]
-    return tuple(starts), tuple([s - 1 for s in starts[1:]] + [high])
-
-
-def quantile_bins(numbers: np.ndarray, max_bins: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Bins of about equal mass; a value that alone holds a bin's mass is a bin of its own.
-
-    Isolating such values (the zeros of a capital gain, a "-1 means never") keeps them exact in the output.
-    """
-    values, counts = np.unique(numbers, return_counts=True)
-    if len(values) <= max_bins:
-        return tuple(values.tolist()), tuple(values.tolist())
-    share = counts.sum() / max_bins
-    heavy = counts >= share
-    # Bin number: light values share a bin by cumulative light mass; every heavy value opens a bin and closes it.
-    light_bins = max(1, max_bins - int(heavy.sum()))
-    light_mass = np.cumsum(np.where(heavy, 0, counts))
-    part = np.minimum((light_mass - 1) * light_bins // max(1, light_mass[-1]), light_bins - 1)
-    run = np.cumsum(heavy + np.concatenate([[False], heavy[:-1]]))
-    new_bin = np.concatenate([[True], (np.diff(part) != 0) | (np.diff(run) != 0)])
-    starts = np.flatnonzero(new_bin)
-    ends = np.append(starts[1:], len(values)) - 1
-    return tuple(values[starts].tolist()), tuple(values[ends].tolist())
-
-
-def as_nanoseconds(column: pd.Series[Any], datetime_format: str | None = None, *, row_by_row: bool = False) -> np.ndarray:
-    """Nanoseconds since 1970 UTC as int64; missing is the smallest int64 (numpy's NaT).
-
-    ``row_by_row`` reads every row as if it were alone: text without a format must be ISO 8601 (pandas would guess a format
-    from the first row and read all others by it), and what cannot be read is missing.
-    """
-    if not isinstance(column.dtype, pd.DatetimeTZDtype) and not pd.api.types.is_datetime64_dtype(column.dtype):
-        try:
-            if row_by_row:
-                column = pd.to_datetime(column, format=datetime_format or "ISO8601", utc=True, errors="coerce")
-            else:
-                column = pd.to_datetime(column, format=datetime_format, utc=True)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"column {str(column.name)!r} has dates that cannot be read: {error}") from error
-    if isinstance(column.dtype, pd.DatetimeTZDtype):
-        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-    try:
-        if row_by_row:
-            column = column.where((column >= pd.Timestamp.min) & (column <= pd.Timestamp.max))
-        return column.astype("M8[ns]").to_numpy().view("i8")
-    except pd.errors.OutOfBoundsDatetime as error:
-        raise ValueError(
-            f"column {str(column.name)!r} has dates outside the years 1678 to 2262; use missing for 'never'"
-        ) from error
-
-
-def _distinct_as_floats(lower: tuple[float, ...], upper: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Merge bins of whole numbers beyond 2**53 that start at the same float: the codec reads all numbers as floats."""
-    first = [i for i, low in enumerate(lower) if i == 0 or float(low) > float(lower[i - 1])]
-    last = [i - 1 for i in (*first[1:], len(lower))] if first else []
-    return tuple(lower[i] for i in first), tuple(upper[i] for i in last)
-
-
-def _as_numbers(name: str, present: pd.Series[Any]) -> np.ndarray:
-    """Return int64 where every value is a whole number that fits, else float64."""
-    if pd.api.types.is_integer_dtype(present.dtype) and len(present) and int(present.max()) <= np.iinfo(np.int64).max:
-        return present.to_numpy(dtype=np.int64)
-    try:
-        numbers = pd.to_numeric(present).to_numpy(dtype=float)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"column {name!r} is numerical in the metadata but holds other values: {error}") from error
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"column {name!r} holds infinite numbers; replace them by a bound or a missing value")
-    if (numbers == np.rint(numbers)).all() and (np.abs(numbers) < 2**53).all():
-        return numbers.astype(np.int64)
-    return numbers
-
-
-def _decimals(numbers: np.ndarray) -> int | None:
-    """Fewest digits after the point that show every number exactly, up to 14; else None."""
-    for digits in range(15):
-        if (np.round(numbers, digits) == numbers).all():
-            return digits
-    return None
-
-
-def _ordered_values(column: pd.Series[Any], order: Sequence[Hashable] | None) -> tuple[Hashable, ...]:
-    present = [v.item() if isinstance(v, np.generic) else v for v in column.dropna().unique()]
-    if order is not None:
-        rank = {v: i for i, v in enumerate(order)}
-        return tuple(sorted(present, key=lambda v: rank.get(v, len(rank))))
-    try:
-        return tuple(sorted(present))
-    except TypeError:  # values of several types: any fixed order will do
-        return tuple(sorted(present, key=lambda v: (type(v).__name__, str(v))))
-
-
-def _is_integral(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def _format_unit(form: str | None) -> int:
-    """Granularity that a strftime format can show, in nanoseconds."""
-    if form is None:
-        return 1
-    if "%f" in form:
-        return 1000  # microseconds
-    for directive, unit in (
-        ("%S", "s"),
-        ("%T", "s"),
-        ("%c", "s"),
-        ("%X", "s"),
-        ("%M", "min"),
-        ("%H", "h"),
-        ("%I", "h"),
-    ):
-        if directive in form:
-            return NANOSECONDS[unit]
-    return NANOSECONDS["D"]

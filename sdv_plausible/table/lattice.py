@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from sdv_plausible.table.domain import NANOSECONDS
+from sdv_plausible.table.dates import NANOSECONDS
 
 Run = tuple[int, int]
 

@@ -244,10 +244,10 @@ def test_the_release_test_saves_no_record(mixed_table, tmp_path):
     content = (tmp_path / "synth.pkl").read_bytes()
     assert b"P31337" not in content
     assert b"canary.person" not in content
-    assert not synth._released.holds_records
+    assert not synth._sampler.holds_records
     control = make(columns, primary_key="id", privacy_test="deterministic", k=5)
     control.fit(table[list(columns)])
-    assert control._released.holds_records
+    assert control._sampler.holds_records
 
 
 @pytest.mark.parametrize("content", [b"", b"not a pickle", b"\x80\x04K\x05."])
@@ -493,9 +493,9 @@ def test_seed_diagnostics_are_what_the_report_shows(mixed_table):
     synth.fit(mixed_table)
     found = synth.seed_diagnostics(2000)
     codes = synth._codec.encode(mixed_table, Coins.from_seed(0))
-    groups = np.bincount(codes[:, synth._released.network.order[0]])
+    groups = np.bincount(codes[:, synth._sampler.model.order[0]])
     assert set(found["plausible_seeds"]) == set(groups[groups > 0])
-    m = len(synth._released.network.order)
+    m = len(synth._sampler.model.order)
     assert list(found["pass_rates"]) == [4, 8, 20, 40, 80, 200, 400]
     assert all(rates[m] == 1 for rates in found["pass_rates"].values())
     assert found["pass_rates"][400][0] == 0  # rows as they are, 400 times: none

@@ -7,14 +7,19 @@ import math
 
 import numpy as np
 import pytest
+from doors import door, learn
 
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner, Schedule, _Measurements
-from sdv_plausible.models.base import LearningRows, ModelBudget
-from sdv_plausible.models.measuring import GaussianBudget
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.measurements import Measurements
+from sdv_plausible.models.adaptive.schedule import Schedule
+from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.questions.budget import Allowance
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.counts import Distances, NumberOfRows
 from sdv_plausible.table.domain import Attribute, Domain
 
 CARDS = (3, 2, 4, 12)
@@ -37,13 +42,8 @@ def table(n: int, seed: int = 0) -> np.ndarray:
 def fit(codes: np.ndarray, epsilon: float = 1.0, coins: Coins | None = None) -> tuple[PrivacyLedger, list]:
     ledger = PrivacyLedger(delta=1e-6)
     with record_calls() as calls:
-        AdaptiveLearner().fit(
-            LearningRows(structure=codes, parameters=codes),
-            domain(),
-            ModelBudget(epsilon=epsilon, delta=1e-6),
-            ledger,
-            coins or Coins.from_os_entropy(),
-        )
+        budget = ModelBudget(epsilon=epsilon, delta=1e-6)
+        learn(AdaptiveLearner(), codes, domain(), budget, ledger, coins or Coins.from_os_entropy())
     return ledger, calls
 
 
@@ -68,27 +68,27 @@ def test_noise_covers_every_declared_cell_whatever_the_rows():
     assert [s for s, _ in shapes[0]] == [s for s, _ in shapes[1]]
 
 
-def scores(measurements: _Measurements, rows: np.ndarray, reference: dict) -> np.ndarray:
-    return np.array([np.abs(measurements._table(rows, e) - np.rint(reference[e])).sum() for e in sorted(reference)])
-
-
 def test_score_sensitivity_by_brute_force():
     """Adding any row changes each score by at most 1. Control: a score against the product of the true margins does not."""
     codes = table(25, seed=3)
-    budget = GaussianBudget(5.0, Coins.from_seed(1))
-    made = _Measurements(codes, domain(), budget, Schedule.make(1e6, budget, 4))  # as for a large table: small floor
+    rows = door(codes, CARDS, 5.0, Coins.from_seed(1))
+    made = Measurements(rows, domain(), Schedule.make(1e6, Allowance(mu=5.0), 4))  # as for a large table: small floor
     pairs = list(itertools.combinations(range(4), 2))
-    estimate = {e: made._estimate(e) for e in pairs}
-    before, worst, control = scores(made, made._rows, estimate), 0.0, 0.0
+    axes = [made._axes_of(e) for e in pairs]
+    question = Distances(axes, [np.rint(made._estimate(e)) for e in pairs])
 
-    def true_margin_score(rows: np.ndarray, e: tuple[int, int]) -> float:
-        t = made._table(rows, e).astype(float)
-        return float(np.abs(t - np.outer(t.sum(1), t.sum(0)) / t.sum()).sum())
+    def scores(table: np.ndarray) -> np.ndarray:
+        return question.exact(CodeArray(table, CARDS))
 
-    for row in itertools.product(*(range(s) for s in made._sizes)):
-        rows = np.vstack([made._rows, row])
-        worst = max(worst, float(np.abs(scores(made, rows, estimate) - before).max()))
-        control = max(control, *(abs(true_margin_score(rows, e) - true_margin_score(made._rows, e)) for e in pairs))
+    def true_margin_scores(table: np.ndarray) -> np.ndarray:
+        counts = CodeArray(table, CARDS).tables(axes)
+        return np.array([np.abs(t - np.outer(t.sum(1), t.sum(0)) / t.sum()).sum() for t in counts])
+
+    worst = control = 0.0
+    for row in itertools.product(*(range(c) for c in CARDS)):
+        longer = np.vstack([codes, row])
+        worst = max(worst, float(np.abs(scores(longer) - scores(codes)).max()))
+        control = max(control, float(np.abs(true_margin_scores(longer) - true_margin_scores(codes)).max()))
     assert worst <= 1
     assert control > 1.2
 
@@ -98,25 +98,17 @@ def test_nothing_is_looked_at_before_it_is_charged():
         def charge(self, *entries):
             raise BudgetExceededError("no")
 
-    class Untouchable:
-        def __getattr__(self, name):
-            raise AssertionError("looked at")
-
-    with pytest.raises(BudgetExceededError, match="no"):
-        AdaptiveLearner().fit(
-            LearningRows(structure=Untouchable(), parameters=Untouchable()),
-            domain(),
-            ModelBudget(epsilon=1.0, delta=1e-6),
-            Refuses(delta=1e-6),
-            Coins.from_seed(0),
-        )
+    budget = ModelBudget(epsilon=1.0, delta=1e-6)
+    with record_calls() as calls, pytest.raises(BudgetExceededError, match="no"):
+        learn(AdaptiveLearner(), table(30), domain(), budget, Refuses(delta=1e-6), Coins.from_seed(0))
+    assert not calls
 
 
 def test_a_share_cannot_be_spent_twice():
-    budget = GaussianBudget(1.0, Coins.from_seed(0))
-    budget.release(np.zeros(3, dtype=int), 0.6)
+    rows = door(table(30), CARDS, 1.0, Coins.from_seed(0))
+    rows.ask(NumberOfRows(), 0.6)
     with record_calls() as calls, pytest.raises(BudgetExceededError, match="left"):
-        budget.release(np.zeros(3, dtype=int), 0.6)
+        rows.ask(NumberOfRows(), 0.6)
     assert not calls
 
 

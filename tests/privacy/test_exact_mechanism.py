@@ -12,17 +12,21 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from doors import release_seeds
 from scipy import stats
 
 from sdv_plausible.audit import exact
-from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.conditional_table import ConditionalTable
+from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
 from sdv_plausible.privacy.accounting.released_rows import FixedOmegaRows, SeedTestRows
 from sdv_plausible.privacy.accounting.theorem1 import conditional_release, release_test_loss, theorem1
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.privacy.privacy_tests import DeterministicTest, RandomizedTest, ReleaseTest
-from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, ReleasedPrefixes
-from sdv_plausible.release.plan import Settings
+from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.release.privacy_tests import DeterministicTest, RandomizedTest, ReleaseTest
+from sdv_plausible.release.settings import Settings
 
 A = Fraction(1, 2)  # exp(-epsilon0), rational
 EPSILON0 = math.log(2)
@@ -131,7 +135,7 @@ def test_the_entry_of_the_ledger_covers_the_mixture_with_seed_free_proposals(num
     )  # fmt: skip
     _, likelihood = exact.network_likelihood(network(), [(1, 1 - share), (2, share)])
     for n, table, larger in neighbours(2, sizes):
-        (loss,) = replace(settings, least_rows=n).seed_charge(1.0)[-1].losses
+        (loss,) = replace(settings, least_rows=n).test.charge(1.0)[-1].losses
         attempts = [exact.attempt(t, likelihood, exact.randomized_pass(2, A), GAMMA) for t in (table, larger)]
         assert float(min(map(sum, attempts))) >= floor_by_construction(float(share), 2, EPSILON0, n) * (1 - SLACK)
         less, more = (exact.rows_given_release(w, num_rows) for w in attempts)
@@ -179,9 +183,9 @@ def release_p_value(test: RandomizedTest | DeterministicTest, expected_test, num
     """Chi-square p-value of rows of the real mechanism against the exact distribution."""
     model = network()
     records, likelihood = exact.network_likelihood(model, [(0, (1 - SHARE) / 2), (1, (1 - SHARE) / 2), (2, SHARE)])
-    model.attach_seeds(records[SEEDS])
+    model.attach_seeds(SeedRecords(records[SEEDS]))
     mechanism = PlausibleDeniabilityMechanism(
-        model=model, num_seeds=len(SEEDS), test=test, omega=(0, 1), num_attributes=2, seed_free_share=float(SHARE)
+        model=model, num_seeds=len(SEEDS), test=test, omega=Omega.parse((0, 1)), seed_free_share=float(SHARE)
     )
     rows = mechanism.release(num_rows, Coins.from_os_entropy())
     found = np.bincount(rows[:, 0] * 2 + rows[:, 1], minlength=len(records))
@@ -207,7 +211,7 @@ def prefix_p_value(test: ReleaseTest, margin: int, runs: int = 4000) -> float:
     coins = Coins.from_os_entropy()
     top, found = 12, {}
     for _ in range(runs):
-        shown = ReleasedPrefixes.draw(model, seeds, 1, test, coins)
+        (shown,) = release_seeds(model, seeds, 1, test, coins).parts
         key = tuple((int(p[0]), min(int(s), top)) for p, s in zip(shown.prefixes, shown.sizes, strict=True))
         found[key] = found.get(key, 0) + 1
     expected = exact.released_groups({0: 6, 1: 4}, test.k, margin, A, top)

@@ -11,26 +11,33 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 import pytest
+from doors import door, learn
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
-from sdv_plausible.models.base import LearningRows, ModelBudget
-from sdv_plausible.models.measuring import GaussianBudget
-from sdv_plausible.models.paper.learner import ENTROPY_GRID, BayesianNetworkLearner, LearningPlan
-from sdv_plausible.models.paper.structure import count_entropies
+from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.paper.entropies import ENTROPY_GRID, count_entropies
+from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.paper.shares import LearningPlan
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity, entropy_sensitivity_in_steps
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.budget import Meter
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.counts import Axis, CountTable
+from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv.versions import metadata_from_columns
-from sdv_plausible.table import declarations as domain_building
+from sdv_plausible.table import building as domain_building
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.domain import Attribute, Domain
 
 CARDS = (3, 2, 4)
 DOMAIN = Domain(tuple(Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS)))
 BUDGET = ModelBudget(epsilon=1.0, delta=1e-6)
+FREE = ModelBudget(epsilon=math.inf, delta=1e-6)
 LEARNERS = [
     AdaptiveLearner(),
     BayesianNetworkLearner(structure="cfs"),
@@ -53,9 +60,8 @@ def check_noise_pays_for_the_charge(learner) -> None:
     """The noise that was drawn costs no more than what the ledger was charged, which stays within the budget."""
     ledger, codes = PrivacyLedger(delta=BUDGET.delta), rows()
     with noise.record_calls() as calls:
-        learner.fit(LearningRows(structure=codes, parameters=codes), DOMAIN, BUDGET, ledger, Coins.from_os_entropy())
-    # A call on a vector costs what its stated sensitivity says; entropies are charged number by number.
-    spent = sum((c.sensitivity / c.scale) ** 2 * (c.shape[0] if c.sensitivity > 1000 else 1) for c in calls)
+        learn(learner, codes, DOMAIN, BUDGET, ledger, Coins.from_os_entropy())
+    spent = sum((c.sensitivity / c.scale) ** 2 for c in calls)  # a call on a vector costs what its stated sensitivity says
     gaussian = [loss for e in ledger.entries for loss in e.losses if isinstance(loss, GaussianLoss)]
     charged = sum(loss.count * loss.sensitivity_over_sigma**2 for loss in gaussian)
     assert calls
@@ -83,31 +89,27 @@ def test_noise_n_times_too_small_is_caught(learner, monkeypatch) -> None:
 
 def test_the_noise_has_the_scale_that_the_spy_reports() -> None:
     """Sample variance of 20,000 cells within 6 of its standard deviations: false alarm below 1e-8."""
-    budget = GaussianBudget(0.5, Coins.from_os_entropy())
+    asked = door(np.zeros((0, 1), dtype=np.int32), (20_000,), 0.5)
     for share in (0.04, 0.5):
-        drawn = budget.release(np.zeros(20_000, dtype=np.int64), share)
-        assert abs(drawn.var() / budget.sigma(share) ** 2 - 1) < 6 * math.sqrt(2 / 20_000)
-        assert abs(drawn.var() / (budget.sigma(share) / 1.1) ** 2 - 1) > 6 * math.sqrt(2 / 20_000)  # control: 10 % too small
+        drawn = asked.ask(CountTable([Axis.of_codes(0, 20_000)]), share).values
+        assert abs(drawn.var() / asked.sigma(share) ** 2 - 1) < 6 * math.sqrt(2 / 20_000)
+        assert abs(drawn.var() / (asked.sigma(share) / 1.1) ** 2 - 1) > 6 * math.sqrt(2 / 20_000)  # control: 10 % too small
 
 
 @pytest.mark.parametrize("kind", ["adaptive", "given arcs"])
 def test_a_budget_spent_twice_is_caught(kind: str, monkeypatch) -> None:
     """Every stage takes the whole budget, which is charged once."""
     if kind == "adaptive":
-        monkeypatch.setattr(GaussianBudget, "sigma", lambda self, share, sensitivity=1.0: sensitivity / self.mu)
-        whole = GaussianBudget.release
-
-        def forgetful(self, table, share, sensitivity=1.0):
-            self._used = 0.0
-            return whole(self, table, 1.0, sensitivity)
-
-        monkeypatch.setattr(GaussianBudget, "release", forgetful)
+        monkeypatch.setattr(Meter, "spend", lambda self, **costs: None)
+        honest = Queryable._noisy
+        monkeypatch.setattr(Queryable, "_noisy", lambda self, exact, sensitivity, share: honest(self, exact, sensitivity, 1.0))
         learner = AdaptiveLearner()
     else:
+        monkeypatch.setattr(Meter, "spend", lambda self, **costs: None)
         learner = LEARNERS[3]
-        monkeypatch.setattr(LearningPlan, "mu_each", lambda self, stage: math.sqrt(sum(m**2 for m in self.mu.values())))
-        honest = LearningPlan.entries
-        monkeypatch.setattr(LearningPlan, "entries", lambda self, structure: honest(self, structure)[:1])
+        entries = LearningPlan.entries
+        monkeypatch.setattr(LearningPlan, "entries", lambda self, structure: entries(self, structure)[:1])
+        monkeypatch.setattr(LearningPlan, "each", lambda self, stage: [1.0] * self.releases(stage))
     with pytest.raises(AssertionError):
         check_noise_pays_for_the_charge(learner)
 
@@ -133,7 +135,7 @@ def check_sensitivity(function: Callable[[np.ndarray], np.ndarray], bound: Calla
 
 
 def entropies(table: np.ndarray):
-    return count_entropies(table, (2, 2), [np.arange(2), np.arange(2)])
+    return count_entropies(CodeArray(table, (2, 2)), (2, 2), [np.arange(2), np.arange(2)])
 
 
 def mutual_information(table: np.ndarray) -> np.ndarray:
@@ -195,9 +197,9 @@ def check_nobody_can_repeat_the_noise(**changes) -> None:
     """Same configuration, same rows: if there is a privacy claim, the noise differs from fit to fit."""
     first, second = (fitted(people(), **changes) for _ in range(2))
     if first.privacy_ledger().claims_privacy:
-        tables = [np.concatenate([t.probabilities.ravel() for t in s._released.network.tables]) for s in (first, second)]
+        tables = [np.concatenate([t.probabilities.ravel() for t in s._sampler.model.tables]) for s in (first, second)]
         assert len(tables[0]) != len(tables[1]) or not np.array_equal(*tables)
-        assert not np.array_equal(first._released.coins.spawn("x").words(4), second._released.coins.spawn("x").words(4))
+        assert not np.array_equal(first._sampler.coins.spawn("x").words(4), second._sampler.coins.spawn("x").words(4))
 
 
 def test_nobody_can_repeat_the_noise() -> None:
@@ -257,10 +259,10 @@ class Thief:
     def plan(self, domain, budget):
         return []
 
-    def fit(self, rows, domain, budget, ledger, coins):
-        return BayesianNetworkLearner().fit(
-            rows, domain, ModelBudget(epsilon=math.inf, delta=budget.delta), PrivacyLedger(delta=budget.delta), coins
-        )
+    makes = BayesianNetwork
+
+    def fit(self, rows, domain, budget, coins):
+        return learn(BayesianNetworkLearner(), rows._rows.records(), domain, FREE, PrivacyLedger(delta=1e-6), coins)
 
 
 def test_the_ledger_does_not_vouch_for_a_learner_of_the_user_that_charges_nothing() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from doors import fit_codes
 from scipy import stats
 
 from sdv_plausible.audit.membership import AttackResult, clopper_pearson, collect_scores, epsilon_lower_bound
@@ -23,8 +24,8 @@ from sdv_plausible.models.uniform import UniformLearner
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.plan import Settings
-from sdv_plausible.release.sampler import Released, fit_release
+from sdv_plausible.release.sampler import Sampler
+from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Attribute, Domain
 
 ALARM = 1e-6  # probability that an attack contradicts a true claim
@@ -49,9 +50,9 @@ def codes(zeros: int, *others: tuple[int, ...], width: int = 1) -> np.ndarray:
     return np.asfortranarray(np.array([(0,) * width] * zeros + list(others), dtype=np.int32))
 
 
-def fit(rows: np.ndarray, domain: Domain, learner, plan: Settings) -> tuple[Released, PrivacyLedger]:
+def fit(rows: np.ndarray, domain: Domain, learner, plan: Settings) -> tuple[Sampler, PrivacyLedger]:
     ledger = PrivacyLedger(delta=plan.delta)
-    return fit_release(rows, domain, plan, learner, ledger, Coins.from_os_entropy()), ledger
+    return fit_codes(rows, domain, plan, learner, ledger, Coins.from_os_entropy()), ledger
 
 
 def claim(rows: np.ndarray, domain: Domain, learner, plan: Settings) -> float:
@@ -66,7 +67,7 @@ def _calibrate_once(monkeypatch) -> None:
 
 def margin_score(learner, plan: Settings) -> Callable[[np.ndarray], float]:
     """Probability that the released model gives to the target's value."""
-    return lambda rows: float(fit(rows, ONE_COLUMN, learner, plan)[0].network.tables[0].probabilities[0, 1])
+    return lambda rows: float(fit(rows, ONE_COLUMN, learner, plan)[0].model.tables[0].probabilities[0, 1])
 
 
 def size_score(plan: Settings) -> Callable[[np.ndarray], float]:
@@ -200,7 +201,7 @@ def test_a_group_that_first_appears_is_paid_for_by_delta(monkeypatch) -> None:
     plan = settings(omega=0, delta=SEEDS_DELTA, k=1)
     told = claim(codes(1, width=2), TWO_COLUMNS, UniformLearner(), plan)
     assert bound(attack_sizes(plan, 0, 600), plan, ALARM).epsilon <= told
-    monkeypatch.setattr(type(plan.test()), "margin", 0)
+    monkeypatch.setattr(type(plan.test), "margin", 0)
     assert bound(attack_sizes(plan, 0, 600), plan, ALARM).epsilon > told
 
 
@@ -236,5 +237,5 @@ def test_released_rows_stay_within_the_claim(monkeypatch) -> None:
     told = claim(codes(4999, width=2), WIDE, UniformLearner(), plan)
     assert told < 1
     assert bound(attack_rows(plan, 1000), plan, ALARM).epsilon <= told
-    monkeypatch.setattr(type(plan.test()), "passes", lambda self, c, coins: c >= self.k)
+    monkeypatch.setattr(type(plan.test), "passes", lambda self, c, coins: c >= self.k)
     assert bound(attack_rows(plan, 1000), plan, ALARM).epsilon > told

@@ -23,9 +23,11 @@ from sdv.single_table import base as sdv_base
 from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.privacy.privacy_tests import RandomizedTest
-from sdv_plausible.release import sampler as releasing
-from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, ReleasedSeeds
+from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.release import fitting as releasing
+from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.release.privacy_tests import RandomizedTest
+from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.sdv import synthesizer as _synthesizer
 from sdv_plausible.sdv.versions import metadata_from_columns
 
@@ -208,9 +210,9 @@ def test_a_fit_shows_nothing_of_the_rows_but_sdv_s_own_log_line(monkeypatch) -> 
     assert shown_by_a_fit(table(), monkeypatch) == shown_by_a_fit(table(1201, seed=7), monkeypatch)
     honest = releasing.split_rows
 
-    def talks(codes, *args):
-        print(len(codes))
-        return honest(codes, *args)
+    def talks(rows, *args):
+        print(rows.num_rows())
+        return honest(rows, *args)
 
     monkeypatch.setattr(releasing, "split_rows", talks)
     assert shown_by_a_fit(table(), monkeypatch) != shown_by_a_fit(table(1201, seed=7), monkeypatch)
@@ -272,7 +274,7 @@ RELEASE = {"omega": 1, "k": 3, "delta": 1e-3}
 
 def prefix_groups(synth: PlausibleDeniabilitySynthesizer, frame: pd.DataFrame, kept: int) -> int:
     codes = synth._codec.encode(frame, Coins.from_seed(0))
-    return len(np.unique(codes[:, synth._released.network.order[:kept]], axis=0))
+    return len(np.unique(codes[:, synth._sampler.model.order[:kept]], axis=0))
 
 
 @pytest.mark.parametrize("sampled", [False, True])
@@ -295,12 +297,12 @@ def test_records_in_the_saved_object_are_caught(monkeypatch, tmp_path) -> None:
     honest = ReleasedSeeds.draw
 
     def keeps_seeds(network, seeds, *args):
-        network.attach_seeds(seeds)
+        network.attach_seeds(SeedRecords(seeds._rows.records()))
         return honest(network, seeds, *args)
 
     def keeps_count(network, seeds, *args):
         released = honest(network, seeds, *args)
-        object.__setattr__(released, "dropped", len(network.group(seeds).groups(2)[1]))
+        object.__setattr__(released, "dropped", len(seeds._rows.groups(network.order[:2], 1)[1]))
         return released
 
     for bug in (keeps_seeds, keeps_count):
@@ -342,15 +344,15 @@ def test_a_count_in_the_ledger_is_caught(monkeypatch) -> None:
     draw = ReleasedSeeds.draw
 
     def tells(network, seeds, *args):
-        LEDGER[0].charge(LedgerEntry(name="note", mechanism=f"{len(seeds)} seeds", losses=(), scope=""))
+        LEDGER[0].charge(LedgerEntry(name="note", mechanism=f"{seeds._rows.num_rows()} seeds", losses=(), scope=""))
         return draw(network, seeds, *args)
 
     fit_release = releasing.fit_release
     monkeypatch.setattr(ReleasedSeeds, "draw", tells)
 
-    def remembering(codes, domain, settings, learner, ledger, coins):
+    def remembering(rows, domain, settings, learner, ledger, coins):
         LEDGER[0] = ledger
-        return fit_release(codes, domain, settings, learner, ledger, coins)
+        return fit_release(rows, domain, settings, learner, ledger, coins)
 
     monkeypatch.setattr(_synthesizer, "fit_release", remembering)
     first, second = ledgers(**RELEASE)

@@ -10,16 +10,15 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from doors import fit_codes
 
-from sdv_plausible.models import measuring
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
-from sdv_plausible.models.paper import learner as learning
 from sdv_plausible.models.paper.learner import BayesianNetworkLearner
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.plan import Settings
-from sdv_plausible.release.sampler import fit_release
+from sdv_plausible.questions import queryable
+from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Attribute, Domain
 
 CARDS = (3, 2, 4, 5)
@@ -46,17 +45,17 @@ def tables() -> tuple[np.ndarray, np.ndarray]:
 
 def noise_calls(rows: np.ndarray, learner) -> list[noise.NoiseCall]:
     with noise.record_calls() as calls:
-        fit_release(rows, DOMAIN, SETTINGS, learner, PrivacyLedger(delta=SETTINGS.delta), Coins.from_os_entropy())
+        fit_codes(rows, DOMAIN, SETTINGS, learner, PrivacyLedger(delta=SETTINGS.delta), Coins.from_os_entropy())
     return calls
 
 
 def declared_shapes(name: str, calls: list[noise.NoiseCall]) -> list[tuple[int, ...]]:
     """Shapes that follow from the declared domain (and, for the adaptive learner, the number of rounds) alone."""
-    margins, m = [(1, c) for c in CARDS], len(CARDS)
+    margins, m = [(c,) for c in CARDS], len(CARDS)
     if name == "independent":
         return margins
     if name == "given arcs":
-        return [*margins, (1, 3), *((a, b) for a, b in pairwise(CARDS))]
+        return [*margins, (3,), *((a, b) for a, b in pairwise(CARDS))]
     if name == "cfs":
         return [*margins, (1,), (m * (m + 1),)]  # then one table per column, whose parents were learned with noise
     return [(1,), *((c,) for c in CARDS)]  # then scores and chosen pairs, decided by what was released
@@ -97,7 +96,7 @@ TRUE_NOISE = noise.discrete_gaussian
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_noise_on_observed_cells_only_is_caught(name: str, monkeypatch) -> None:
-    assert learning.noise is noise is measuring.noise
+    assert queryable.noise is noise
     monkeypatch.setattr(noise, "discrete_gaussian", only_observed)
     with pytest.raises(AssertionError):
         check(name)
@@ -111,9 +110,9 @@ def test_the_release_test_draws_noise_for_groups_that_are_large_enough_alone() -
     )  # fmt: skip
     ledger = PrivacyLedger(delta=settings.delta)
     with noise.record_calls() as calls:
-        released = fit_release(first, DOMAIN, settings, LEARNERS["given arcs"], ledger, Coins.from_os_entropy())
+        released = fit_codes(first, DOMAIN, settings, LEARNERS["given arcs"], ledger, Coins.from_os_entropy())
     assert calls[-1].name == "discrete_laplace"
     assert calls[-1].scale == pytest.approx(1 / settings.epsilon0)
     (part,) = released.seeds.parts
-    assert (part.sizes >= settings.k + settings.test().margin).all()
+    assert (part.sizes >= settings.k + settings.test.margin).all()
     assert "seeds" in {entry.name for entry in ledger.entries}

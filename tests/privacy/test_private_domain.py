@@ -14,16 +14,22 @@ import pytest
 from scipy import stats
 
 from sdv_plausible.privacy.accounting.composition import compose
-from sdv_plausible.privacy.ledger import BudgetExceededError
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
+from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
-from sdv_plausible.sdv.output_types import row_independent, settle
+from sdv_plausible.questions import queryable
+from sdv_plausible.questions.frequent import LEAST_ROWS, Frequent, threshold
+from sdv_plausible.questions.queryable import Answer, Queryable
+from sdv_plausible.sdv.output_types import row_independent, usual_types
 from sdv_plausible.sdv.stand_ins import without_invented
 from sdv_plausible.table import private_domain
-from sdv_plausible.table.domain import Attribute, Domain, infer_attribute
+from sdv_plausible.table.columns import FrameColumns, MissingOrNot, value_counts
+from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.inference import infer_attribute
 from sdv_plausible.table.lattice import DATE_UNITS, Cells, Lattice, equal_parts, make_bins, split_heavy
-from sdv_plausible.table.private_domain import LEAST_ROWS, DomainPlan, _Meter, learn_attributes, value_counts
+from sdv_plausible.table.private_domain import DomainPlan, learn_attributes
 
 ALARM = 1e-6
 SDTYPES = {"city": "categorical", "flag": "boolean", "amount": "numerical", "when": "datetime"}
@@ -51,7 +57,15 @@ def make_table(n: int, seed: int = 0) -> pd.DataFrame:
 
 def learn(table: pd.DataFrame, plan: DomainPlan | None = None, seed: int = 5, max_bins: int = 30) -> dict[str, Attribute]:
     plan = plan or DomainPlan.make({c: SDTYPES[c] for c in table}, 1.0, 1e-6)
-    return learn_attributes(table, plan, {}, max_bins, Coins.from_seed(seed))
+    return learn_from(table, plan, max_bins, Coins.from_seed(seed))
+
+
+def columns_behind_a_door(table: pd.DataFrame, plan: DomainPlan, coins: Coins) -> Queryable:
+    return Queryable(FrameColumns(table), PrivacyLedger(delta=1e-6), plan.entries(), coins)
+
+
+def learn_from(table: pd.DataFrame, plan: DomainPlan, max_bins: int, coins: Coins) -> dict[str, Attribute]:
+    return learn_attributes(columns_behind_a_door(table, plan, coins), plan, {}, {}, max_bins)
 
 
 # ---- the threshold -----------------------------------------------------------------------------------------------------
@@ -67,15 +81,26 @@ def gaussian_tail(sigma: float, least: int) -> float:
 @pytest.mark.parametrize("mu", [0.01, 0.1, 1.0, 3.0])
 @pytest.mark.parametrize("failure", [1e-11, 1e-6, 0.05])
 def test_threshold_keeps_its_failure_probability(mu, failure):
-    least = _Meter(mu, failure).threshold(1.0) - LEAST_ROWS
+    least = threshold(1 / mu, failure, ONE_ROW) - LEAST_ROWS
     assert gaussian_tail(1 / mu, least) <= failure
     assert gaussian_tail(1 / mu, least - 3) > failure  # and wastes at most two counts
 
 
-def passing(meter: _Meter, rows: int, trials: int) -> int:
+class Values:
+    """So many values, each held by so many rows."""
+
+    def __init__(self, number: int, rows: int) -> None:
+        self.number, self.rows = number, rows
+
+    def occurring(self, rows):
+        return range(self.number), np.full(self.number, self.rows), np.zeros(1, dtype=np.int64)
+
+
+def passing(mu: float, failure: float, rows: int, trials: int) -> int:
     """How many of independent values, each held by so many rows, are released."""
-    which, _, _ = meter.frequent(np.full(trials, rows), 0, 1.0, Coins.from_os_entropy())
-    return len(which)
+    plan = DomainPlan(columns={"x": "categorical"}, mu=mu, failure=failure)
+    door = columns_behind_a_door(pd.DataFrame(), plan, Coins.from_os_entropy())
+    return len(door.ask_frequent(Values(trials, rows), 1.0, failure).values)
 
 
 def too_many(passed: int, trials: int, failure: float) -> bool:
@@ -84,21 +109,21 @@ def too_many(passed: int, trials: int, failure: float) -> bool:
 
 def test_rare_value_passes_no_more_often_than_charged():
     failure, trials = 0.05, 4000
-    assert not too_many(passing(_Meter(0.2, failure), LEAST_ROWS, trials), trials, failure)
-    assert passing(_Meter(0.2, failure), LEAST_ROWS, trials) > 0
-    assert passing(_Meter(0.2, failure), LEAST_ROWS - 1, trials) == 0  # surely
+    assert not too_many(passing(0.2, failure, LEAST_ROWS, trials), trials, failure)
+    assert passing(0.2, failure, LEAST_ROWS, trials) > 0
+    assert passing(0.2, failure, LEAST_ROWS - 1, trials) == 0  # surely
 
 
 def test_planted_fault_threshold_without_a_margin(monkeypatch):
-    monkeypatch.setattr(_Meter, "threshold", lambda self, share: LEAST_ROWS + 1)
-    assert too_many(passing(_Meter(0.2, 0.05), LEAST_ROWS, 4000), 4000, 0.05)
+    monkeypatch.setattr(queryable, "threshold", lambda sigma, failure, neighbours: LEAST_ROWS + 1)
+    assert too_many(passing(0.2, 0.05, LEAST_ROWS, 4000), 4000, 0.05)
 
 
 def test_planted_fault_half_the_noise(monkeypatch):
     honest = noise.discrete_gaussian
     double = lambda values, *, sensitivity, rho, coins: honest(values, sensitivity=sensitivity, rho=rho / 4, coins=coins)  # noqa: E731
-    monkeypatch.setattr(private_domain.noise, "discrete_gaussian", double)  # the threshold is for half of this noise
-    assert too_many(passing(_Meter(0.2, 0.05), LEAST_ROWS, 4000), 4000, 0.05)
+    monkeypatch.setattr(noise, "discrete_gaussian", double)  # the threshold is for half of this noise
+    assert too_many(passing(0.2, 0.05, LEAST_ROWS, 4000), 4000, 0.05)
 
 
 # ---- one row -----------------------------------------------------------------------------------------------------------
@@ -144,8 +169,7 @@ def test_one_missing_value_does_not_change_how_whole_numbers_or_categories_are_w
     missing = pd.DataFrame({"n": pd.Series([*whole["n"], np.nan])})
     for sdtype in ("numerical", "categorical"):
         first, second = (
-            learn_attributes(t, DomainPlan.make({"n": sdtype}, 2.0, 1e-6), {}, 30, Coins.from_seed(1))["n"]
-            for t in (whole, missing)
+            learn_from(t, DomainPlan.make({"n": sdtype}, 2.0, 1e-6), 30, Coins.from_seed(1))["n"] for t in (whole, missing)
         )
         assert repr(first) == repr(second)
         assert first.values == (0, 1, 2, 3, 4) or first.kind == "integer"
@@ -165,18 +189,20 @@ def recorded_tables(table: pd.DataFrame, sdtype: str, monkeypatch) -> list[objec
     """Every table that is measured, in order, when the noisy answers are the same whatever the rows are."""
     seen: list[object] = []
 
-    def counts(self, values, share, coins):
-        seen.append(np.array(values))
-        return np.where(np.arange(len(values)) % 61 < 2, 900.0, 0.0)
+    def ask(self, question, share):
+        exact = question.exact(self._rows)
+        seen.append(np.array(exact))
+        return Answer(values=np.where(np.arange(len(exact)) % 61 < 2, 900.0, 0.0), sigma=1.0)
 
-    def frequent(self, values, missing, share, coins):
-        seen.append(np.append(np.sort(values), missing))
-        return np.zeros(0, dtype=int), np.zeros(0), 0.0
+    def ask_frequent(self, question, share, failure):
+        _, counts, public = question.occurring(self._rows)
+        seen.append(np.append(np.sort(counts), public if len(public) else 0))
+        return Frequent(values=[], counts=np.zeros(0), public=np.zeros(len(public)), sigma=1.0)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_Meter, "counts", counts)
-        patch.setattr(_Meter, "frequent", frequent)
-        learn_attributes(table, DomainPlan.make({"x": sdtype}, 1.0, 1e-6), {}, 8, Coins.from_seed(0))
+        patch.setattr(Queryable, "ask", ask)
+        patch.setattr(Queryable, "ask_frequent", ask_frequent)
+        learn_from(table, DomainPlan.make({"x": sdtype}, 1.0, 1e-6), 8, Coins.from_seed(0))
     return seen
 
 
@@ -246,10 +272,11 @@ def test_noise_drawn_is_what_was_charged(num_rows):
 
 
 def test_spending_a_share_twice_is_refused():
-    meter = _Meter(1.0, 1e-6)
-    meter.counts(np.zeros(3, dtype=int), 0.7, Coins.from_seed(0))
+    plan = DomainPlan(columns={"x": "boolean"}, mu=1.0, failure=1e-6)
+    rows = columns_behind_a_door(pd.DataFrame({"x": [True]}), plan, Coins.from_seed(0))
+    rows.ask(MissingOrNot("x"), 0.7)
     with record_calls() as calls, pytest.raises(BudgetExceededError, match="exceeds what is left"):
-        meter.counts(np.zeros(3, dtype=int), 0.7, Coins.from_seed(0))
+        rows.ask(MissingOrNot("x"), 0.7)
     assert not calls
 
 
@@ -257,9 +284,7 @@ def test_public_cells_do_not_depend_on_the_rows():
     """Removing the only row of a cell changes nothing but noise: as many cells get noise."""
     with record_calls() as calls:
         for value in (3.0, 1e9):
-            learn_attributes(
-                pd.DataFrame({"x": [value]}), DomainPlan.make({"x": "numerical"}, 1.0, 1e-6), {}, 8, Coins.from_seed(0)
-            )
+            learn_from(pd.DataFrame({"x": [value]}), DomainPlan.make({"x": "numerical"}, 1.0, 1e-6), 8, Coins.from_seed(0))
     half = len(calls) // 2
     assert [c.shape for c in calls[:half]] == [c.shape for c in calls[half:]]
 
@@ -267,7 +292,7 @@ def test_public_cells_do_not_depend_on_the_rows():
 def test_nothing_is_planned_without_columns_or_a_claim():
     assert DomainPlan.make({}, 1.0, 1e-6).entries() == []
     assert DomainPlan.make(SDTYPES, math.inf, 1e-6).entries() == []
-    assert learn_attributes(make_table(3), DomainPlan.make({}, 1.0, 1e-6), {}, 8, Coins.from_seed(0)) == {}
+    assert learn_from(make_table(3), DomainPlan.make({}, 1.0, 1e-6), 8, Coins.from_seed(0)) == {}
 
 
 def test_fewer_columns_take_a_smaller_share():
@@ -317,9 +342,8 @@ def test_tables_too_small_to_see_anything_give_an_empty_domain_not_an_error(num_
 
 @pytest.mark.parametrize("column", [[None, None], [1e308, -1e308], [math.inf, 1.0], [2**63 - 1, -(2**62)], ["7", "x"]], ids=str)
 def test_odd_numbers(column):
-    found = learn_attributes(
-        pd.DataFrame({"x": column * 2000}), DomainPlan.make({"x": "numerical"}, 5.0, 1e-6), {}, 20, Coins.from_seed(1)
-    )["x"]
+    plan = DomainPlan.make({"x": "numerical"}, 5.0, 1e-6)
+    found = learn_from(pd.DataFrame({"x": column * 2000}), plan, 20, Coins.from_seed(1))["x"]
     assert found.cardinality <= 21
 
 
@@ -415,6 +439,6 @@ def test_settled_types_are_those_of_the_values():
         )
     )
     full = pd.DataFrame({"flag": [True, False], "code": [1, 2], "text": ["a", "b"]}, dtype=object)
-    assert [t.kind for t in settle(full.copy(), domain).dtypes] == ["b", "i", "O"]
+    assert [t.kind for t in usual_types(full.copy(), domain).dtypes] == ["b", "i", "O"]
     gaps = pd.DataFrame({"flag": [True, np.nan], "code": [1, np.nan], "text": ["a", np.nan]}, dtype=object)
-    assert [t.kind for t in settle(gaps, domain).dtypes] == ["O", "f", "O"]
+    assert [t.kind for t in usual_types(gaps, domain).dtypes] == ["O", "f", "O"]

@@ -14,11 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from sdv_plausible.models import bayesian_network
-from sdv_plausible.models.base import Proposals, check_omega, draw_omega
-from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
+from sdv_plausible.models import conditional_table
+from sdv_plausible.models.base import Proposals
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.conditional_table import ConditionalTable
+from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.mechanism import ReleasedPrefixes, ReleasedSeeds
+from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.release.released_prefixes import ReleasedPrefixes, ReleasedSeeds
 
 FALSE_ALARM = 1e-6  # of every statistical test here; the coins are fixed, so that a pass stays a pass
 CARDS = (2, 3, 2, 4)
@@ -72,7 +75,7 @@ def test_likelihood_is_the_definition_and_sums_to_one(net, seed):
     candidates = np.array(oracles.universe(net.cardinalities))
     rng = np.random.default_rng(seed)
     seeds = candidates[rng.integers(0, len(candidates), 3)]
-    net.attach_seeds(seeds)
+    net.attach_seeds(SeedRecords(seeds))
     for omega in range(net.num_attributes + 1):
         proposals = Proposals(
             candidates=candidates, seeds=np.zeros(len(candidates), dtype=int), omega=np.full(len(candidates), omega)
@@ -86,7 +89,7 @@ def test_likelihood_is_the_definition_and_sums_to_one(net, seed):
 
 def test_every_candidate_has_its_own_omega():
     net = network()
-    net.attach_seeds(np.array(UNIVERSE))
+    net.attach_seeds(SeedRecords(np.array(UNIVERSE)))
     rng = np.random.default_rng(0)
     candidates, omega = np.array(UNIVERSE)[rng.integers(0, 48, 100)], rng.integers(0, 5, 100)
     found = net.log_likelihood(Proposals(candidates=candidates, seeds=np.zeros(100, dtype=int), omega=omega), np.arange(48))
@@ -116,10 +119,10 @@ def p_value(codes: np.ndarray, probabilities: list[Fraction]) -> float:
 
 
 def proposed(net: BayesianNetwork, omega, seed_row: int = 17) -> np.ndarray:
-    net.attach_seeds(np.array(UNIVERSE))
+    net.attach_seeds(SeedRecords(np.array(UNIVERSE)))
     coins = Coins.from_seed(5)
     rows = np.full(30_000, seed_row)
-    return net.propose(rows, draw_omega(omega, 4, len(rows), coins), coins).candidates
+    return net.propose(rows, Omega.parse(omega).draw(4, len(rows), coins), coins).candidates
 
 
 def shifted(net: BayesianNetwork) -> BayesianNetwork:
@@ -142,7 +145,7 @@ def swapped(net: BayesianNetwork) -> BayesianNetwork:
 @pytest.mark.parametrize("guided", [False, True])
 def test_sampler_agrees_with_the_likelihood(omega, guided, monkeypatch):
     if guided:
-        monkeypatch.setattr(bayesian_network, "GUIDED_CELLS", 0)
+        monkeypatch.setattr(conditional_table, "GUIDED_CELLS", 0)
     net = network()
     low, high = (4, 4) if omega == "all" else omega if isinstance(omega, tuple) else (omega, omega)
     seed = UNIVERSE[17]
@@ -162,7 +165,7 @@ def test_planted_bugs_are_caught(bug: Callable[[BayesianNetwork], BayesianNetwor
 def test_a_candidate_keeps_the_seed_where_it_should():
     net = network()
     seeds = np.array(UNIVERSE)
-    net.attach_seeds(seeds)
+    net.attach_seeds(SeedRecords(seeds))
     coins = Coins.from_seed(0)
     rows, omega = coins.integers(48, 500), coins.integers(5, 500)
     made = net.propose(rows, omega, coins)
@@ -198,7 +201,7 @@ def test_cells_of_probability_zero_are_never_drawn(seed, u, guided):
     coins = Fixed(bytes(32), is_secret=False, is_root=True)
     coins.u = u
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bayesian_network, "GUIDED_CELLS", 0 if guided else 10**9)
+        patch.setattr(conditional_table, "GUIDED_CELLS", 0 if guided else 10**9)
         drawn = made.draw(codes, coins)
     assert ((drawn >= 0) & (drawn < cardinality)).all()
     assert (p[np.arange(configurations), drawn] > 0).all()
@@ -280,7 +283,9 @@ def test_known_values_give_the_exact_conditional(known):
     assert p_value(rows, law) > FALSE_ALARM
     if known == {3: 2}:
         parts = released(net).parts
-        unweighted = np.concatenate([part.draw_given(5000, known, net, Coins.from_seed(8))[0] for part in parts])
+        coins = Coins.from_seed(8)
+        drawn = [net.complete_given(part.start(5000, net, coins), part.kept, known, coins) for part in parts]
+        unweighted = np.concatenate([codes for codes, _ in drawn])
         assert p_value(unweighted, law) < FALSE_ALARM
 
 
@@ -353,10 +358,10 @@ def test_a_pickled_network_draws_the_same():
 @pytest.mark.parametrize("omega", [-1, 5, (3, 2), (1, 5), (1,), (1, 2, 3), True, 1.0, "some", (0.5, 1), [True, 2]])
 def test_bad_omegas(omega):
     with pytest.raises(ValueError, match="omega"):
-        check_omega(omega, 4)
+        Omega.parse(omega).among(4)
 
 
 @pytest.mark.parametrize(("omega", "values"), [(2, {2}), ("all", {4}), ((1, 3), {1, 2, 3}), ([0, 1], {0, 1})])
 def test_good_omegas(omega, values):
-    check_omega(omega, 4)
-    assert set(draw_omega(omega, 4, 200, Coins.from_seed(0)).tolist()) == values
+    Omega.parse(omega).among(4)
+    assert set(Omega.parse(omega).draw(4, 200, Coins.from_seed(0)).tolist()) == values

@@ -12,8 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table.codec import Codec, find_strangers
-from sdv_plausible.table.domain import NANOSECONDS, Attribute, Domain, infer_attribute
+from sdv_plausible.table.codec import Codec
+from sdv_plausible.table.dates import NANOSECONDS
+from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.inference import infer_attribute
+from sdv_plausible.table.outside import count_outside
 
 DAY = NANOSECONDS["D"]
 
@@ -191,8 +194,8 @@ def test_strangers_are_counted_for_the_holder():
     table = pd.DataFrame(
         {"n": [0.5, 2.0, None, -1.0], "c": ["a", "b", None, "a"], "d": ["1970-01-02", "1970-01-09", None, "soon"]}
     )
-    assert find_strangers(table, domain) == {"n": 2, "c": 1, "d": 2}
-    assert find_strangers(table.iloc[:1], domain) == {}
+    assert count_outside(table, domain) == {"n": 2, "c": 1, "d": 2}
+    assert count_outside(table.iloc[:1], domain) == {}
 
 
 def test_strangers_of_the_mapping_that_the_synthesizer_takes():
@@ -203,11 +206,11 @@ def test_strangers_of_the_mapping_that_the_synthesizer_takes():
         "d": {"range_min": "1970-01-01", "range_max": "1970-12-31", "datetime_format": "%Y-%m-%d"},
         "flag": {},
     }
-    assert find_strangers(table, declarations, {"flag": "boolean"}) == {"n": 1, "c": 1, "d": 1, "flag": 1}
+    assert count_outside(table, declarations, {"flag": "boolean"}) == {"n": 1, "c": 1, "d": 1, "flag": 1}
     with pytest.raises(ValueError, match="column 'flag'.*sdtype"):
-        find_strangers(table, declarations)
+        count_outside(table, declarations)
     with pytest.raises(ValueError, match=r"\['typo'\], which are not columns of the table"):
-        find_strangers(table, {"typo": {"range_values": ["a"]}})
+        count_outside(table, {"typo": {"range_values": ["a"]}})
 
 
 @pytest.mark.parametrize(
@@ -220,8 +223,8 @@ def test_strangers_of_the_mapping_that_the_synthesizer_takes():
 )
 def test_a_missing_cell_is_a_stranger_where_missing_is_not_in_the_domain(attribute, rows):
     """Such a cell gets a uniformly drawn value: the data holder must hear of it, whatever the kind of column."""
-    assert find_strangers(pd.DataFrame({"x": rows}), Domain((attribute,))) == {"x": 1}
-    assert find_strangers(pd.DataFrame({"x": rows}), Domain((replace(attribute, nullable=True),))) == {}
+    assert count_outside(pd.DataFrame({"x": rows}), Domain((attribute,))) == {"x": 1}
+    assert count_outside(pd.DataFrame({"x": rows}), Domain((replace(attribute, nullable=True),))) == {}
 
 
 def test_values_of_conditions():

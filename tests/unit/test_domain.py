@@ -12,17 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.table.domain import (
-    NANOSECONDS,
-    SCHEMA,
-    Attribute,
-    Domain,
-    as_nanoseconds,
-    declared_attribute,
-    equal_bins,
-    infer_attribute,
-    quantile_bins,
-)
+from sdv_plausible.table.dates import NANOSECONDS, as_nanoseconds
+from sdv_plausible.table.domain import SCHEMA, Attribute, Domain
+from sdv_plausible.table.inference import infer_attribute, quantile_bins
+from sdv_plausible.table.specifications import declared_attribute, equal_bins
 
 # --- attributes -------------------------------------------------------------------------------------------------------
 

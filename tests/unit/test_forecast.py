@@ -6,14 +6,16 @@ import math
 
 import numpy as np
 import pytest
+from doors import learn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner, learn_adaptively
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.counting import project_to_simplex
 from sdv_plausible.models.forecast import noise_distance, rows_needed
 from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.table.domain import Attribute, Domain
 
@@ -55,7 +57,7 @@ def test_columns_are_moved_as_forecast(epsilon):
     codes = np.stack([rng.integers(0, c, n) for c in cards], axis=1).astype(np.int32)
     moved = []
     for seed in range(4):
-        network = learn_adaptively(codes, domain(*cards), budget.gaussian(), 300_000, Coins.from_seed(seed))
+        network = learn(AdaptiveLearner(), codes, domain(*cards), budget, PrivacyLedger(delta=1e-6), Coins.from_seed(seed))
         rows = network.sample(200_000, Coins.from_seed(seed))
         tables = [np.bincount(rows[:, j], minlength=c) / len(rows) for j, c in enumerate(cards)]
         moved.append([np.abs(t - np.bincount(codes[:, j]) / n).sum() / 2 for j, t in enumerate(tables)])
@@ -80,7 +82,7 @@ def test_links_above_the_forecast_are_learned_and_those_below_are_not():
         codes = rng.integers(0, 4, (n, 8)).astype(np.int32)
         copied = rng.random(n) < distance / 0.75  # x1 = x0 with this probability: the pair is 0.75 of it from independence
         codes[copied, 1] = codes[copied, 0]
-        network = learn_adaptively(codes, domain(*cards), budget.gaussian(), 300_000, Coins.from_seed(seed))
+        network = learn(AdaptiveLearner(), codes, domain(*cards), budget, PrivacyLedger(delta=1e-6), Coins.from_seed(seed))
         rows = network.sample(200_000, Coins.from_seed(seed))
         table = np.bincount(rows[:, 0] * 4 + rows[:, 1], minlength=16).reshape(4, 4) / len(rows)
         return float((np.trace(table) - (table.sum(1) * table.sum(0)).sum()) / distance)

@@ -7,23 +7,29 @@ from typing import Any
 
 import numpy as np
 import pytest
+from doors import learn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
-from sdv_plausible.models.base import LearningRows, ModelBudget
+from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.paper import learner as learning
-from sdv_plausible.models.paper.learner import ENTROPY_GRID, BayesianNetworkLearner, LearningPlan
+from sdv_plausible.models.paper.entropies import ENTROPY_GRID
+from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.paper.shares import LearningPlan
 from sdv_plausible.models.uniform import UniformLearner
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
 from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import NoiseCall, record_calls
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.queryable import Answer, Queryable
 from sdv_plausible.table.domain import Attribute, Domain
 
 DOMAIN = Domain(
@@ -56,8 +62,7 @@ def codes(n: int = 400, seed: int = 0) -> np.ndarray:
 
 
 def fit(name: str, rows: Any, budget: ModelBudget = BUDGET, ledger: PrivacyLedger | None = None, coins: Coins | None = None):
-    both = LearningRows(structure=rows, parameters=rows)
-    return LEARNERS[name].fit(both, DOMAIN, budget, ledger or PrivacyLedger(delta=1e-6), coins or Coins.from_seed(1))
+    return learn(LEARNERS[name], rows, DOMAIN, budget, ledger or PrivacyLedger(delta=1e-6), coins or Coins.from_seed(1))
 
 
 # --- what comes out ---------------------------------------------------------------------------------------------------
@@ -91,9 +96,7 @@ def test_domains_of_one_column_and_of_single_values(name):
         domain = Domain(tuple(Attribute(name=f"x{i}", kind="ordinal", values=tuple(range(c))) for i, c in enumerate(cards)))
         rows = np.zeros((50, len(cards)), dtype=np.int32)
         for budget in (BUDGET, FREE):
-            network = LEARNERS[name].fit(
-                LearningRows(structure=rows, parameters=rows), domain, budget, PrivacyLedger(delta=1e-6), Coins.from_seed(0)
-            )
+            network = learn(LEARNERS[name], rows, domain, budget, PrivacyLedger(delta=1e-6), Coins.from_seed(0))
             check_network(network, domain)
 
 
@@ -115,8 +118,7 @@ def test_structure_and_parameter_rows_of_a_split_serve_their_own_stage():
     learner = LEARNERS["cfs"]
 
     def learned(structure: np.ndarray, parameters: np.ndarray) -> BayesianNetwork:
-        rows = LearningRows(structure=structure, parameters=parameters)
-        return learner.fit(rows, DOMAIN, FREE, PrivacyLedger(delta=1e-6), Coins.from_seed(0))
+        return learn(learner, parameters, DOMAIN, FREE, PrivacyLedger(delta=1e-6), Coins.from_seed(0), structure)
 
     mixed, pure = learned(dependent, flat), learned(dependent, dependent)
     assert {(t.child, t.parents) for t in mixed.tables} != {(t.child, t.parents) for t in learned(flat, flat).tables}
@@ -214,8 +216,8 @@ def check_calls(calls: list[NoiseCall], losses: list[GaussianLoss], source: str,
 
 
 def entropies(n: int = 0) -> set[float]:
-    """Sensitivities that an entropy stage may use, for lower bounds up to 400 rows."""
-    return {float(entropy_sensitivity_in_steps(i, ENTROPY_GRID)) for i in range(1, 400)}
+    """Sensitivities of the vector of 4 (4 + 1) entropies, for lower bounds up to 400 rows."""
+    return {math.sqrt(20) * entropy_sensitivity_in_steps(i, ENTROPY_GRID) for i in range(1, 400)}
 
 
 @pytest.mark.parametrize("secret", [False, True])
@@ -224,14 +226,9 @@ def test_every_noise_call_is_as_planned(name, secret):
     coins = Coins.from_os_entropy() if secret else Coins.from_seed(3)
     with record_calls() as calls:
         network = fit(name, codes(), coins=coins)
-    used = 0.0
     plan = planned(name)
-    by_stage = {len(calls): calls}
-    assert by_stage
-    used = sum((call.sensitivity / call.scale) ** 2 * (math.prod(call.shape) if call.sensitivity != 1 else 1) for call in calls)
     allowed = {1.0} | (entropies() if name in ("cfs", "posterior") else set())
-    single = check_calls(calls, plan, "opendp" if secret else "seeded stream", allowed)
-    assert single <= used
+    used = check_calls(calls, plan, "opendp" if secret else "seeded stream", allowed)
     assert used == pytest.approx(mu_squared(plan), rel=1e-6)  # the whole plan, and not more
     # Noise on every declared cell: one-way tables first, with as many cells as the domain has codes.
     assert [math.prod(c.shape) for c in calls[:4]] == list(DOMAIN.cardinalities)
@@ -254,23 +251,22 @@ def test_the_adaptive_learner_stays_within_its_plan():
 @pytest.mark.parametrize("bug", ["too little noise", "spent twice", "wrong sensitivity", "observed cells only"])
 def test_planted_bugs_are_seen(bug, monkeypatch):
     """Controls: each of the usual mistakes fails the test above."""
-    right = learning._Measurer.counts
+    right = Queryable._noisy
 
-    def wrong(self: Any, tables: list[np.ndarray], stage: str) -> list[np.ndarray]:
-        each = self._plan.mu_each(stage)
-        call = learning.noise.discrete_gaussian
+    def wrong(self: Queryable, exact: np.ndarray, sensitivity: float, share: float) -> Answer:
         if bug == "spent twice":
-            right(self, tables, stage)
-            return right(self, tables, stage)
+            right(self, exact, sensitivity, share)
+            return right(self, exact, sensitivity, share)
+        call, rho, noisy = noise.discrete_gaussian, self.allowance.mu**2 * share / 2, exact.astype(float)
         if bug == "observed cells only":
-            noisy = [t.astype(float) for t in tables]
-            for t, out in zip(tables, noisy, strict=True):
-                out[t > 0] = call(t[t > 0], sensitivity=1, rho=each**2 / 2, coins=self._coins)
-            return noisy
-        factor, sensitivity = (1, 1) if bug == "too little noise" else (0.5, 0.5)
-        return [call(t, sensitivity=sensitivity, rho=each**2 * factor, coins=self._coins).astype(float) for t in tables]
+            seen = exact > 0
+            noisy[seen] = call(exact[seen], sensitivity=1, rho=rho, coins=self._coins)
+        else:
+            factor, sensitivity = (2, 1) if bug == "too little noise" else (1, 0.5)
+            noisy = call(exact, sensitivity=sensitivity, rho=factor * rho, coins=self._coins).astype(float)
+        return Answer(values=noisy, sigma=self.sigma(share))
 
-    monkeypatch.setattr(learning._Measurer, "counts", wrong)
+    monkeypatch.setattr(Queryable, "_noisy", wrong)
     with pytest.raises(AssertionError):
         test_every_noise_call_is_as_planned("given", secret=False)
 
@@ -299,11 +295,16 @@ def test_plans_keep_to_their_budget(epsilon, delta, m):
 # --- the number of rows -----------------------------------------------------------------------------------------------
 
 
+def least_rows(n: int, mu: float, failure: float, coins: Coins) -> int:
+    plan = LearningPlan(mu=mu, shares={"size": 1.0}, num_attributes=4, size_failure=failure)
+    ledger = PrivacyLedger(delta=0.5)
+    rows = Queryable(CodeArray(np.zeros((n, 4), dtype=int), (1,) * 4), ledger, plan.entries("cfs"), coins)
+    return learning.least_rows(rows, plan)
+
+
 def too_high(size_failure: float, runs: int = 2000, n: int = 500) -> int:
     """How often the noisy lower bound is not a lower bound for the smaller neighbour, of n - 1 rows."""
-    plan = LearningPlan(mu={"size": 0.05}, num_attributes=4, size_failure=size_failure)
-    measurer = learning._Measurer(np.zeros((n, 4), dtype=int), plan, Coins.from_seed(0))
-    return sum(measurer._size_lower_bound() > n - 1 for _ in range(runs))
+    return sum(least_rows(n, 0.05, size_failure, Coins.from_seed(i)) > n - 1 for i in range(runs))
 
 
 def test_the_lower_bound_on_the_number_of_rows_holds_as_often_as_charged():
@@ -315,9 +316,7 @@ def test_the_lower_bound_on_the_number_of_rows_holds_as_often_as_charged():
 
 def test_the_lower_bound_is_never_below_one():
     """Delta_H falls from n = 1 on, so that 1 is the safe answer where the noise says less."""
-    plan = LearningPlan(mu={"size": 0.001}, num_attributes=4, size_failure=1e-9)
-    measurer = learning._Measurer(np.zeros((3, 4), dtype=int), plan, Coins.from_seed(0))
-    assert {measurer._size_lower_bound() for _ in range(20)} == {1}
+    assert {least_rows(3, 0.001, 1e-9, Coins.from_seed(i)) for i in range(20)} == {1}
 
 
 # --- parameters -------------------------------------------------------------------------------------------------------
@@ -347,7 +346,7 @@ def test_a_given_structure_too_large_for_memory_is_refused():
     learner = BayesianNetworkLearner(structure={"x11": [f"x{i}" for i in range(11)]})
     rows = np.zeros((5, 12), dtype=np.int32)
     with pytest.raises(ValueError, match=r"structure: the table of 'x11'.*1,000,000,000,000 cells.*leave out parents"):
-        learner.fit(LearningRows(structure=rows, parameters=rows), wide, FREE, PrivacyLedger(delta=1e-6), Coins.from_seed(0))
+        learn(learner, rows, wide, FREE, PrivacyLedger(delta=1e-6), Coins.from_seed(0))
 
 
 def test_learners_by_name():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sdv_plausible.models.adaptive import log_linear
-from sdv_plausible.models.adaptive.log_linear import Estimates, elimination_order, fit_network
+from sdv_plausible.models.adaptive import maximum_entropy
+from sdv_plausible.models.adaptive.maximum_entropy import Estimates, elimination_order, fit_network
 from sdv_plausible.privacy.noise.coins import Coins
 
 SIZES = (20, 4, 2, 4, 20)  # of a chain a - b - c - d - e: links at the ends weak, in the middle strong
@@ -49,7 +49,7 @@ def test_what_two_columns_share_through_a_third_is_kept():
 
 
 def test_by_size_alone_the_chain_would_be_torn(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(log_linear, "LOSS_STEP", np.inf)
+    monkeypatch.setattr(maximum_entropy, "LOSS_STEP", np.inf)
     assert elimination_order(chain()).index(MIDDLE) > max(elimination_order(chain()).index(i) for i in (FIRST, LAST))
     assert farthest(chain()) > 0.1
 

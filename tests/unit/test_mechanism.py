@@ -12,15 +12,21 @@ from typing import Any
 import numpy as np
 import oracles
 import pytest
+from doors import release_seeds
 from scipy.stats import binom
 
 from sdv_plausible.models.base import Proposals
-from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.conditional_table import ConditionalTable
+from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.privacy.privacy_tests import DeterministicTest, RandomizedTest, ReleaseTest
-from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, ReleasedPrefixes, ReleasedSeeds, TooFewReleasedError
-from sdv_plausible.release.sampler import split_rows
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.release.fitting import split_rows
+from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
+from sdv_plausible.release.privacy_tests import DeterministicTest, RandomizedTest, ReleaseTest
+from sdv_plausible.release.released_prefixes import ReleasedPrefixes
 
 CARDS = (2, 3, 4, 3)
 
@@ -44,7 +50,7 @@ class Watched:
 
     def __init__(self) -> None:
         self.inner = network()
-        self.inner.attach_seeds(SEEDS)
+        self.inner.attach_seeds(SeedRecords(SEEDS))
         self.proposals: list[Proposals] = []
 
     def propose(self, rows, omega, coins):
@@ -58,14 +64,16 @@ class Watched:
     def order(self):
         return self.inner.order
 
+    @property
+    def num_attributes(self):
+        return self.inner.num_attributes
+
 
 def mechanism(test, omega=1, model=None, **options) -> PlausibleDeniabilityMechanism:
     if model is None:
         model = network()
-        model.attach_seeds(SEEDS)
-    return PlausibleDeniabilityMechanism(
-        model=model, num_seeds=len(SEEDS), test=test, omega=omega, num_attributes=4, **options
-    )  # fmt: skip
+        model.attach_seeds(SeedRecords(SEEDS))
+    return PlausibleDeniabilityMechanism(model=model, num_seeds=len(SEEDS), test=test, omega=Omega.parse(omega), **options)  # fmt: skip
 
 
 # --- what leaves ------------------------------------------------------------------------------------------------------
@@ -225,7 +233,7 @@ def true_size(part: ReleasedPrefixes, prefix: np.ndarray) -> int:
 @pytest.mark.parametrize("omega", [0, 1, 2, 3, (1, 3), (0, 4), "all"])
 @pytest.mark.parametrize("seed", range(3))
 def test_every_released_prefix_has_k_true_seeds(omega, seed):
-    released = ReleasedSeeds.draw(network(), SEEDS, omega, TEST, Coins.from_seed(seed))
+    released = release_seeds(network(), SEEDS, omega, TEST, Coins.from_seed(seed))
     for part in released.parts:
         assert all(true_size(part, p) >= TEST.k for p in part.prefixes if part.kept)
         assert (part.sizes >= TEST.k + TEST.margin).all() or part.kept == 0
@@ -255,10 +263,10 @@ def test_a_record_in_a_small_group_leaves_no_trace_at_all():
     canary = np.array([[1, 2, 3, 2]], dtype=SEEDS.dtype)
     rest = SEEDS[~(SEEDS[:, network().order[:3]] == canary[0, list(network().order[:3])]).all(axis=1)]
     canaries = np.concatenate([rest, *[canary] * (TEST.k - 1)])
-    leaky = SimpleNamespace(release=without_pre_threshold)
+    leaky = SimpleNamespace(release=without_pre_threshold, charge=TEST.charge, k=1, epsilon0=TEST.epsilon0, delta=TEST.delta)
 
     def kept(seeds: np.ndarray, test: Any) -> bytes:
-        return pickle.dumps(ReleasedSeeds.draw(network(), seeds, 1, test, Coins.from_seed(3)))
+        return pickle.dumps(release_seeds(network(), seeds, 1, test, Coins.from_seed(3)))
 
     assert kept(canaries, TEST) == kept(rest, TEST)
     assert kept(canaries, leaky) != kept(rest, leaky)
@@ -266,7 +274,7 @@ def test_a_record_in_a_small_group_leaves_no_trace_at_all():
 
 @pytest.mark.parametrize("omega", [1, 2, (1, 3)])
 def test_what_is_kept_are_prefixes_and_noisy_sizes_only(omega):
-    released = ReleasedSeeds.draw(network(), SEEDS, omega, TEST, Coins.from_seed(0))
+    released = release_seeds(network(), SEEDS, omega, TEST, Coins.from_seed(0))
     assert any(len(part.sizes) for part in released.parts)
     for part in released.parts:
         assert part.kept < 4
@@ -280,23 +288,23 @@ def test_what_is_kept_are_prefixes_and_noisy_sizes_only(omega):
 
 def test_the_seeds_order_and_further_copies_do_not_show():
     shuffled = SEEDS[np.random.default_rng(0).permutation(len(SEEDS))]
-    draws = [ReleasedSeeds.draw(network(), s, 1, TEST, Coins.from_seed(1)) for s in (SEEDS, shuffled)]
+    draws = [release_seeds(network(), s, 1, TEST, Coins.from_seed(1)) for s in (SEEDS, shuffled)]
     assert pickle.dumps(draws[0]) == pickle.dumps(draws[1])
 
 
 def test_every_seed_serves_one_part_of_a_range():
     """Parts are disjoint: with tiny noise the released sizes of all parts add up to the seeds at most."""
     exact = ReleaseTest(k=1, epsilon0=50.0, delta=0.5)
-    released = ReleasedSeeds.draw(network(), SEEDS, (1, 4), exact, Coins.from_seed(0))
+    released = release_seeds(network(), SEEDS, (1, 4), exact, Coins.from_seed(0))
     totals = [int(part.sizes.sum()) for part in released.parts if part.kept]
     assert sum(totals) < len(SEEDS)
     assert min(totals) > 20  # about a quarter of 300, less the groups of one
-    whole = ReleasedSeeds.draw(network(), SEEDS, 1, exact, Coins.from_seed(0))
+    whole = release_seeds(network(), SEEDS, 1, exact, Coins.from_seed(0))
     assert whole.parts[0].sizes.sum() > 250
 
 
 def test_no_released_group_is_one_clear_error():
-    released = ReleasedSeeds.draw(network(), SEEDS, 1, ReleaseTest(k=301, epsilon0=1.0, delta=0.01), Coins.from_seed(0))
+    released = release_seeds(network(), SEEDS, 1, ReleaseTest(k=301, epsilon0=1.0, delta=0.01), Coins.from_seed(0))
     with pytest.raises(TooFewReleasedError, match=r"share 3 attributes.*lower k"):
         released.sample(5, network(), Coins.from_seed(0))
     with pytest.raises(TooFewReleasedError, match=r"share 3 attributes.*lower k"):
@@ -305,7 +313,7 @@ def test_no_released_group_is_one_clear_error():
 
 def test_rows_and_conditional_rows_start_with_released_prefixes():
     net = network()
-    released = ReleasedSeeds.draw(net, SEEDS, 2, TEST, Coins.from_seed(0))
+    released = release_seeds(net, SEEDS, 2, TEST, Coins.from_seed(0))
     prefixes = {tuple(p) for p in released.parts[0].prefixes.tolist()}
     order = list(net.order[:2])
     before = copy.deepcopy(state(released))
@@ -321,13 +329,19 @@ def test_rows_and_conditional_rows_start_with_released_prefixes():
 
 def test_a_split_is_disjoint_secret_and_in_proportion():
     """10,000 rows: false alarm 1e-6 for each part. Parts below 1 in all leave rows unused."""
-    codes = np.arange(10_000).reshape(-1, 1)
-    parts = split_rows(codes, (0.2, 0.3, 0.4), Coins.from_seed(0))
-    ids = np.concatenate(parts)[:, 0]
-    assert len(set(ids.tolist())) == len(ids)
-    for part, share in zip(parts, (0.2, 0.3, 0.4), strict=True):
+    rows, shares = CodeArray(np.arange(10_000).reshape(-1, 1), [10_000]), (0.2, 0.3, 0.4)
+
+    def parts(seed: int) -> dict[str, list[int]]:
+        split = split_rows(rows, shares, Coins.from_seed(seed))
+        return {name: part.records()[:, 0].tolist() for name, part in split.items()}
+
+    found = parts(0)
+    ids = [*found["structure"], *found["parameters"], *found["seeds"]]
+    assert len(set(ids)) == len(ids)
+    assert set(found["learning"]) == {*found["structure"], *found["parameters"]}
+    for name, share in zip(("structure", "parameters", "seeds"), shares, strict=True):
         low, high = binom.ppf([5e-7, 1 - 5e-7], 10_000, share)
-        assert low <= len(part) <= high
-    again = split_rows(codes, (0.2, 0.3, 0.4), Coins.from_seed(1))
-    assert set(again[0][:, 0].tolist()) != set(parts[0][:, 0].tolist())
-    assert all(part is codes for part in split_rows(codes, None, Coins.from_seed(0)))
+        assert low <= len(found[name]) <= high
+    assert parts(0) == found
+    assert parts(1)["seeds"] != found["seeds"]
+    assert all(part is rows for part in split_rows(rows, None, Coins.from_seed(0)).values())

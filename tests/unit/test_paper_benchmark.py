@@ -18,7 +18,8 @@ from benchmarks.paper.settings import LAMBDAS, ROWS, SIZES, SYNTHETIC
 from benchmarks.paper.statistics import most_likely
 from benchmarks.paper.store import Store
 from benchmarks.paper.synthesis import Study
-from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.conditional_table import ConditionalTable
 
 QUICK = SIZES["quick"]
 

@@ -12,11 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.models.base import Proposals, draw_omega
-from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
+from sdv_plausible.models.base import Proposals
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.conditional_table import ConditionalTable
+from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import plausible_seeds
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, partition_number, scan_plausible_seeds
+from sdv_plausible.questions.queryable import SeedRecords
 
 # --- partition numbers ------------------------------------------------------------------------------------------------
 
@@ -145,9 +148,9 @@ def network(seed: int, zeros: bool = True) -> BayesianNetwork:
 def drawn(seed: int, omega, num_seeds: int = 60, num_candidates: int = 40):
     """Network, its seeds and candidates made from them."""
     net, coins = network(seed), Coins.from_seed(seed)
-    net.attach_seeds(net.sample(num_seeds, coins))
+    net.attach_seeds(SeedRecords(net.sample(num_seeds, coins)))
     rows = coins.integers(num_seeds, num_candidates)
-    return net, net.propose(rows, draw_omega(omega, 4, num_candidates, coins), coins)
+    return net, net.propose(rows, Omega.parse(omega).draw(4, num_candidates, coins), coins)
 
 
 @pytest.mark.parametrize("omega", [0, 1, 2, 3, 4, "all", (0, 4), (1, 2)])
@@ -213,7 +216,7 @@ def hidden_example() -> tuple[BayesianNetwork, Proposals]:
     half = ConditionalTable(child=0, parents=(), buckets=(), probabilities=np.array([[0.5, 0.5]]))
     rare = ConditionalTable(child=1, parents=(), buckets=(), probabilities=np.array([[0.125, 0.875]]))
     net = BayesianNetwork([half, rare])
-    net.attach_seeds(np.array([[0, 0]] + [[0, 1]] * 9))
+    net.attach_seeds(SeedRecords(np.array([[0, 0]] + [[0, 1]] * 9)))
     return net, Proposals(candidates=np.array([[0, 0]]), seeds=np.array([0]), omega=np.array([1]))
 
 

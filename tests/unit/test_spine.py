@@ -8,19 +8,27 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from doors import release_seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from sdv_plausible.models.base import Proposals, draw_omega
-from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
-from sdv_plausible.models.paper.structure import EntropyTable, cfs_merit, correlation_feature_selection, count_entropies
+from sdv_plausible.models.base import Proposals
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.conditional_table import ConditionalTable
+from sdv_plausible.models.omega import Omega
+from sdv_plausible.models.paper.entropies import EntropyTable, count_entropies
+from sdv_plausible.models.paper.structure import cfs_merit, correlation_feature_selection
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, partition_number, scan_plausible_seeds
-from sdv_plausible.privacy.privacy_tests import DeterministicTest, RandomizedTest, ReleaseTest
-from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, ReleasedSeeds, TooFewReleasedError
-from sdv_plausible.table.codec import Codec, find_strangers
-from sdv_plausible.table.domain import Attribute, Domain, declared_attribute, equal_bins, infer_attribute, quantile_bins
+from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
+from sdv_plausible.release.privacy_tests import DeterministicTest, RandomizedTest, ReleaseTest
+from sdv_plausible.table.codec import Codec
+from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.inference import infer_attribute, quantile_bins
+from sdv_plausible.table.outside import count_outside
+from sdv_plausible.table.specifications import declared_attribute, equal_bins
 
 CARDS = (2, 3, 2, 4)
 
@@ -66,7 +74,7 @@ UNIVERSE = list(itertools.product(*(range(c) for c in CARDS)))
 def test_likelihood_is_the_definition_and_sums_to_one(omega):
     net = network()
     seeds = np.array(UNIVERSE[::7])
-    net.attach_seeds(seeds)
+    net.attach_seeds(SeedRecords(seeds))
     candidates = np.array(UNIVERSE)
     proposals = Proposals(
         candidates=candidates, seeds=np.zeros(len(candidates), dtype=int), omega=np.full(len(candidates), omega)
@@ -168,9 +176,9 @@ def test_look_up_and_scan_agree_bit_for_bit(omegas):
     net = network()
     coins = Coins.from_seed(5)
     seeds = net.sample(300, coins)
-    net.attach_seeds(seeds)
+    net.attach_seeds(SeedRecords(seeds))
     rows = coins.integers(300, 200)
-    proposals = net.propose(rows, draw_omega(omegas, 4, 200, coins), coins)
+    proposals = net.propose(rows, Omega.parse(omegas).draw(4, 200, coins), coins)
     own = net.log_likelihood(proposals, np.arange(300))[np.arange(200), rows]
     scanned = scan_plausible_seeds(lambda r: net.log_likelihood(proposals, r), own, 300, gamma=4.0, chunk=37)
     assert (net.count_plausible(proposals, 4.0) == scanned).all()
@@ -186,10 +194,10 @@ def test_hidden_omega_counts_by_definition_and_gamma_matters():
     net = network()
     coins = Coins.from_seed(6)
     seeds = net.sample(120, coins)
-    net.attach_seeds(seeds)
+    net.attach_seeds(SeedRecords(seeds))
     rows = coins.integers(120, 60)
     omegas = (1, 2, 3)
-    proposals = net.propose(rows, draw_omega((1, 3), 4, 60, coins), coins)
+    proposals = net.propose(rows, Omega.parse((1, 3)).draw(4, 60, coins), coins)
     found = {}
     for gamma in (1.5, 4.0, 50.0):
         p = np.array([[np.mean([probability(net, y, s, o) for o in omegas]) for s in seeds] for y in proposals.candidates])
@@ -213,8 +221,8 @@ def test_partition_numbers():
 def mechanism(test, omega=2, n=400):
     net = network()
     seeds = net.sample(n, Coins.from_seed(2))
-    net.attach_seeds(seeds)
-    return net, seeds, PlausibleDeniabilityMechanism(model=net, num_seeds=n, test=test, omega=omega, num_attributes=4)
+    net.attach_seeds(SeedRecords(seeds))
+    return net, seeds, PlausibleDeniabilityMechanism(model=net, num_seeds=n, test=test, omega=Omega.parse(omega))
 
 
 def test_released_rows_have_k_plausible_seeds():
@@ -246,7 +254,7 @@ def test_the_mechanism_keeps_nothing_of_its_attempts():
 def test_released_prefixes_have_k_seeds_and_rows_keep_them(omega):
     net, seeds, _ = mechanism(DeterministicTest(k=1, gamma=4.0))
     test = ReleaseTest(k=20, epsilon0=1.0, delta=1e-3)
-    released = ReleasedSeeds.draw(net, seeds, omega, test, Coins.from_seed(4))
+    released = release_seeds(net, seeds, omega, test, Coins.from_seed(4))
     for part in released.parts:
         for prefix in part.prefixes:
             columns = list(net.order[: part.kept])
@@ -271,7 +279,7 @@ def test_the_pre_threshold_is_what_makes_k_sure():
 def test_known_values_are_sampled_from_the_exact_conditional():
     """Chi-square against enumeration, false alarm 1e-6 (fixed coins). Control: ignoring the weights is caught."""
     net = network()
-    released = ReleasedSeeds.draw(
+    released = release_seeds(
         net, net.sample(50, Coins.from_seed(0)), "all", ReleaseTest(k=1, epsilon0=1, delta=0.1), Coins.from_seed(0)
     )
     zero = np.zeros(4, dtype=int)
@@ -286,7 +294,7 @@ def test_known_values_are_sampled_from_the_exact_conditional():
         return float(chi2.sf(statistic, used.sum() - 1)) if not observed[~used].any() else 0.0
 
     assert p_value(released.sample_given(2000, {3: 2}, net, Coins.from_seed(1))) > 1e-6
-    clamped, _ = released.parts[0].draw_given(2000, {3: 2}, net, Coins.from_seed(1))
+    clamped, _ = net.complete_given(np.zeros((2000, 4), dtype=np.int32), 0, {3: 2}, Coins.from_seed(1))
     assert p_value(clamped) < 1e-6
 
 
@@ -323,7 +331,7 @@ def test_cells_outside_the_domain_are_clipped_or_replaced_and_listed():
     assert codes[1, 0] == ATTRIBUTES[0].missing_code
     assert codes[1, 1] in (0, 1)
     assert codes[:2, 2].tolist() == [0, 1]
-    assert find_strangers(table, domain) == {"a": 1, "b": 1, "d": 2}
+    assert count_outside(table, domain) == {"a": 1, "b": 1, "d": 2}
 
 
 @settings(max_examples=60, deadline=None)

@@ -11,18 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sdv_plausible.models.bayesian_network import topological_order
+from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.counting import entropy, joint_counts, num_configurations, project_to_simplex
+from sdv_plausible.models.paper.entropies import EntropyTable, count_entropies
 from sdv_plausible.models.paper.parameters import clean_counts, clean_margin, dirichlet_table
-from sdv_plausible.models.paper.structure import (
-    EntropyTable,
-    cfs_merit,
-    check_structure,
-    correlation_feature_selection,
-    count_entropies,
-    default_buckets,
-    topological_order,
-)
+from sdv_plausible.models.paper.structure import cfs_merit, check_structure, correlation_feature_selection
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.table.domain import Attribute, Domain
 
 CARDS = (3, 2, 4)
@@ -68,7 +64,7 @@ def test_entropy_of_nothing_is_zero():
 @pytest.mark.parametrize("seed", range(5))
 def test_entropies_and_correlations_by_definition(seed):
     codes = rows(seed)
-    table = count_entropies(codes, CARDS, BUCKETS)
+    table = count_entropies(CodeArray(codes, CARDS), CARDS, BUCKETS)
     columns = [codes[:, i].tolist() for i in range(3)]
     bucketed = [BUCKETS[i][codes[:, i]].tolist() for i in range(3)]
     np.testing.assert_allclose(table.single, [oracles.entropy(c) for c in columns], atol=1e-12)
@@ -85,12 +81,12 @@ def test_correlation_stays_in_range_under_noise_and_without_variation():
         noisy = EntropyTable.unflatten(scale * rng.normal(size=20), 4)
         assert np.isfinite(noisy.correlation()).all()
         assert ((noisy.correlation() >= 0) & (noisy.correlation() <= 1)).all()
-    constant = count_entropies(np.zeros((10, 2), dtype=int), (1, 1), [np.zeros(1, dtype=int)] * 2)
+    constant = count_entropies(CodeArray(np.zeros((10, 2), dtype=int), (1, 1)), (1, 1), [np.zeros(1, dtype=int)] * 2)
     assert (constant.correlation() == 0).all()
 
 
 def test_a_single_column_has_entropies():
-    table = count_entropies(np.array([[0], [1], [2], [3]]), (4,), [np.array([0, 0, 1, 1])])
+    table = count_entropies(CodeArray(np.array([[0], [1], [2], [3]]), (4,)), (4,), [np.array([0, 0, 1, 1])])
     assert (table.single[0], table.bucketed[0]) == (2.0, 1.0)
 
 

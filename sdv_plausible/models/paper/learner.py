@@ -1,41 +1,32 @@
-"""Learning a Bayesian network from rows: what is measured, with how much noise, charged before it is looked at."""
+"""The paper's learner (section 3): noisy entropies for the structure, noisy counts for Dirichlet tables."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar
 
 import numpy as np
 
-from sdv_plausible.models.base import LearningRows, ModelBudget
-from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
-from sdv_plausible.models.counting import joint_counts, num_configurations
+from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents, topological_order
+from sdv_plausible.models.buckets import MAX_BUCKETS, default_buckets
+from sdv_plausible.models.conditional_table import ConditionalTable
+from sdv_plausible.models.counting import num_configurations
 from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared
+from sdv_plausible.models.paper.entropies import Entropies
 from sdv_plausible.models.paper.parameters import ParameterDraw, clean_counts, clean_margin, dirichlet_table
-from sdv_plausible.models.paper.structure import (
-    MAX_BUCKETS,
-    EntropyTable,
-    Parents,
-    check_structure,
-    correlation_feature_selection,
-    count_entropies,
-    default_buckets,
-    topological_order,
-)
-from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
-from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
-from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.models.paper.shares import LearningPlan, Structure
+from sdv_plausible.models.paper.structure import check_structure, correlation_feature_selection
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.counts import Axis, NumberOfRows
+from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.domain import Domain
 
-Structure = Literal["cfs", "independent"] | Mapping[str, Sequence[str]]
-ENTROPY_GRID = 2.0**-20  # bits; entropies are rounded to it so that their noise is integer noise
-SIZE_FAILURE = 0.01  # share of delta for the event that the noisy lower bound on n is too high
 MAX_CELLS = 50_000_000  # of one conditional table
-SHARES = {"margins": 0.10, "size": 0.02, "structure": 0.18, "tables": 0.70}  # of mu**2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,47 +53,30 @@ class BayesianNetworkLearner:
     max_parents: int | None = None
     concentration: float = 1.0
     parameters: ParameterDraw = "mean"
+    makes: ClassVar[type[SeedModel]] = BayesianNetwork
 
     def __post_init__(self) -> None:
         if isinstance(self.structure, str) and self.structure not in ("cfs", "independent"):
             raise ValueError(f'structure ({self.structure!r}) must be "cfs", "independent" or a mapping {{child: [parents]}}')
         if not isinstance(self.structure, (str, Mapping)):
             raise ValueError(f"structure ({self.structure!r}) must be a name or a mapping {{child: [parents]}}")
-        if not _is_whole(self.max_cost) or self.max_cost < 1:
-            raise ValueError(f"max_cost ({self.max_cost!r}) must be a whole number >= 1: it bounds parent configurations")
-        if self.max_parents is not None and (not _is_whole(self.max_parents) or self.max_parents < 0):
-            raise ValueError(f"max_parents ({self.max_parents!r}) must be a whole number >= 0, or None for no bound")
-        number = isinstance(self.concentration, (int, float, np.number)) and not isinstance(self.concentration, bool)
-        if not (number and math.isfinite(self.concentration) and self.concentration > 0):
-            raise ValueError(f"concentration ({self.concentration!r}) must be a finite number > 0; try 1.0")
+        check.whole("max_cost", self.max_cost, 1, "it bounds parent configurations")
+        if self.max_parents is not None:
+            check.whole("max_parents", self.max_parents, 0, "or None for no bound")
+        check.positive("concentration", self.concentration, "try 1.0")
         if self.parameters not in ("mean", "posterior"):
             raise ValueError(f'parameters ({self.parameters!r}) must be "mean" or "posterior"')
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
         """Ledger entries of learning."""
-        return self._plan(domain, budget).entries(self.structure)
-
-    def _plan(self, domain: Domain, budget: ModelBudget) -> LearningPlan:
-        """Decide the noise of every stage from the domain and the budget alone."""
-        stages = ["margins", "size", "structure", "tables"]
-        if isinstance(self.structure, str) and self.structure == "independent":
-            stages = ["margins"]
-        elif not isinstance(self.structure, str):
-            stages = ["margins", "tables"]
-        if math.isinf(budget.epsilon):
-            return LearningPlan(mu=dict.fromkeys(stages, math.inf), num_attributes=len(domain))
-        failure = SIZE_FAILURE * budget.delta if "size" in stages else 0.0
-        mu_squared = budget.gaussian(failure) ** 2
-        weight = {s: SHARES[s] for s in stages}
-        mu = {s: math.sqrt(mu_squared * w / sum(weight.values())) for s, w in weight.items()}
-        return LearningPlan(mu=mu, num_attributes=len(domain), size_failure=failure)
+        return LearningPlan.make(self.structure, domain, budget).entries(self.structure)
 
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
         """How the noise will show on a table of about so many rows; links as tables with one parent."""
-        plan, cards = self._plan(domain, budget), np.array(domain.cardinalities)
-        sigma = {stage: 1 / plan.mu_each(stage) for stage in plan.mu}
-        if not sigma["margins"]:
+        plan, cards = LearningPlan.make(self.structure, domain, budget), np.array(domain.cardinalities)
+        if math.isinf(plan.mu):
             return None
+        sigma = {stage: 1 / plan.mu_each(stage) for stage in plan.shares}
         cells = float(np.median(cards)) * min(float(np.median(cards)), MAX_BUCKETS)
         return Forecast(
             rows=rows,
@@ -111,47 +85,53 @@ class BayesianNetworkLearner:
             link=0.4 * cells * sigma["tables"] / rows if "tables" in sigma else None,  # E|z| / 2 = 0.4 sigma per cell
         )
 
-    def fit(
-        self, rows: LearningRows, domain: Domain, budget: ModelBudget, ledger: PrivacyLedger, coins: Coins
-    ) -> BayesianNetwork:
-        """Learn from rows of codes.
-
-        Everything is charged, all stages at once, before the first look at the rows.
-        """
-        plan = self._plan(domain, budget)
-        ledger.charge(*plan.entries(self.structure))
-        measure, codes = _Measurer(rows.structure, plan, coins), rows.parameters
-        cards = domain.cardinalities
-        margin_counts = measure.counts([joint_counts(codes, j, c, (), ()) for j, c in enumerate(cards)], "margins")
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> BayesianNetwork:
+        """Learn a network: margins, structure, then the tables of that structure."""
+        plan = LearningPlan.make(self.structure, domain, budget)
+        counted, cards = rows.part("parameters"), domain.cardinalities
+        codes = [Axis.of_codes(j, c) for j, c in enumerate(cards)]
+        margin_counts = counted.ask_tables([[axis] for axis in codes], plan.each("margins"))
         # The total is the average over the noisy tables: n itself is private.
-        total = float(np.mean([counts.sum() for counts in margin_counts]))
-        margins = [clean_margin(counts[0], total) for counts in margin_counts]
+        total = float(np.mean([answer.values.sum() for answer in margin_counts]))
+        margins = [clean_margin(answer.values, total) for answer in margin_counts]
         buckets = [default_buckets(a, margin) for a, margin in zip(domain, margins, strict=True)]
-        parents = self._parents(domain, buckets, measure)
+        parents = self._parents(domain, buckets, plan, rows.part("structure"))
         _check_cells(parents, buckets, domain)
-        noisy = measure.counts(
-            [joint_counts(codes, j, cards[j], p, [buckets[i] for i in p]) for j, p in enumerate(parents)], "tables"
-        ) if "tables" in plan.mu else margin_counts  # fmt: skip
+        coarse = [Axis(j, bucket) for j, bucket in enumerate(buckets)]
+        noisy = margin_counts
+        if "tables" in plan.shares:
+            sets = [[*(coarse[i] for i in p), codes[j]] for j, p in enumerate(parents)]
+            noisy = counted.ask_tables(sets, plan.each("tables"))
         tables = {}
-        for j, counts in enumerate(noisy):
-            strength = self.concentration + measure.deviation("tables") * math.sqrt(cards[j])
-            table = dirichlet_table(clean_counts(counts, total), margins[j], strength, self.parameters, coins)
+        for j, answer in enumerate(noisy):
+            counts = clean_counts(answer.values.reshape(-1, cards[j]), total)
+            sigma = answer.sigma if "tables" in plan.shares else 0.0
+            strength = self.concentration + sigma * math.sqrt(cards[j])
             tables[j] = ConditionalTable(
-                child=j, parents=parents[j], buckets=tuple(buckets[i] for i in parents[j]), probabilities=table
+                child=j,
+                parents=parents[j],
+                buckets=tuple(buckets[i] for i in parents[j]),
+                probabilities=dirichlet_table(counts, margins[j], strength, self.parameters, coins),
             )
         return BayesianNetwork([tables[j] for j in topological_order(parents, cards)])
 
-    def _parents(self, domain: Domain, buckets: list[np.ndarray], measure: _Measurer) -> Parents:
+    def _parents(self, domain: Domain, buckets: list[np.ndarray], plan: LearningPlan, rows: Queryable) -> Parents:
         if not isinstance(self.structure, str):
             return check_structure(self.structure, domain)
         if self.structure == "independent":
             return ((),) * len(domain)
-        entropies = measure.entropies(domain.cardinalities, buckets)
+        question = Entropies(domain.cardinalities, buckets, least_rows(rows, plan))
+        entropies = question.table(rows.ask(question, plan.shares["structure"]).values)
         return correlation_feature_selection(entropies.correlation(), buckets, self.max_cost, self.max_parents)
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+def least_rows(rows: Queryable, plan: LearningPlan) -> int:
+    """Lower bound on the rows of the smaller of two neighbours (docs/explanation/proofs/learning.md, Theorem 2)."""
+    number = rows.ask(NumberOfRows(), plan.shares["size"], plan.size_failure)
+    # The discrete Gaussian is sub-Gaussian: Pr[z >= t sigma] <= exp(-t**2 / 2). One unit's rows less than the bound, because
+    # the sensitivity is that of the smaller of two neighbouring tables.
+    tail = math.sqrt(-2 * math.log(plan.size_failure)) * number.sigma if plan.size_failure else 0.0
+    return max(1, int(number.values[0]) - math.ceil(tail) - rows.neighbours.rows)
 
 
 def _check_cells(parents: Parents, buckets: Sequence[np.ndarray], domain: Domain) -> None:
@@ -163,97 +143,3 @@ def _check_cells(parents: Parents, buckets: Sequence[np.ndarray], domain: Domain
                 f"structure: the table of {child.name!r} with parents {[domain.names[p] for p in chosen]} has {cells:,} cells, "
                 f"above {MAX_CELLS:,}: leave out parents, or declare coarser buckets for them"
             )
-
-
-@dataclass(frozen=True, kw_only=True)
-class LearningPlan:
-    """Noise of every stage, as Gaussian privacy parameters mu (sensitivity over standard deviation).
-
-    Parameters
-    ----------
-    mu : dict of str to float
-        One value per stage; infinity for no noise.
-    num_attributes : int
-        The number m of attributes.
-    size_failure : float
-        Probability that the noisy lower bound on n is above n.
-    """
-
-    mu: dict[str, float]
-    num_attributes: int
-    size_failure: float = 0.0
-
-    def releases(self, stage: str) -> int:
-        """Number of equally noisy releases of a stage."""
-        m = self.num_attributes
-        return {"size": 1, "structure": m * (m + 1)}.get(stage, m)
-
-    def mu_each(self, stage: str) -> float:
-        """Parameter mu of each single release of a stage."""
-        return self.mu[stage] / math.sqrt(self.releases(stage))
-
-    def entries(self, structure: Structure) -> list[LedgerEntry]:
-        """Ledger entries, one per stage."""
-        texts = {
-            "margins": "one-way counts",
-            "size": "number of rows, for the entropies' sensitivity",
-            "structure": "entropies for correlation-based feature selection",
-            "tables": "counts of the conditional tables",
-        }
-        entries = []
-        for stage, mu in self.mu.items():
-            losses: tuple[Loss, ...]
-            if math.isinf(mu):
-                losses, how, note = (InfiniteLoss(),), texts[stage] + ", no noise", NO_NOISE
-            else:
-                each = self.mu_each(stage)
-                losses = (GaussianLoss(sensitivity_over_sigma=each, count=self.releases(stage)),)
-                if stage == "size":  # docs/explanation/proofs/entropy_sensitivity.md: the event only adds to delta
-                    losses = (*losses, ApproxDP(epsilon=0.0, delta=self.size_failure))
-                how = f"{texts[stage]}, discrete Gaussian noise on every cell, mu {each:.4g} each"
-                note = ""
-            entries.append(LedgerEntry(name=stage, mechanism=how, losses=losses, scope="the model", note=note))
-        if not isinstance(structure, str):
-            entries.append(LedgerEntry(name="structure", mechanism="declared by the user", losses=(), scope="the model"))
-        return entries
-
-
-NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
-
-
-class _Measurer:
-    """Takes noisy measurements of the rows as planned. The only place of the learner that touches them."""
-
-    def __init__(self, codes: np.ndarray, plan: LearningPlan, coins: Coins) -> None:
-        self._codes, self._plan, self._coins = codes, plan, coins
-
-    def deviation(self, stage: str) -> float:
-        """Standard deviation of a stage's count noise."""
-        return 1 / self._plan.mu_each(stage) if stage in self._plan.mu else 0.0
-
-    def counts(self, tables: list[np.ndarray], stage: str) -> list[np.ndarray]:
-        """Noise on every cell; one row changes one cell of each table by 1."""
-        mu = self._plan.mu_each(stage)
-        if math.isinf(mu):
-            return [t.astype(float) for t in tables]
-        return [noise.discrete_gaussian(t, sensitivity=1, rho=mu * mu / 2, coins=self._coins).astype(float) for t in tables]
-
-    def entropies(self, cardinalities: Sequence[int], buckets: list[np.ndarray]) -> EntropyTable:
-        """Noisy entropies on an integer grid; sensitivity from docs/explanation/proofs/entropy_sensitivity.md."""
-        exact = count_entropies(self._codes, cardinalities, buckets)
-        mu = self._plan.mu_each("structure")
-        if math.isinf(mu):
-            return exact
-        units = np.rint(exact.flatten() / ENTROPY_GRID).astype(np.int64)
-        sensitivity = entropy_sensitivity_in_steps(self._size_lower_bound(), ENTROPY_GRID)
-        noisy = noise.discrete_gaussian(units, sensitivity=sensitivity, rho=mu * mu / 2, coins=self._coins)
-        return EntropyTable.unflatten(noisy * ENTROPY_GRID, len(cardinalities))
-
-    def _size_lower_bound(self) -> int:
-        mu = self._plan.mu_each("size")
-        n = np.array([len(self._codes)])
-        noisy = noise.discrete_gaussian(n, sensitivity=1, rho=mu * mu / 2, coins=self._coins)
-        # The discrete Gaussian is sub-Gaussian: Pr[z >= t sigma] <= exp(-t**2 / 2). One less than the bound, because
-        # the sensitivity is that of the smaller of two neighbouring tables.
-        tail = math.sqrt(-2 * math.log(self._plan.size_failure)) / mu
-        return max(1, int(noisy[0]) - math.ceil(tail) - 1)

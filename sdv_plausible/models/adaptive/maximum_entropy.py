@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from sdv_plausible.models.bayesian_network import BayesianNetwork, ConditionalTable
+from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.buckets import merge_parents
+from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.coins import Coins
 
 MAX_PARENTS = 12

@@ -1,0 +1,167 @@
+"""What the adaptive learner has measured so far, and what to measure next."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from sdv_plausible.models.adaptive.denoising import haar_denoise, rake, shrink_singular_values
+from sdv_plausible.models.adaptive.maximum_entropy import Estimates
+from sdv_plausible.models.adaptive.schedule import BUCKET_FLOOR, Round, Schedule, margin_shares, pair_noise
+from sdv_plausible.models.buckets import make_buckets
+from sdv_plausible.models.counting import project_to_simplex
+from sdv_plausible.questions.counts import Axis, Distances
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.table.domain import Domain
+
+Pair = tuple[int, int]
+NUM_SIZES = 200  # numbers of pairs that are weighed against each other, at most
+BEFORE, SCORED = 4, 3  # rounds of raking a model's table to the margins, before cleaning and before scoring
+
+
+class Measurements:
+    """Everything measured so far and what it says.
+
+    Parameters
+    ----------
+    rows : Queryable
+        Asked for one-way counts at once, and for scores and pair tables in every round.
+    domain : Domain
+        The columns.
+    schedule : Schedule
+        Shares of the budget.
+    """
+
+    def __init__(self, rows: Queryable, domain: Domain, schedule: Schedule) -> None:
+        self._rows = rows
+        self._pair_sigma, self._worth = schedule.pair_sigma, schedule.worth
+        self._ordered = [a.is_ordered for a in domain]
+        cards = domain.cardinalities
+        shares = margin_shares(cards, schedule.margin_share).tolist()
+        margins = rows.ask_tables([[Axis.of_codes(j, c)] for j, c in enumerate(cards)], shares)
+        self._counts, self._sigmas = [a.values for a in margins], [a.sigma for a in margins]
+        variance = np.array([c * max(s, 1e-9) ** 2 for c, s in zip(cards, self._sigmas, strict=True)])
+        self.total = max(
+            float(sum(t.sum() / v for t, v in zip(self._counts, variance, strict=True)) / (1 / variance).sum()), 1.0
+        )
+        self.margins = [self._clean(j, counts) for j, counts in enumerate(self._counts)]
+        floor = BUCKET_FLOOR * schedule.pair_sigma / self.total
+        self.buckets = [
+            np.unique(a.buckets, return_inverse=True)[1]
+            if a.buckets
+            else make_buckets(p, a.is_ordered, schedule.most_buckets, floor)
+            for a, p in zip(domain, self.margins, strict=True)
+        ]
+        self._axes = [Axis(j, buckets) for j, buckets in enumerate(self.buckets)]
+        self._sizes = [axis.size for axis in self._axes]
+        self.coarse = [np.bincount(b, p, size) for b, p, size in zip(self.buckets, self.margins, self._sizes, strict=True)]
+        self._raw: dict[Pair, tuple[np.ndarray, np.ndarray, float]] = {}  # noisy table, estimate before it, sigma
+        self._pairs: dict[Pair, np.ndarray] = {}
+        self.simulated: np.ndarray | None = None
+
+    def estimates(self) -> Estimates:
+        """What the network is fitted to."""
+        return Estimates(margins=self.margins, coarse=self.coarse, buckets=self.buckets, pairs=self._pairs)
+
+    def measure_pairs(self, this: Round) -> bool:
+        """One round: score, choose, measure, clean. False if no pair was worth its noise."""
+        every = itertools.combinations(range(len(self.margins)), 2)
+        unmeasured = [e for e in every if e not in self._raw and self._could_pay(e)]  # the noise of scores grows with them
+        if not unmeasured:
+            return False
+        estimate = {e: self._estimate(e) for e in unmeasured}
+        # Rounded, so that the scores are integers; the estimates come from earlier answers.
+        scores = Distances([self._axes_of(e) for e in unmeasured], [np.rint(estimate[e]) for e in unmeasured])
+        noisy = self._rows.ask(scores, this.score_share).values
+        chosen, shares = self._worth_measuring(unmeasured, estimate, noisy, this)
+        tables = self._rows.ask_tables([self._axes_of(e) for e in chosen], shares)
+        self._raw |= {e: (table.values, estimate[e], table.sigma) for e, table in zip(chosen, tables, strict=True)}
+        if chosen:
+            self._clean_pairs()
+        return bool(chosen)
+
+    def _axes_of(self, e: Pair) -> list[Axis]:
+        return [self._axes[j] for j in e]
+
+    def _worth_measuring(
+        self, pairs: list[Pair], estimate: dict[Pair, np.ndarray], noisy: np.ndarray, this: Round
+    ) -> tuple[list[Pair], list[float]]:
+        """The pairs for which the sum of scores less the L1 noise of measuring them all is largest.
+
+        Pairs are ranked by what they bring beyond their own noise: of two equal links the smaller table goes first.
+        """
+        # What sampling alone makes of the distance: mean absolute deviation of Poisson counts.
+        chance = [np.where(estimate[e] < 0.5, estimate[e], 0.8 * np.sqrt(estimate[e])).sum() for e in pairs]
+        score = np.minimum(noisy - np.array(chance), [self._farthest(e) for e in pairs])
+        cost, share, sigma = np.array([self._price(e) for e in pairs]), this.pair_share, self._rows.sigma
+        best, chosen, best_shares = 0.0, np.zeros(0, dtype=int), np.zeros(0)
+        most = max(min(len(pairs), len(self.margins) - 1) if this.forest else len(pairs), 1)
+        for k in np.unique(np.geomspace(1, most, NUM_SIZES).round().astype(int)):
+            ranked = np.argsort(sigma(share / k) * cost - score, kind="stable")
+            top = (_forest(ranked, pairs, len(self.margins)) if this.forest else ranked)[:k]
+            shares = cost[top] ** (1 / 3)
+            shares *= share / shares.sum()
+            gain = float((score[top] - np.array([sigma(s) for s in shares]) * cost[top]).sum())
+            if gain > best:
+                best, chosen, best_shares = gain, top, shares
+        return [pairs[i] for i in chosen], best_shares.tolist()
+
+    def _farthest(self, e: Pair) -> float:
+        """Bound on the L1 distance of two count tables of a pair with the same margins: 4 (1 - p) for a value of mass p."""
+        return self.total * min(2.0, *(4 * (1 - float(self.coarse[j].max())) for j in e))
+
+    def _price(self, e: Pair) -> float:
+        """L1 distance that a pair must show, in standard deviations of a cell of its table."""
+        return self._worth * float(pair_noise(np.array(self._sizes[e[0]]), np.array(self._sizes[e[1]])))
+
+    def _could_pay(self, e: Pair) -> bool:
+        """Whether measuring a pair would pay if its columns depended on each other as much as their margins allow."""
+        return min(self._sizes[j] for j in e) > 1 and self._farthest(e) > self._pair_sigma * self._price(e)
+
+    def _clean_pairs(self) -> None:
+        if self._rows.allowance.is_private:
+            self._fuse()
+        for e, (table, before, sigma) in self._raw.items():
+            rows, columns = (self.coarse[j] * self.total for j in e)
+            prior = rake(before, rows, columns, BEFORE)
+            cleaned = rake(prior + shrink_singular_values(table - prior, sigma), rows, columns) / self.total
+            self._pairs[e], self._pairs[e[1], e[0]] = cleaned, cleaned.T
+
+    def _fuse(self) -> None:
+        """Inverse-variance mean of each column's bucket counts over its own table and every pair table it is in."""
+        for j, bucket in enumerate(self.buckets):
+            codes_in = np.bincount(bucket, minlength=self._sizes[j])
+            own = np.bincount(bucket, self._counts[j], self._sizes[j])
+            weight = 1 / (self._sigmas[j] ** 2 * codes_in)
+            total, weights = weight * own, weight.copy()
+            for (a, b), (table, _, sigma) in self._raw.items():
+                if j in (a, b):
+                    variance = sigma**2 * self._sizes[b if j == a else a]
+                    total, weights = total + table.sum(axis=1 if j == a else 0) / variance, weights + 1 / variance
+            self.margins[j] = self._clean(j, self._counts[j] + ((total / weights - own) / codes_in)[bucket])
+            self.coarse[j] = np.bincount(bucket, self.margins[j], self._sizes[j])
+
+    def _clean(self, j: int, counts: np.ndarray) -> np.ndarray:
+        smooth = haar_denoise(counts, self._sigmas[j]) if self._ordered[j] else counts
+        return project_to_simplex(smooth, self.total) / self.total
+
+    def _estimate(self, e: Pair) -> np.ndarray:
+        """The current model's count table of a pair."""
+        rows, columns = (self.coarse[j] * self.total for j in e)
+        if self.simulated is None:
+            return np.outer(rows, columns) / self.total
+        a, b = self._sizes[e[0]], self._sizes[e[1]]
+        simulated = np.bincount(self.simulated[:, e[0]] * b + self.simulated[:, e[1]], minlength=a * b).reshape(a, b)
+        return rake(simulated * (self.total / len(self.simulated)), rows, columns, SCORED)
+
+
+def _forest(ranked: np.ndarray, pairs: Sequence[Pair], num_columns: int) -> np.ndarray:
+    """Of the pairs numbered in ``ranked``, best first, those that close no circle: a spanning forest of least ranks."""
+    a, b = np.array(pairs)[ranked].T
+    ranks = np.arange(1, len(ranked) + 1)  # 0 would stand for no edge
+    forest = minimum_spanning_tree(csr_array((ranks, (a, b)), shape=(num_columns, num_columns)))
+    return np.asarray(ranked[np.sort(forest.data).astype(int) - 1])

@@ -1,0 +1,110 @@
+"""How the adaptive learner shares out its budget, and what its noise will do. No row is looked at here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared
+from sdv_plausible.questions.budget import Allowance
+from sdv_plausible.table.domain import Domain
+
+SIZE_SHARE, SCORE_SHARE = 0.005, 0.05
+BUCKET_FLOOR = 4.0  # a bucket must hold so many deviations of a pair table's noise
+RICH = 2000.0  # power from which on two rounds of pairs pay, and weak links too
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """One round of choosing and measuring pairs.
+
+    Attributes
+    ----------
+    score_share, pair_share : float
+        Shares of mu^2 for the scores and for the pair tables.
+    forest : bool
+        Whether only pairs that close no circle are measured.
+    """
+
+    score_share: float
+    pair_share: float
+    forest: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """How the budget is shared out: decided by the (noisy or public) number of rows, mu and the number of columns.
+
+    Attributes
+    ----------
+    margin_share, pair_share : float
+        Shares of mu^2 for the one-way counts and for the pair tables.
+    worth : float
+        A pair is measured if its score is so many times the noise of its table. The score is noisy too, and every
+        further pair makes all tables noisier: where there is little power that costs more than weak links are worth.
+    most_buckets : int
+        Number of buckets of a column in pair tables, at most.
+    pair_sigma : float
+        Noise of a pair table, roughly.
+    rounds : tuple of Round
+        In order.
+    """
+
+    margin_share: float
+    pair_share: float
+    worth: float
+    most_buckets: int
+    pair_sigma: float
+    rounds: tuple[Round, ...]
+
+    @classmethod
+    def make(cls, rows: float, allowance: Allowance, num_columns: int) -> Schedule:
+        """Chosen on ACS 2018, ACS 2013, bank and NIST tables: where there is little power, the margins get more of it."""
+        power = max(rows, 1.0) * allowance.mu  # rows per unit of noise: the one number that says what the budget can carry
+        private = allowance.is_private
+        margin_share = float(np.interp(np.log10(power), [2.0, 2.7, 3.6, 6.0], [0.88, 0.5, 0.36, 0.3])) if private else 0.35
+        pair_share = 1 - SIZE_SHARE - margin_share - SCORE_SHARE
+        shares = ((0.5, 0.35, True), (0.5, 0.65, False)) if power > RICH else ((1.0, 1.0, False),)
+        return cls(
+            margin_share=margin_share,
+            pair_share=pair_share,
+            worth=1.0 if power > RICH else 2.0,
+            most_buckets=int(np.clip(16 * (power / 4000) ** 0.25, 10, 40)) if private else 40,
+            pair_sigma=allowance.sigma(pair_share / (1.5 * num_columns)),
+            rounds=tuple(
+                Round(score_share=SCORE_SHARE * scores, pair_share=pair_share * pairs, forest=forest)
+                for scores, pairs, forest in shares
+            ),
+        )
+
+
+def margin_shares(cardinalities: Sequence[int], share: float) -> np.ndarray:
+    """Shares of card^(2/3): they minimise the summed L1 noise of tables with these numbers of cells."""
+    weight = np.array(cardinalities, dtype=float) ** (2 / 3)
+    return share * weight / weight.sum()
+
+
+def pair_noise(sizes_a: np.ndarray, sizes_b: np.ndarray) -> np.ndarray:
+    """L1 noise of rank-one denoised a x b tables, in standard deviations of a cell; about."""
+    return 0.8 * np.sqrt((sizes_a - 1) * (sizes_b - 1) * (sizes_a + sizes_b) + 1e-9)
+
+
+def forecast(domain: Domain, allowance: Allowance, rows: int) -> Forecast | None:
+    """How the noise will show on a table of about so many rows, if as many pairs are measured as there are columns."""
+    if not allowance.is_private:
+        return None
+    m, cards = len(domain), np.array(domain.cardinalities)
+    schedule = Schedule.make(rows, allowance, m)
+    sigmas = [allowance.sigma(float(s)) for s in margin_shares(domain.cardinalities, schedule.margin_share)]
+    sizes = np.minimum(cards, min(schedule.most_buckets, max(rows / (BUCKET_FLOOR * schedule.pair_sigma), 1.0)))
+    a, b = np.triu_indices(m, 1)
+    a, b = a[(sizes[a] > 1) & (sizes[b] > 1)], b[(sizes[a] > 1) & (sizes[b] > 1)]
+    noise = schedule.worth * allowance.sigma(schedule.pair_share / m) * pair_noise(sizes[a], sizes[b])
+    return Forecast(
+        rows=rows,
+        assumed=undeclared(domain),
+        columns={n: noise_distance(int(c), s, rows) for n, c, s in zip(domain.names, cards, sigmas, strict=True)},
+        link=float(np.median(noise)) / (2 * rows) if len(a) else None,
+    )

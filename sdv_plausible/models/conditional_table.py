@@ -1,0 +1,126 @@
+"""Conditional tables ``P(child | bkt(parents))``: drawing a whole column at once, and likelihoods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sdv_plausible.privacy.noise.coins import Coins
+
+GUIDED_CELLS = 4096  # tables beyond this size outgrow the cache: a guide table then beats a binary search
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ConditionalTable:
+    """``P(child | bkt(parents))`` as a dense table.
+
+    Parameters
+    ----------
+    child : int
+        Column number of the attribute.
+    parents : tuple of int
+        Column numbers of its parents.
+    buckets : tuple of ndarray of int
+        For each parent the bucket of every code (the paper's ``bkt``, Eq. 7).
+    probabilities : ndarray of float, shape (configurations, cardinality)
+        Rows sum to 1. Configurations are mixed-radix numbers of the parents' buckets, first parent most significant.
+    """
+
+    child: int
+    parents: tuple[int, ...]
+    buckets: tuple[np.ndarray, ...]
+    probabilities: np.ndarray
+    _flat: np.ndarray = field(init=False, repr=False)
+    _ceiling: np.ndarray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        configurations, _ = self.probabilities.shape
+        expected = int(np.prod([b.max(initial=0) + 1 for b in self.buckets], dtype=np.int64))
+        if configurations != expected:
+            raise ValueError(f"table of column {self.child}: {configurations} rows for {expected} configurations")
+        if not np.allclose(self.probabilities.sum(axis=1), 1) or (self.probabilities < 0).any():
+            raise ValueError(f"table of column {self.child}: rows must be non-negative and sum to 1")
+        # Row c of the cumulative table is shifted by c: the flat array is sorted and one search draws a whole column.
+        cumulative = np.cumsum(self.probabilities, axis=1)
+        cumulative /= cumulative[:, -1:]
+        shifted = cumulative + np.arange(configurations)[:, None]
+        shifted[:, -1] = np.arange(1, configurations + 1)
+        object.__setattr__(self, "_flat", shifted.ravel())
+        # Largest float below c + 1: rounding of c + u must not reach the next row.
+        object.__setattr__(self, "_ceiling", np.nextafter(np.arange(1.0, configurations + 1), 0))
+
+    @cached_property
+    def _log(self) -> np.ndarray:
+        """Logarithms of the cells, taken once: every caller gets the same last bits."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.probabilities)
+
+    @cached_property
+    def _guide(self) -> np.ndarray:
+        """Where the search for c + u starts, for u in each of ``cardinality`` equal parts of [0, 1)."""
+        configurations, cardinality = self.probabilities.shape
+        parts = np.maximum(np.arange(cardinality) / cardinality - 1e-9, 0)  # rounding must not start beyond the answer
+        starts = np.searchsorted(self._flat, (np.arange(configurations)[:, None] + parts).ravel(), side="right")
+        return starts.astype(np.int32 if self._flat.size < 2**31 else np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in ("child", "parents", "buckets", "probabilities")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def configuration(self, codes: np.ndarray) -> np.ndarray:
+        """Row of the table for each record of codes (n, m)."""
+        return mixed_radix(codes, self.parents, self.buckets)
+
+    def draw(self, codes: np.ndarray, coins: Coins, *, systematic: bool = False) -> np.ndarray:
+        """Draw the child's code for each record of codes (n, m), given its parents there.
+
+        Every record's draw has the table's law. ``systematic`` makes the draws within one configuration dependent, evenly
+        spread over the unit interval: the sample's table then hardly scatters around the model's.
+        """
+        configurations, cardinality = self.probabilities.shape
+        row = self.configuration(codes)
+        u = _systematic_uniforms(row, configurations, coins) if systematic else coins.uniform(len(codes))
+        wanted = np.minimum(row + u, self._ceiling[row])
+        if self._flat.size <= GUIDED_CELLS:
+            return np.searchsorted(self._flat, wanted, side="right") - row * cardinality
+        # Inverse transform with a guide table (Chen and Asau 1974): start near the answer, step on where it lies behind.
+        position = self._guide[row * cardinality + (u * cardinality).astype(np.int64)]
+        behind = np.flatnonzero(self._flat[position] <= wanted)
+        while len(behind):
+            position[behind] += 1
+            behind = behind[self._flat[position[behind]] <= wanted[behind]]
+        return position - row * cardinality
+
+    def log_probability(self, codes: np.ndarray) -> np.ndarray:
+        """Natural log of ``P(child | parents)`` at each record of codes (n, m); logs are taken once, per cell."""
+        log_probability: np.ndarray = self._log[self.configuration(codes), codes[:, self.child]]
+        return log_probability
+
+
+def _systematic_uniforms(row: np.ndarray, num_rows: int, coins: Coins) -> np.ndarray:
+    """Within each group of equal ``row``: (random rank + one common uniform) / size. Each alone is uniform on [0, 1)."""
+    n = len(row)
+    shuffled = coins.permutation(n)
+    order = shuffled[np.argsort(row[shuffled], kind="stable")]
+    count = np.bincount(row, minlength=num_rows)
+    group = row[order]
+    rank = np.arange(n) - (np.cumsum(count) - count)[group]
+    u = np.empty(n)
+    u[order] = np.minimum((rank + coins.uniform(num_rows)[group]) / count[group], np.nextafter(1.0, 0.0))
+    return u
+
+
+def mixed_radix(codes: np.ndarray, columns: Sequence[int], buckets: Sequence[np.ndarray]) -> np.ndarray:
+    """Number each record's combination of buckets, first column most significant; int64, shape (n,)."""
+    key = np.zeros(len(codes), dtype=np.int64)
+    for column, bucket in zip(columns, buckets, strict=True):
+        key *= int(bucket.max(initial=0)) + 1
+        key += bucket[codes[:, column]]
+    return key

@@ -1,0 +1,85 @@
+"""How many attributes are resampled: the paper's omega."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sdv_plausible.privacy.noise.coins import Coins
+
+
+@dataclass(frozen=True)
+class Omega:
+    """Number of resampled attributes: one number, a range from which each candidate draws, or all of them.
+
+    Parameters
+    ----------
+    low, high : int or None
+        Ends of the range, both in it; None for "all", whatever the number m of attributes.
+    """
+
+    low: int | None
+    high: int | None
+
+    @classmethod
+    def parse(cls, value: Any) -> Omega | None:
+        """Read a user's omega: a whole number, a pair (low, high), "all", an Omega, or None for "choose".
+
+        Raises
+        ------
+        ValueError
+            If it is none of these.
+        """
+        if value is None or isinstance(value, cls):
+            return value
+        if isinstance(value, str) and value == "all":
+            return cls(None, None)
+        ends: tuple[Any, ...] = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+        whole = len(ends) == 2 and all(isinstance(e, (int, np.integer)) and not isinstance(e, bool) for e in ends)
+        if not whole or not 0 <= ends[0] <= ends[1]:
+            raise ValueError(_complaint(value, "the number of attributes"))
+        return cls(int(ends[0]), int(ends[1]))
+
+    @property
+    def is_all(self) -> bool:
+        """Whether every attribute is resampled, so that no seed is used."""
+        return self.high is None
+
+    def among(self, num_attributes: int) -> range:
+        """Return the numbers that may be drawn, out of 0..m.
+
+        Raises
+        ------
+        ValueError
+            If there are not so many attributes.
+        """
+        if self.low is None or self.high is None:
+            return range(num_attributes, num_attributes + 1)
+        if self.high > num_attributes:
+            raise ValueError(_complaint(self.to_user(), str(num_attributes)))
+        return range(self.low, self.high + 1)
+
+    def draw(self, num_attributes: int, size: int, coins: Coins) -> np.ndarray:
+        """Number of resampled attributes of each candidate: fixed, or uniform over the range; int64, shape (size,)."""
+        numbers = self.among(num_attributes)
+        if len(numbers) == 1:
+            return np.full(size, numbers[0], dtype=np.int64)
+        return np.asarray(numbers[0] + coins.integers(len(numbers), size))
+
+    def to_user(self) -> int | tuple[int, int] | str:
+        """Return it as a user writes it."""
+        if self.low is None or self.high is None:
+            return "all"
+        return self.low if self.low == self.high else (self.low, self.high)
+
+    def __str__(self) -> str:
+        return repr(self.to_user())
+
+
+def _complaint(value: Any, top: str) -> str:
+    return (
+        f"omega ({value!r}) must be a whole number of resampled attributes between 0 and {top}, "
+        'a pair (low, high) of such numbers, or "all"'
+    )

@@ -1,0 +1,105 @@
+"""Entropies of attributes and pairs: what the paper's structure learning asks of the rows (section 3.3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_plausible.models.counting import entropy
+from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.questions.counts import Axis, ExactCounts
+
+ENTROPY_GRID = 2.0**-20  # bits; entropies are rounded to it so that their noise is integer noise
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntropyTable:
+    """All entropies that CFS needs, in bits.
+
+    Attributes
+    ----------
+    single : ndarray, shape (m,)
+        H(x_i).
+    bucketed : ndarray, shape (m,)
+        H(bkt(x_i)).
+    joint : ndarray, shape (m, m)
+        H(x_i, bkt(x_j)); the diagonal is unused.
+    """
+
+    single: np.ndarray
+    bucketed: np.ndarray
+    joint: np.ndarray
+
+    def flatten(self) -> np.ndarray:
+        """The m (m + 1) numbers as one vector."""
+        off_diagonal = ~np.eye(len(self.single), dtype=bool)
+        return np.concatenate([self.single, self.bucketed, self.joint[off_diagonal]])
+
+    @classmethod
+    def unflatten(cls, vector: np.ndarray, m: int) -> EntropyTable:
+        """Inverse of :meth:`flatten`."""
+        joint = np.zeros((m, m))
+        joint[~np.eye(m, dtype=bool)] = vector[2 * m :]
+        return cls(single=vector[:m], bucketed=vector[m : 2 * m], joint=joint)
+
+    def correlation(self) -> np.ndarray:
+        """Symmetrical uncertainty of x_i and bkt(x_j) (Eq. 5), clipped to [0, 1], shape (m, m)."""
+        total = self.single[:, None] + self.bucketed[None, :]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = 2 - 2 * self.joint / total
+        return np.clip(np.nan_to_num(np.where(total > 0, value, 0.0)), 0.0, 1.0)
+
+
+def count_entropies(rows: ExactCounts, cardinalities: Sequence[int], buckets: Sequence[np.ndarray]) -> EntropyTable:
+    """Exact entropies of coded rows, from one table per ordered pair."""
+    m = len(cardinalities)
+    single, bucketed, joint = np.zeros(m), np.zeros(m), np.zeros((m, m))
+    fine = [Axis.of_codes(i, c) for i, c in enumerate(cardinalities)]
+    coarse = [Axis(j, b) for j, b in enumerate(buckets)]
+    if m == 1:
+        own, put_together = rows.tables([[fine[0]], [coarse[0]]])
+        single[0], bucketed[0] = entropy(own), entropy(put_together)
+    pairs = [(i, j) for i in range(m) for j in range(m) if i != j]
+    for (i, j), table in zip(pairs, rows.tables([[coarse[j], fine[i]] for i, j in pairs]), strict=True):
+        joint[i, j] = entropy(table)
+        single[i], bucketed[j] = entropy(table.sum(axis=0)), entropy(table.sum(axis=1))
+    return EntropyTable(single=single, bucketed=bucketed, joint=joint)
+
+
+@dataclass(frozen=True)
+class Entropies:
+    """The m (m + 1) entropies that CFS needs, in whole steps of ``ENTROPY_GRID``.
+
+    Parameters
+    ----------
+    cardinalities : sequence of int
+        Number of codes of every column.
+    buckets : sequence of ndarray
+        ``bkt`` of every column, from earlier answers.
+    least_rows : int
+        Lower bound on the rows of the smaller of two neighbours, from an earlier answer.
+    """
+
+    cardinalities: Sequence[int]
+    buckets: Sequence[np.ndarray]
+    least_rows: int
+    proof = "docs/explanation/proofs/learning.md, Theorem 3"
+
+    def exact(self, rows: ExactCounts) -> np.ndarray:
+        """Return the numbers of :meth:`EntropyTable.flatten`, rounded to the grid."""
+        bits = count_entropies(rows, self.cardinalities, self.buckets).flatten()
+        return np.rint(bits / ENTROPY_GRID).astype(np.int64)
+
+    def sensitivity(self, neighbours: Neighbours) -> float:
+        """Each number moves by the entropy's exact sensitivity for every row that comes or goes."""
+        steps = entropy_sensitivity_in_steps(self.least_rows, ENTROPY_GRID) * neighbours.histogram_l1
+        m = len(self.cardinalities)
+        return steps * math.sqrt(m * (m + 1))
+
+    def table(self, steps: np.ndarray) -> EntropyTable:
+        """Return noisy steps as entropies in bits."""
+        return EntropyTable.unflatten(steps * ENTROPY_GRID, len(self.cardinalities))

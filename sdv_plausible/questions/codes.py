@@ -1,0 +1,81 @@
+"""Exact counts of rows in memory: an array of codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.plausible_seeds import PrefixGroups
+from sdv_plausible.questions.counts import Axes, Axis, shape
+
+
+class CodeArray:
+    """Rows as integer codes in memory; an engine of exact counts.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n, m)
+        One column per attribute; column-contiguous is fastest.
+    cardinalities : sequence of int
+        Number of codes of every column.
+    """
+
+    def __init__(self, codes: np.ndarray, cardinalities: Sequence[int]) -> None:
+        self._codes = codes
+        self._cardinalities = tuple(cardinalities)
+        self._buckets: WeakKeyDictionary[Axis, np.ndarray] = WeakKeyDictionary()
+
+    def num_rows(self) -> int:
+        """Return the number of rows."""
+        return len(self._codes)
+
+    def tables(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
+        """Count every set of axes: mixed-radix numbers of the cells and ``bincount``, no loop over rows."""
+        for axes in sets:
+            yield self._table(axes)
+
+    def _table(self, axes: Axes) -> np.ndarray:
+        sizes = shape(axes)
+        if not axes:
+            return np.array(len(self._codes), dtype=np.int64)
+        cell = self._along(axes[0])
+        if len(axes) > 1:
+            cell = cell.astype(np.int64)
+            for axis, size in zip(axes[1:], sizes[1:], strict=True):
+                cell *= size
+                cell += self._along(axis)
+        return np.bincount(cell, minlength=int(np.prod(sizes, dtype=np.int64))).reshape(sizes)
+
+    def _along(self, axis: Axis) -> np.ndarray:
+        """Bucket of every row, kept for as long as the axis is."""
+        if axis.is_identity:
+            return self._codes[:, axis.column]
+        if axis not in self._buckets:
+            small = axis.buckets.astype(np.int32)
+            self._buckets[axis] = small[self._codes[:, axis.column]]
+        return self._buckets[axis]
+
+    def groups(self, columns: Sequence[int], least: int) -> tuple[np.ndarray, np.ndarray]:
+        """Combinations of codes that at least ``least`` rows have, and their sizes."""
+        ordered = np.asfortranarray(self._codes[:, list(columns)])
+        prefixes, sizes = PrefixGroups(ordered, [self._cardinalities[j] for j in columns]).groups(len(columns))
+        large = sizes >= least
+        return prefixes[large], sizes[large]
+
+    def part(self, low: float, high: float, coins: Coins) -> CodeArray:
+        """Rows whose own secret number lies in [low, high)."""
+        if low <= 0 and high >= 1:
+            return self
+        u = coins.spawn("rows").uniform(len(self._codes))
+        return CodeArray(self._codes[(low <= u) & (u < high)], self._cardinalities)
+
+    def records(self) -> np.ndarray:
+        """Codes of all rows, (n, m)."""
+        return self._codes
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError("rows cannot be pickled: only answers leave the object that can see them")

@@ -1,0 +1,170 @@
+"""Exact counts of coded rows, and the questions that are functions of them.
+
+:class:`ExactCounts` is what an engine must offer: counting, by axes that the asker names, and nothing that needs an order of
+the rows or all of them in memory. :class:`~sdv_plausible.questions.codes.CodeArray` is the engine for arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """One axis of a table of counts: a column, whose codes are put into buckets.
+
+    Parameters
+    ----------
+    column : int
+        Column number.
+    buckets : ndarray of int, shape (cardinality,)
+        Bucket of every code (the paper's ``bkt``), 0 to size - 1. It must not come from the rows but through answers.
+    """
+
+    column: int
+    buckets: np.ndarray
+
+    @classmethod
+    def of_codes(cls, column: int, cardinality: int) -> Axis:
+        """Axis of a column's codes themselves."""
+        return cls(column, np.arange(cardinality))
+
+    @cached_property
+    def size(self) -> int:
+        """Number of buckets."""
+        return int(self.buckets.max(initial=-1)) + 1
+
+    @cached_property
+    def is_identity(self) -> bool:
+        """Whether every code is a bucket of its own, in order."""
+        return bool((self.buckets == np.arange(len(self.buckets))).all())
+
+
+Axes = Sequence[Axis]
+
+
+def shape(axes: Axes) -> tuple[int, ...]:
+    """Shape of the table of counts over some axes."""
+    return tuple(axis.size for axis in axes)
+
+
+class ExactCounts(Protocol):
+    """Coded rows that can be counted. Whoever holds one sees the rows: only the door does."""
+
+    def num_rows(self) -> int:
+        """Return the number of rows."""
+        ...
+
+    def tables(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
+        """Count every set of axes, int64 tables of their shapes, in order; one pass over the rows may serve all."""
+        ...
+
+    def groups(self, columns: Sequence[int], least: int) -> tuple[np.ndarray, np.ndarray]:
+        """Combinations of codes that at least ``least`` rows have, (g, columns), and their sizes, (g,); in any order."""
+        ...
+
+    def part(self, low: float, high: float, coins: Coins) -> ExactCounts:
+        """Rows whose own uniform number in [0, 1), drawn from these named coins, lies in [low, high).
+
+        Equal coins give equal numbers: parts with ends in common are disjoint and fill up their union.
+        """
+        ...
+
+    def records(self) -> np.ndarray:
+        """Codes of all rows, (n, m): for what needs them one by one, where memory allows."""
+        ...
+
+
+Rows_contra = TypeVar("Rows_contra", contravariant=True)
+
+
+class Question(Protocol[Rows_contra]):
+    """Something to ask of rows: an exact integer answer, how far one unit moves it, and the page that proves it.
+
+    A new kind of question is a class with these three. Its parameters must come from public knowledge and earlier answers.
+    """
+
+    @property
+    def proof(self) -> str:
+        """Page and statement that prove the sensitivity."""
+        ...
+
+    def exact(self, rows: Rows_contra) -> np.ndarray:
+        """Return the exact answer, an integer array whose shape does not depend on the rows."""
+        ...
+
+    def sensitivity(self, neighbours: Neighbours) -> float:
+        """L2 distance of the exact answers of two neighbours, at most."""
+        ...
+
+
+@dataclass(frozen=True)
+class NumberOfRows:
+    """How many rows there are."""
+
+    proof = "docs/explanation/proofs/adaptive_network.md, Lemma 2"
+
+    def exact(self, rows: Any) -> np.ndarray:
+        """Return one number, shape (1,)."""
+        return np.array([rows.num_rows()], dtype=np.int64)
+
+    def sensitivity(self, neighbours: Neighbours) -> float:
+        """Return the rows of one unit; under replacement it does not change, and the noise is that of one row."""
+        return float(neighbours.rows)
+
+
+@dataclass(frozen=True)
+class CountTable:
+    """How many rows are in every cell of a table over some axes.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+        Columns with their buckets.
+    """
+
+    axes: Axes
+    proof = "docs/explanation/proofs/adaptive_network.md, Lemma 2"
+
+    def exact(self, rows: ExactCounts) -> np.ndarray:
+        """Return the table, of the axes' shape."""
+        return next(iter(rows.tables([self.axes])))
+
+    def sensitivity(self, neighbours: Neighbours) -> float:
+        """One row is in one cell."""
+        return neighbours.histogram_l2
+
+
+@dataclass(frozen=True)
+class Distances:
+    """L1 distance of tables of counts from public integer estimates: scores that say where a model is wrong.
+
+    Parameters
+    ----------
+    sets : sequence of sequences of Axis
+        The tables.
+    estimates : sequence of ndarray of int
+        One for each, functions of earlier answers alone.
+    """
+
+    sets: Sequence[Axes]
+    estimates: Sequence[np.ndarray]
+    proof = "docs/explanation/proofs/adaptive_network.md, Lemma 3"
+
+    def exact(self, rows: ExactCounts) -> np.ndarray:
+        """Return one score for each table, shape (number of tables,)."""
+        found = zip(rows.tables(self.sets), self.estimates, strict=True)
+        return np.array([int(np.abs(table - estimate).sum()) for table, estimate in found], dtype=np.int64)
+
+    def sensitivity(self, neighbours: Neighbours) -> float:
+        """Reverse triangle inequality: each score moves by the table's own L1 distance at most."""
+        return neighbours.histogram_l1 * math.sqrt(len(self.sets))

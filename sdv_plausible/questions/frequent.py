@@ -1,0 +1,58 @@
+"""Values that occur: which ones there are is itself private, so that only what many rows hold is ever named.
+
+Proofs: ``docs/explanation/proofs/private_domain.md``, Lemmas 2 and 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.stats import norm
+
+from sdv_plausible.privacy.neighbours import Neighbours
+
+LEAST_ROWS = 5  # a value held by fewer rows is never released
+
+
+class Occurring(Protocol):
+    """A question for values that are not known beforehand, each row holding at most one of them or one public cell."""
+
+    def occurring(self, rows: Any) -> tuple[Sequence[Any], np.ndarray, np.ndarray]:
+        """Return the values that occur in an order of their own, their counts, and the counts of public cells."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frequent:
+    """The values that passed.
+
+    Attributes
+    ----------
+    values : list
+        In the question's order.
+    counts : ndarray of float
+        Their noisy counts.
+    public : ndarray of float
+        Noisy counts of the public cells, such as missing.
+    sigma : float
+        Standard deviation of the noise.
+    """
+
+    values: list[Any]
+    counts: np.ndarray
+    public: np.ndarray
+    sigma: float
+
+
+def threshold(sigma: float, failure: float, neighbours: Neighbours) -> int:
+    """Least noisy count of a value that is released: ``Pr[most + Z >= threshold] <= failure`` (Lemma 3).
+
+    ``most`` is the number of rows that a value can have on the larger of two neighbours if it is not counted on the smaller
+    one: ``LEAST_ROWS`` - 1 others and all rows of one unit.
+    """
+    most = LEAST_ROWS - 1 + neighbours.rows
+    return most + math.ceil(sigma * float(norm.isf(failure))) + 1

@@ -1,0 +1,293 @@
+"""The door to the rows: whoever learns holds a :class:`Queryable` and never the rows.
+
+It is opened by ledger entries that have been charged, as wide as they say; every question is paid out of that before it is
+answered, and is answered with noise. Where there is no claim (an infinite loss) it is answered exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.budget import Allowance, Meter
+from sdv_plausible.questions.counts import Axes, CountTable, NumberOfRows, Question
+from sdv_plausible.questions.frequent import LEAST_ROWS, Frequent, Occurring, threshold
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A noisy answer.
+
+    Attributes
+    ----------
+    values : ndarray of float
+        Integers with integer noise.
+    sigma : float
+        Standard deviation of the noise on every value; 0 where there is none.
+    """
+
+    values: np.ndarray
+    sigma: float
+
+
+@dataclass(frozen=True)
+class SeedRecords:
+    """Records of the table, held by Mechanism 1's row-by-row tests and by nothing else. Whoever saves it saves people.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n_s, m)
+        Seed records, in column order.
+    """
+
+    codes: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+class GroupRelease(Protocol):
+    """A mechanism that releases noisy sizes of large groups, such as the release-level privacy test."""
+
+    @property
+    def k(self) -> int:
+        """Rows that a group must have to be looked at."""
+        ...
+
+    @property
+    def epsilon0(self) -> float:
+        """Loss of the noisy sizes."""
+        ...
+
+    @property
+    def delta(self) -> float:
+        """Failure probability."""
+        ...
+
+    def release(self, group_sizes: np.ndarray, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of the released groups, and their noisy sizes."""
+        ...
+
+
+class Queryable:
+    """Rows that can be asked, within what ledger entries have paid for.
+
+    Parameters
+    ----------
+    rows : object
+        An engine of exact answers, such as :class:`~sdv_plausible.questions.codes.CodeArray`.
+    ledger : PrivacyLedger
+        Where ``entries`` are charged, now.
+    entries : iterable of LedgerEntry
+        What all questions together may cost.
+    coins : Coins
+        Source of the noise.
+    neighbours : Neighbours
+        The relation that the guarantee speaks of.
+    parts : mapping of str to engine
+        Named parts of the rows, for :meth:`part`; the same rows where there is no split.
+
+    Raises
+    ------
+    BudgetExceededError
+        If the ledger has a limit that the entries exceed.
+    """
+
+    def __init__(
+        self,
+        rows: Any,
+        ledger: PrivacyLedger,
+        entries: Iterable[LedgerEntry],
+        coins: Coins,
+        neighbours: Neighbours = ONE_ROW,
+        parts: Mapping[str, Any] | None = None,
+    ) -> None:
+        charged = tuple(entries)
+        ledger.charge(*charged)
+        self.neighbours = neighbours
+        self._rows, self._ledger, self._coins = rows, ledger, coins
+        self._meter = Meter(Allowance.of(charged))
+        self._parts = dict(parts or {})
+
+    # --- what may be known beforehand ---------------------------------------------------------------------------------
+
+    @property
+    def allowance(self) -> Allowance:
+        """What all questions together may cost."""
+        return self._meter.allowance
+
+    @property
+    def spent_share(self) -> float:
+        """Share of mu^2 that was spent."""
+        return self._meter.share
+
+    def sigma(self, share: float) -> float:
+        """Noise deviation of a table of counts for a share of mu^2; 0 without privacy."""
+        return self.allowance.sigma(share, self.neighbours.histogram_l2)
+
+    def part(self, name: str) -> Queryable:
+        """Return a part of the rows ("structure" or "parameters"), asked out of the same budget."""
+        if name not in self._parts:
+            return self
+        view = object.__new__(Queryable)
+        view.__dict__.update(self.__dict__)
+        view._rows = self._parts[name]
+        return view
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+
+    def ask(self, question: Question[Any], share: float, failure: float = 0.0) -> Answer:
+        """Ask for a share of mu^2: discrete Gaussian noise on every entry of the exact answer.
+
+        Parameters
+        ----------
+        question : Question
+            What to ask.
+        share : float
+            Share of mu^2, > 0.
+        failure : float
+            Probability, charged as well, that what is made of the answer fails, such as a bound.
+
+        Raises
+        ------
+        BudgetExceededError
+            If less than the share is left. Nothing is looked at then.
+        """
+        self._meter.spend(share=share, failure=failure)
+        return self._noisy(question.exact(self._rows), question.sensitivity(self.neighbours), share)
+
+    def ask_tables(self, sets: Sequence[Axes], shares: Sequence[float]) -> list[Answer]:
+        """Ask for several tables of counts, each for a share of its own, in one pass over the rows."""
+        self._meter.spend(share=math.fsum(shares))
+        sensitivities = [CountTable(axes).sensitivity(self.neighbours) for axes in sets]
+        found = zip(self._rows.tables(sets), sensitivities, shares, strict=True)
+        return [self._noisy(table, sensitivity, share) for table, sensitivity, share in found]
+
+    def ask_frequent(self, question: Occurring, share: float, failure: float) -> Frequent:
+        """Ask for values that occur: of those that enough rows hold, the ones whose noisy count passes a threshold.
+
+        Parameters
+        ----------
+        question : Occurring
+            What to ask.
+        share : float
+            Share of mu^2 for the noise.
+        failure : float
+            Probability that noise alone lifts one value over the threshold. A unit has at most as many new values as rows.
+        """
+        self._meter.spend(share=share, failure=failure * self.neighbours.rows)
+        values, counts, public = question.occurring(self._rows)
+        enough = np.flatnonzero(counts >= LEAST_ROWS)
+        answer = self._noisy(np.concatenate([public, counts[enough]]), self.neighbours.histogram_l2, share)
+        noisy = answer.values[len(public) :]
+        passed = np.ones(len(enough), dtype=bool)
+        if self.allowance.is_private:
+            passed = noisy >= threshold(answer.sigma, failure, self.neighbours)
+        return Frequent(
+            values=[values[i] for i in enough[passed]],
+            counts=noisy[passed],
+            public=answer.values[: len(public)],
+            sigma=answer.sigma,
+        )
+
+    def count_rows(self, epsilon: float, failure: float) -> int:
+        """Number of rows with discrete Laplace noise.
+
+        Parameters
+        ----------
+        epsilon : float
+            Its loss.
+        failure : float
+            Probability that what is made of it fails.
+        """
+        self._meter.spend(epsilon=epsilon, failure=failure)
+        exact = NumberOfRows().exact(self._rows)
+        if not self.allowance.is_private:
+            return int(exact[0])
+        noisy = noise.discrete_laplace(exact, sensitivity=self.neighbours.rows, epsilon=epsilon, coins=self._coins)
+        return int(noisy[0])
+
+    def release_groups(self, sets: Sequence[Sequence[int]], test: GroupRelease) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Ask which combinations of codes large groups of rows share, by a test that charges for itself.
+
+        Every row belongs to one of the sets of columns, by a secret draw that does not look at its values: one row changes
+        one group of one set, and all of them together cost what one costs.
+
+        Parameters
+        ----------
+        sets : sequence of sequences of int
+            Column numbers; of no columns there is one combination, released without a look.
+        test : GroupRelease
+            Chooses the groups and draws their sizes.
+
+        Returns
+        -------
+        list of (ndarray of int, ndarray of int64)
+            For each set the released combinations, (g, columns), and their noisy sizes, (g,).
+        """
+        self._meter.spend(epsilon=test.epsilon0, failure=test.delta)
+        released = []
+        for i, columns in enumerate(sets):
+            if not columns:
+                released.append((np.empty((1, 0), dtype=np.int32), np.ones(1, dtype=np.int64)))
+                continue
+            part = self._rows.part(i / len(sets), (i + 1) / len(sets), self._coins.spawn("set of columns"))
+            groups, sizes = part.groups(columns, test.k)
+            which, noisy = test.release(sizes, self._coins.spawn("sizes", i))
+            released.append((groups[which], noisy))
+        return released
+
+    # --- the rows themselves ------------------------------------------------------------------------------------------
+
+    def seed_records(self, paid_for: str) -> SeedRecords:
+        """Records for a row-by-row privacy test, whose own entry must be in the ledger.
+
+        Parameters
+        ----------
+        paid_for : str
+            Name of the entry that charges what is done with them.
+
+        Raises
+        ------
+        ValueError
+            If there is no such entry.
+        """
+        if paid_for not in {entry.name for entry in self._ledger.entries if entry.losses}:
+            raise ValueError(f"the ledger has no entry {paid_for!r} with a loss: charge it before records are handed out")
+        return SeedRecords(self._rows.records())
+
+    def raw_rows(self, why: str) -> np.ndarray:
+        """Codes of all rows, (n, m), for a model that cannot learn from answers: the release then makes no claim.
+
+        Parameters
+        ----------
+        why : str
+            What is done with them; it goes into the ledger, first.
+        """
+        self._ledger.charge(
+            LedgerEntry(
+                name="model",
+                mechanism=f"raw rows: {why}",
+                losses=(InfiniteLoss(),),
+                scope="the model",
+                note=f"the rows themselves were handed out ({why}), without noise; use a model that learns from noisy answers",
+            )
+        )
+        return np.asarray(self._rows.records())
+
+    def _noisy(self, exact: np.ndarray, sensitivity: float, share: float) -> Answer:
+        if not self.allowance.is_private:
+            return Answer(values=exact.astype(float), sigma=0.0)
+        rho = self.allowance.mu**2 * share / 2
+        coins = self._coins.spawn("answer", self._meter.next_answer())
+        noisy = noise.discrete_gaussian(exact, sensitivity=sensitivity, rho=rho, coins=coins)
+        return Answer(values=noisy.astype(float), sigma=self.allowance.sigma(share, sensitivity))

@@ -1,0 +1,100 @@
+"""From coded rows to a release: split them, learn a model, and put the privacy test in front. The rows stay behind doors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sdv_plausible.models.base import Learner, ModelBudget, SeedModel, makes, planned_entries, plausible_gamma
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.counts import ExactCounts
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.release.sampler import Sampler
+from sdv_plausible.release.settings import Settings
+from sdv_plausible.table.domain import Domain
+
+
+def fit_release(
+    rows: ExactCounts, domain: Domain, settings: Settings, learner: Learner, ledger: PrivacyLedger, coins: Coins
+) -> Sampler:
+    """Learn the model and prepare the release.
+
+    Parameters
+    ----------
+    rows : ExactCounts
+        All rows as codes.
+    domain : Domain
+        Their columns.
+    settings : Settings
+        Privacy parameters.
+    learner : Learner
+        Makes the model.
+    ledger : PrivacyLedger
+        Charged before every look at the rows.
+    coins : Coins
+        Coins of this fit.
+
+    Raises
+    ------
+    ValueError
+        If the model does not offer what the privacy test needs, or a public claim about the rows does not stand.
+    """
+    test = settings.test
+    test.check_model(makes(learner))
+    parts = split_rows(rows, settings.split, coins)
+    budget = ModelBudget(epsilon=settings.epsilon, delta=settings.model_delta, spent=ledger.losses)
+    charge = test.charge(plausible_gamma(learner, settings.gamma))
+    seeds = Queryable(parts["seeds"], ledger, charge, coins.spawn("release"))
+    test.confirm(seeds)  # before the rows have cost more
+    model = learn_model(parts, domain, learner, budget, ledger, coins.spawn("learning"))
+    cards = domain.cardinalities
+    omega = settings.omega or test.default_omega([cards[j] for j in model.order])
+    omega.among(len(domain))  # complains before anything is drawn
+    return test.start(model, seeds, omega, coins.spawn("sampling"))
+
+
+def learn_model(
+    parts: Mapping[str, ExactCounts],
+    domain: Domain,
+    learner: Learner,
+    budget: ModelBudget,
+    ledger: PrivacyLedger,
+    coins: Coins,
+) -> SeedModel:
+    """Charge what a learner plans, and let it ask.
+
+    Parameters
+    ----------
+    parts : mapping of str to ExactCounts
+        The rows for "learning", and those for "structure" and "parameters" where they are others.
+    domain, learner, budget, ledger
+        As in :func:`fit_release`.
+    coins : Coins
+        For the noise, and for the learner.
+
+    Raises
+    ------
+    TypeError
+        If the learner gives another kind of model than it says.
+    """
+    rows = Queryable(parts["learning"], ledger, planned_entries(learner, domain, budget), coins.spawn("noise"), parts=parts)
+    model, made = learner.fit(rows, domain, budget, coins), makes(learner)
+    if not isinstance(model, made):
+        raise TypeError(f"the learner ({type(learner).__name__}) makes {made.__name__}, and gave a {type(model).__name__}")
+    return model
+
+
+def split_rows(rows: ExactCounts, split: tuple[float, float, float] | None, coins: Coins) -> dict[str, ExactCounts]:
+    """Rows for learning (structure and parameters together), structure, parameters and seeds.
+
+    All rows for each, or disjoint parts by secret independent draws.
+    """
+    if split is None:
+        return dict.fromkeys(("learning", "structure", "parameters", "seeds"), rows)
+    named, first, second = coins.spawn("split"), split[0], split[0] + split[1]
+    return {
+        "learning": rows.part(0, second, named),
+        "structure": rows.part(0, first, named),
+        "parameters": rows.part(first, second, named),
+        "seeds": rows.part(second, second + split[2], named),
+    }

@@ -1,0 +1,124 @@
+"""The privacy parameters of a synthesizer, checked, and the privacy test that they make."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from sdv_plausible.models.omega import Omega
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.release.privacy_tests import (
+    DeterministicTest,
+    PrivacyTest,
+    RandomizedTest,
+    ReleaseTest,
+    check_gamma,
+    check_k,
+)
+
+TestName = Literal["release", "randomized", "deterministic"]
+SEED_DELTA_SHARE = 0.5  # of delta, where seeds are used; the rest belongs to the model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The privacy parameters of a synthesizer, checked.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Budget of learning the domain and the model; epsilon may be infinite (no claim), delta in (0, 1).
+    k, gamma, epsilon0 : number
+        Parameters of the privacy test.
+    omega : int, (int, int), "all", Omega or None
+        Number of resampled attributes; None chooses from the domain.
+    privacy_test : {"release", "randomized", "deterministic"}
+        Which test.
+    row_cap : int
+        Row-by-row tests: rows that may ever be released from one fit.
+    seed_free_share : float
+        Randomised test: probability that a proposal resamples everything, in (0, 1]; a lower bound on the pass rate.
+    least_rows : int
+        Randomised test: a public number that the count of seed records reaches. Every charge is made at this number,
+        so that the total does not depend on the rows; a noisy count that contradicts it refuses the fit.
+    split : (float, float, float), optional
+        Probabilities with which a row serves structure, parameters or seeds; each > 0, sum at most 1 (the rest of
+        the rows is not used). None: every row serves all three.
+    """
+
+    epsilon: float
+    delta: float
+    k: int
+    gamma: float
+    epsilon0: float
+    omega: Any
+    privacy_test: TestName
+    row_cap: int
+    seed_free_share: float
+    split: tuple[float, float, float] | None = None
+    least_rows: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.epsilon != math.inf:
+            check.positive("epsilon", self.epsilon, "math.inf for no privacy; try 1.0")
+        check.open_probability("delta", self.delta, "try 1e-9")
+        check_k(self.k)
+        check_gamma(self.gamma)
+        check.positive("epsilon0", self.epsilon0, "try 1.0")
+        object.__setattr__(self, "omega", Omega.parse(self.omega))
+        if self.privacy_test not in _TESTS:
+            raise ValueError(f'privacy_test ({self.privacy_test!r}) must be "release", "randomized" or "deterministic"')
+        check.whole("row_cap", self.row_cap, 1, "it is the number of rows ever released")
+        check.rate("seed_free_share", self.seed_free_share, "try 0.5")
+        check.whole("least_rows", self.least_rows, 1, "try 1000")
+        if self.split is not None:
+            _check_split(self.split)
+
+    @property
+    def uses_seeds(self) -> bool:
+        """Whether seed records enter the release at all."""
+        return _TESTS[self.privacy_test].uses_seeds_with(self.omega)
+
+    @property
+    def model_delta(self) -> float:
+        """Share of delta for the domain and the model."""
+        spent_on_seeds = self.uses_seeds and _TESTS[self.privacy_test].has_delta
+        return self.delta * (1 - SEED_DELTA_SHARE) if spent_on_seeds else self.delta
+
+    @property
+    def seed_delta(self) -> float:
+        """Share of delta for the seeds."""
+        return self.delta - self.model_delta
+
+    @cached_property
+    def test(self) -> PrivacyTest:
+        """The privacy test: it knows what it costs and who draws the rows."""
+        if self.privacy_test == "release":
+            return ReleaseTest(
+                k=self.k, epsilon0=self.epsilon0, delta=self.seed_delta or self.delta, uses_seeds=self.uses_seeds
+            )
+        if self.privacy_test == "randomized":
+            return RandomizedTest(
+                k=self.k, gamma=self.gamma, epsilon0=self.epsilon0, delta=self.seed_delta, row_cap=self.row_cap,
+                seed_free_share=self.seed_free_share, least_rows=self.least_rows,
+            )  # fmt: skip
+        return DeterministicTest(k=self.k, gamma=self.gamma, row_cap=self.row_cap)
+
+
+_TESTS: dict[str, type[PrivacyTest]] = {
+    "release": ReleaseTest,
+    "randomized": RandomizedTest,
+    "deterministic": DeterministicTest,
+}
+
+
+def _check_split(parts: Any) -> None:
+    three = isinstance(parts, (tuple, list)) and len(parts) == 3
+    shares = three and all(isinstance(p, (int, float)) and not isinstance(p, bool) and p > 0 for p in parts)
+    if not shares or sum(parts) > 1 + 1e-9:
+        raise ValueError(
+            f"split ({parts!r}) must be three shares > 0 for structure, parameters and seeds with a sum of at "
+            "most 1; try (0.25, 0.25, 0.5)"
+        )

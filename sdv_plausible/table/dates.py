@@ -1,0 +1,63 @@
+"""Dates as whole numbers: nanoseconds since 1970 UTC, read row by row, and how a column writes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+NANOSECONDS = {"D": 86_400_000_000_000, "h": 3_600_000_000_000, "min": 60_000_000_000, "s": 1_000_000_000, "ns": 1}
+
+
+def as_nanoseconds(column: pd.Series[Any], datetime_format: str | None = None, *, row_by_row: bool = False) -> np.ndarray:
+    """Nanoseconds since 1970 UTC as int64; missing is the smallest int64 (numpy's NaT).
+
+    ``row_by_row`` reads every row as if it were alone: text without a format must be ISO 8601 (pandas would guess a format
+    from the first row and read all others by it), and what cannot be read is missing.
+    """
+    if not isinstance(column.dtype, pd.DatetimeTZDtype) and not pd.api.types.is_datetime64_dtype(column.dtype):
+        try:
+            if row_by_row:
+                column = pd.to_datetime(column, format=datetime_format or "ISO8601", utc=True, errors="coerce")
+            else:
+                column = pd.to_datetime(column, format=datetime_format, utc=True)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"column {str(column.name)!r} has dates that cannot be read: {error}") from error
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    try:
+        if row_by_row:
+            column = column.where((column >= pd.Timestamp.min) & (column <= pd.Timestamp.max))
+        return column.astype("M8[ns]").to_numpy().view("i8")
+    except pd.errors.OutOfBoundsDatetime as error:
+        raise ValueError(
+            f"column {str(column.name)!r} has dates outside the years 1678 to 2262; use missing for 'never'"
+        ) from error
+
+
+def date_style(column: pd.Series[Any], datetime_format: str | None) -> dict[str, Any]:
+    """How a column's dates are written: its dtype's time zone, or the text format where it holds text."""
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        return {"time_zone": str(column.dtype.tz)}
+    return {"datetime_format": None if pd.api.types.is_datetime64_dtype(column.dtype) else datetime_format}
+
+
+def format_unit(form: str | None) -> int:
+    """Granularity that a strftime format can show, in nanoseconds."""
+    if form is None:
+        return 1
+    if "%f" in form:
+        return 1000  # microseconds
+    for directive, unit in (
+        ("%S", "s"),
+        ("%T", "s"),
+        ("%c", "s"),
+        ("%X", "s"),
+        ("%M", "min"),
+        ("%H", "h"),
+        ("%I", "h"),
+    ):
+        if directive in form:
+            return NANOSECONDS[unit]
+    return NANOSECONDS["D"]

@@ -1,0 +1,147 @@
+"""One column's declaration, in the words of SDV's metadata, as an attribute."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.table.dates import format_unit
+from sdv_plausible.table.domain import MAX_BINS, Attribute
+
+
+def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_BINS) -> Attribute | None:
+    """Build an attribute from what a user declared, in the words of SDV's metadata.
+
+    Parameters
+    ----------
+    name : str
+        Column name.
+    spec : mapping
+        ``sdtype`` and, as needed, ``range_min``, ``range_max``, ``range_values``, ``range_is_nullable`` (default
+        True), ``decimal_places``, ``datetime_format``; also ``buckets``.
+    max_bins : int
+        A wider range is cut into this many equal bins.
+
+    Returns
+    -------
+    Attribute or None
+        None if the declaration does not fix a domain (no range and no values).
+
+    Raises
+    ------
+    ValueError
+        If the range cannot be read, is infinite or reversed, or the values are not a list of distinct values.
+    """
+    sdtype = spec.get("sdtype")
+    common: dict[str, Any] = {"name": name, "nullable": bool(spec.get("range_is_nullable", True))}
+    if spec.get("buckets") is not None:
+        common["buckets"] = tuple(spec["buckets"])
+    if sdtype in ("categorical", "ordinal", "boolean"):
+        values = spec.get("range_values")
+        if isinstance(values, (str, bytes)):
+            raise ValueError(f"column {name!r}: range_values ({values!r}) must be a list of values, not one text")
+        if values is None or not len(values):
+            values = (False, True) if sdtype == "boolean" else None
+        if values is None:
+            return None
+        kind = "ordinal" if sdtype == "ordinal" else "categorical"
+        return Attribute(kind=kind, values=tuple(v for v in values if not pd.isna(v)), **common)  # type: ignore[arg-type]
+    low, high = spec.get("range_min"), spec.get("range_max")
+    if low is None or high is None:
+        return None
+    if sdtype == "datetime":
+        form = spec.get("datetime_format")
+        unit = format_unit(form)
+        start, end = _declared_dates(name, low, high, form)
+        lower, upper = equal_bins(start // unit, end // unit, max_bins)
+        lower, upper = (tuple(v * unit for v in ends) for ends in (lower, upper))
+        return Attribute(kind="datetime", lower=lower, upper=upper, unit=unit, datetime_format=form, **common)
+    if sdtype != "numerical":
+        return None
+    _check_declared_range(name, low, high)
+    decimals = spec.get("decimal_places")
+    if decimals == 0 or (decimals is None and _is_integral(low) and _is_integral(high)):
+        lower, upper = equal_bins(math.ceil(low), math.floor(high), max_bins)
+        return Attribute(kind="integer", lower=lower, upper=upper, **common)
+    edges = np.linspace(float(low), float(high), max_bins + 1) if high > low else np.array([low, high], dtype=float)
+    return Attribute(
+        kind="float", lower=tuple(edges[:-1].tolist()), upper=tuple(edges[1:].tolist()), decimals=decimals, **common
+    )
+
+
+def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribute:
+    """Build an attribute from a declaration; ``sdtype`` stands in where the declaration has none of its own.
+
+    Raises
+    ------
+    ValueError
+        If the declaration cannot be read, fixes no values, or does not tell its sdtype.
+    """
+    if isinstance(spec, Attribute):
+        return spec
+    if not isinstance(spec, Mapping):
+        raise ValueError(f"domain of column {name!r} ({spec!r}) must be a mapping such as {{'range_min': 0, 'range_max': 99}}")
+    sdtype = spec.get("sdtype") or sdtype or _sdtype_told_by(spec)
+    if sdtype is None:
+        raise ValueError(
+            f"domain of column {name!r} ({dict(spec)!r}) does not tell its sdtype: give range_values, a datetime_format, "
+            "range_min and range_max as numbers, or the sdtype itself"
+        )
+    attribute = declared_attribute(name, {**spec, "sdtype": sdtype}, max_bins)
+    if attribute is None:
+        raise ValueError(
+            f"domain of column {name!r} ({dict(spec)!r}) fixes no values for sdtype {sdtype!r}: give range_min and range_max "
+            "for numbers and dates, range_values for categories"
+        )
+    return attribute
+
+
+def _sdtype_told_by(spec: Mapping[str, Any]) -> str | None:
+    """The sdtype that a declaration's words tell, if they do."""
+    if spec.get("range_values") is not None:
+        return "categorical"
+    ends = (spec.get("range_min"), spec.get("range_max"))
+    if spec.get("datetime_format") is not None or all(isinstance(v, (dt.date, np.datetime64)) for v in ends):
+        return "datetime"
+    return "numerical" if all(isinstance(v, (int, float, np.integer, np.floating)) for v in ends) else None
+
+
+def _check_declared_range(name: str, low: Any, high: Any) -> None:
+    numbers = (int, float, np.integer, np.floating)
+    ok = all(isinstance(v, numbers) and not isinstance(v, bool) and math.isfinite(v) for v in (low, high))
+    if not ok or low > high:
+        raise ValueError(
+            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers, range_min <= range_max"
+        )
+
+
+def _declared_dates(name: str, low: Any, high: Any, form: str | None) -> tuple[int, int]:
+    """Ends of a declared range in nanoseconds since 1970 UTC."""
+    try:
+        start, end = (int(pd.to_datetime(v, format=form).as_unit("ns").value) for v in (low, high))
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be dates of the years 1678 to 2262 in the "
+            f"datetime_format ({form!r})"
+        ) from error
+    if start > end:
+        raise ValueError(f"column {name!r}: range_min ({low!r}) must not be after range_max ({high!r})")
+    return start, end
+
+
+def equal_bins(low: int, high: int, max_bins: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Cut the integers low..high into at most ``max_bins`` runs of nearly equal length (closed ends)."""
+    if high < low:
+        raise ValueError(f"range_max ({high}) must not be below range_min ({low})")
+    count = min(max_bins, high - low + 1)
+    starts = [low + (high - low + 1) * i // count for i in range(count)]
+    return tuple(starts), tuple([s - 1 for s in starts[1:]] + [high])
+
+
+def _is_integral(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

@@ -1,0 +1,57 @@
+"""Short ways for tests to put rows behind their door."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.omega import Omega
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.release.fitting import fit_release, learn_model
+from sdv_plausible.release.released_prefixes import ReleasedSeeds
+from sdv_plausible.release.sampler import Sampler
+from sdv_plausible.release.settings import Settings
+from sdv_plausible.table.domain import Domain
+
+
+def door(codes: np.ndarray, cardinalities: Sequence[int], mu: float, coins: Coins | None = None) -> Queryable:
+    """Rows that may be asked for Gaussian noise of mu in all; infinity answers exactly."""
+    loss = InfiniteLoss() if np.isinf(mu) else GaussianLoss(sensitivity_over_sigma=mu)
+    entry = LedgerEntry(name="model", mechanism="test", losses=(loss,), scope="test")
+    ledger = PrivacyLedger(delta=1e-6)
+    return Queryable(CodeArray(codes, cardinalities), ledger, [entry], coins or Coins.from_os_entropy())
+
+
+def learn(
+    learner: Any, codes: np.ndarray, domain: Domain, budget: ModelBudget, ledger: PrivacyLedger, coins: Coins,
+    structure: np.ndarray | None = None,
+) -> Any:  # fmt: skip
+    """Fit a learner to rows as a release does: its plan is charged, then it asks. ``structure``: other rows for that stage."""
+    parts = {"learning": CodeArray(codes, domain.cardinalities)}
+    if structure is not None:
+        parts = {
+            "learning": CodeArray(np.concatenate([structure, codes]), domain.cardinalities),
+            "structure": CodeArray(structure, domain.cardinalities),
+            "parameters": CodeArray(codes, domain.cardinalities),
+        }
+    return learn_model(parts, domain, learner, budget, ledger, coins)
+
+
+def fit_codes(
+    codes: np.ndarray, domain: Domain, settings: Settings, learner: Any, ledger: PrivacyLedger, coins: Coins
+) -> Sampler:
+    """Fit a release to an array of codes."""
+    return fit_release(CodeArray(codes, domain.cardinalities), domain, settings, learner, ledger, coins)
+
+
+def release_seeds(model: Any, seeds: np.ndarray, omega: Any, test: Any, coins: Coins) -> ReleasedSeeds:
+    """Apply a release test to an array of seeds."""
+    rows = Queryable(CodeArray(seeds, model.cardinalities), PrivacyLedger(delta=1e-6), test.charge(1.0), coins)
+    return ReleasedSeeds.draw(model, rows, Omega.parse(omega), test)
