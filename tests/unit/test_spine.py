@@ -422,7 +422,7 @@ def test_cfs_finds_the_parents_and_avoids_redundant_ones():
     rng = np.random.default_rng(1)
     a = rng.integers(0, 4, 5000)
     codes = np.stack([a, a, (a + rng.integers(0, 2, 5000)) % 4, rng.integers(0, 3, 5000)], axis=1)
-    table = count_entropies(codes, (4, 4, 4, 3), [np.arange(4)] * 3 + [np.arange(3)])
+    table = count_entropies(CodeArray(codes, (4, 4, 4, 3)), (4, 4, 4, 3), [np.arange(4)] * 3 + [np.arange(3)])
     correlation = table.correlation()
     assert correlation[0, 1] == pytest.approx(1)
     assert correlation[3, 0] < 0.01
