@@ -21,6 +21,7 @@ from sdv_plausible.models.paper.entropies import EntropyTable, count_entropies
 from sdv_plausible.models.paper.structure import cfs_merit, correlation_feature_selection
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, partition_number, scan_plausible_seeds
+from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
 from sdv_plausible.release.privacy_tests import DeterministicTest, RandomizedTest, ReleaseTest
