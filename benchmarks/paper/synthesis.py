@@ -23,8 +23,9 @@ from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable, SeedRecords
 from sdv_plausible.release.fitting import learn_model
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.privacy_tests import RandomizedTest, ReleaseTest
+from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
+from sdv_plausible.release.row_tests import RandomizedTest
 
 ALL_RESAMPLED = Omega(None, None)
 MAX_ATTEMPTS_PER_ROW = 10_000  # a study may fail visibly; a release under a claim must not

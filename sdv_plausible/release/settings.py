@@ -9,14 +9,9 @@ from typing import Any, Literal
 
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.release.privacy_tests import (
-    DeterministicTest,
-    PrivacyTest,
-    RandomizedTest,
-    ReleaseTest,
-    check_gamma,
-    check_k,
-)
+from sdv_plausible.release.privacy_tests import PrivacyTest, check_gamma, check_k
+from sdv_plausible.release.release_level import ReleaseTest
+from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
 
 TestName = Literal["release", "randomized", "deterministic"]
 SEED_DELTA_SHARE = 0.5  # of delta, where seeds are used; the rest belongs to the model

@@ -25,7 +25,8 @@ from sdv_plausible.privacy.accounting.theorem1 import conditional_release, relea
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.privacy_tests import DeterministicTest, RandomizedTest, ReleaseTest
+from sdv_plausible.release.release_level import ReleaseTest
+from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.release.settings import Settings
 
 A = Fraction(1, 2)  # exp(-epsilon0), rational

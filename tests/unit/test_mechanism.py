@@ -25,8 +25,9 @@ from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.release.fitting import split_rows
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
-from sdv_plausible.release.privacy_tests import DeterministicTest, RandomizedTest, ReleaseTest
+from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.released_prefixes import ReleasedPrefixes
+from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
 
 CARDS = (2, 3, 4, 3)
 

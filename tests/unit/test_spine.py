@@ -24,7 +24,8 @@ from sdv_plausible.privacy.plausible_seeds import PrefixGroups, partition_number
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
-from sdv_plausible.release.privacy_tests import DeterministicTest, RandomizedTest, ReleaseTest
+from sdv_plausible.release.release_level import ReleaseTest
+from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.inference import infer_attribute, quantile_bins

@@ -1,0 +1,136 @@
+"""The release-level test: one noisy size per group of seeds, and any number of rows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sdv_plausible.models.base import PrefixModel, SeedModel
+from sdv_plausible.models.omega import Omega
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting.losses import ReleaseLoss
+from sdv_plausible.privacy.accounting.theorem1 import release_test_loss
+from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.release.privacy_tests import PrivacyTest, check_k
+from sdv_plausible.release.released_prefixes import ReleasedSeeds
+from sdv_plausible.release.sampler import PrefixSampler, Sampler
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseTest(PrivacyTest):
+    """One noisy size per prefix group, drawn once: any number of rows for one (epsilon0, delta).
+
+    Groups of at least k seeds get ``size + z``, z discrete Laplace with scale 1/epsilon0, and are released if that is
+    at least ``k + margin``. So every released prefix has at least k true seeds, surely, and the loss is
+    (epsilon0, Pr[z >= margin]) (docs/explanation/proofs/release_test.md).
+
+    Parameters
+    ----------
+    k : int
+        Sure lower bound on the seeds of every released prefix, >= 1.
+    epsilon0 : float
+        Privacy loss of the noisy sizes, > 0.
+    delta : float
+        Upper bound on the failure probability, in (0, 1).
+    uses_seeds : bool
+        Whether any attribute is kept; else the model alone is released, and k, epsilon0 and delta play no part.
+    """
+
+    has_delta: ClassVar[bool] = True
+    k: int
+    epsilon0: float
+    delta: float
+    uses_seeds: bool = True
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check.positive("epsilon0", self.epsilon0, "try 1.0")
+        check.open_probability("delta", self.delta, "try 1e-9")
+
+    @classmethod
+    def uses_seeds_with(cls, omega: Omega | None) -> bool:
+        """Seeds play no part where every attribute is resampled, which is the default."""
+        return omega is not None and not omega.is_all
+
+    @property
+    def covers(self) -> str | None:
+        """Everything that can be drawn, and the object."""
+        return "any number of rows, and the saved synthesizer"
+
+    @property
+    def margin(self) -> int:
+        """Smallest s >= 1 with Pr[z >= s] = a**s / (1 + a) <= delta, where a = exp(-epsilon0)."""
+        return max(1, release_test_loss(k=self.k, epsilon0=self.epsilon0, delta=self.delta).s)
+
+    def charge(self, gamma: float) -> tuple[LedgerEntry, ...]:  # noqa: ARG002
+        """One entry for any number of rows."""
+        if not self.uses_seeds:
+            return (
+                LedgerEntry(
+                    name="seeds",
+                    mechanism="no seed record is used (every attribute is resampled): k, gamma and epsilon0 play no part",
+                    losses=(),
+                    scope="the release",
+                ),
+            )
+        return (
+            LedgerEntry(
+                name="seeds",
+                mechanism=(
+                    f"one noisy size per prefix group of at least k = {self.k} seeds, discrete Laplace, epsilon0 "
+                    f"{self.epsilon0:g}; every released prefix has at least {self.k} seeds, surely"
+                ),
+                losses=(ReleaseLoss(epsilon0=self.epsilon0, delta=self.delta),),
+                scope="any number of rows and the saved synthesizer",
+            ),
+        )
+
+    def check_model(self, made: type[SeedModel]) -> None:
+        """Raise ValueError unless the models keep a prefix of the seed."""
+        if not issubclass(made, PrefixModel):
+            raise ValueError(
+                f"privacy_test ('release') needs a model with prefix groups, not {made.__name__}: derive it from PrefixModel "
+                "and let its learner say so (makes = ...), or use 'randomized' or 'deterministic'"
+            )
+
+    def default_omega(self, order_cardinalities: Sequence[int]) -> Omega:  # noqa: ARG002
+        """All: copying part of a seed did not pay at equal total (benchmarks/README.md)."""
+        return Omega(None, None)
+
+    def release(self, group_sizes: np.ndarray, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
+        """Select groups and draw their released sizes.
+
+        Parameters
+        ----------
+        group_sizes : ndarray of int, shape (g,)
+            True sizes of the groups present.
+        coins : Coins
+            Source of the noise.
+
+        Returns
+        -------
+        released : ndarray of int
+            Positions of the released groups.
+        noisy_sizes : ndarray of int64
+            Their released sizes, each >= k + margin.
+        """
+        large = np.flatnonzero(group_sizes >= self.k)
+        if not len(large):
+            return large, np.empty(0, dtype=np.int64)
+        noisy = noise.discrete_laplace(group_sizes[large], sensitivity=1, epsilon=self.epsilon0, coins=coins)
+        kept = noisy >= self.k + self.margin
+        return large[kept], noisy[kept]
+
+    def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins) -> Sampler:
+        """Draw what leaves of the seeds, once; rows are post-processing of it."""
+        assert isinstance(model, PrefixModel)  # see check_model
+        return PrefixSampler(model=model, coins=sampling, seeds=ReleasedSeeds.draw(model, seeds, omega, self))
+
+    def _table_warnings(self, table_rows: int) -> list[str]:
+        return super()._table_warnings(table_rows) if self.uses_seeds else []

@@ -1,0 +1,247 @@
+"""The paper's two privacy tests, which decide candidate by candidate (section 2)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sdv_plausible.models.base import SeedModel
+from sdv_plausible.models.omega import Omega
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss
+from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
+from sdv_plausible.privacy.accounting.released_rows import seed_test_loss
+from sdv_plausible.privacy.accounting.theorem1 import size_lower_bound_margin, theorem1_best
+from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.release.privacy_tests import PrivacyTest, check_gamma, check_k
+from sdv_plausible.release.sampler import RecordSampler, Sampler
+
+SIZE_EPSILON = 0.1  # randomised test: spent on the noisy number of seeds
+SIZE_DELTA_SHARE = 0.01  # of the seeds' delta, for the event that its lower bound is too high
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeterministicTest(PrivacyTest):
+    """Privacy Test 1 (section 2): pass if the candidate has at least k plausible seeds.
+
+    It gives plausible deniability, not differential privacy: whether a row passes depends on a sharp threshold.
+
+    Parameters
+    ----------
+    k : int
+        Plausible seeds needed, >= 1; the seed itself counts.
+    gamma : float
+        Partition width, > 1.
+    row_cap : int
+        Rows that may ever be released from one fit.
+    """
+
+    has_delta: ClassVar[bool] = False
+    k: int
+    gamma: float
+    row_cap: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_gamma(self.gamma)
+
+    @property
+    def covers(self) -> str | None:
+        """Nothing: there is no total."""
+        return None
+
+    @property
+    def row_limit(self) -> int | None:
+        """The row cap."""
+        return self.row_cap
+
+    def charge(self, gamma: float) -> tuple[LedgerEntry, ...]:  # noqa: ARG002
+        """One entry, without a finite epsilon."""
+        return (
+            LedgerEntry(
+                name="rows",
+                mechanism=(
+                    f"Privacy Test 1, k = {self.k}, gamma = {self.gamma:g}: each row has at least {self.k} "
+                    "plausible seeds (plausible deniability)"
+                ),
+                losses=(InfiniteLoss(),),
+                scope="each released row",
+                note="Privacy Test 1 has a sharp threshold, which gives plausible deniability but no epsilon; use "
+                "privacy_test='release'",
+            ),
+        )
+
+    def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:  # noqa: ARG002
+        """Boolean array: which candidates pass."""
+        passed: np.ndarray = plausible_seeds >= self.k
+        return passed
+
+    def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins) -> Sampler:
+        """Mechanism 1, which gives up where too few candidates pass: nothing is claimed that a failure could break."""
+        return _mechanism(self, model, seeds, omega, sampling, gives_up=True)
+
+    def complaints(self, num_rows: int) -> list[str]:
+        """No row could pass with fewer records than k."""
+        if self.k > num_rows:
+            return [f"k ({self.k}) is above the number of rows ({num_rows}): no row could have k plausible seeds; lower k"]
+        return []
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomizedTest(PrivacyTest):
+    """Privacy Test 2 (section 2.1): as Test 1, with the threshold drawn afresh for every candidate.
+
+    The threshold is ``k + z`` with z discrete Laplace, ``Pr[z] ~ exp(-epsilon0 |z|)``: counts are integers, so
+    integer noise loses nothing and has no floating-point side door.
+
+    Parameters
+    ----------
+    k : int
+        Centre of the threshold, >= 1. No released row is sure to have k plausible seeds.
+    gamma : float
+        Partition width, > 1.
+    epsilon0 : float
+        Inverse scale of the threshold noise, > 0.
+    delta : float
+        Failure probability for the rows and the check of ``least_rows``, in (0, 1).
+    row_cap : int
+        Rows that may ever be released from one fit; all are charged.
+    seed_free_share : float
+        Probability that a proposal resamples everything, in (0, 1]. All seeds are then plausible, so the pass rate cannot
+        fall below this share by construction (docs/explanation/proofs/pass_rate.md, Theorem 3).
+    least_rows : int
+        A public number that the count of seeds reaches.
+    """
+
+    has_delta: ClassVar[bool] = True
+    k: int
+    gamma: float
+    epsilon0: float
+    delta: float = 1e-9
+    row_cap: int = 1_000_000
+    seed_free_share: float = 0.5
+    least_rows: int = 1000
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_gamma(self.gamma)
+        check.positive("epsilon0", self.epsilon0, "try 1.0")
+
+    @property
+    def covers(self) -> str | None:
+        """The rows of one fit."""
+        return f"the first {self.row_cap:,} rows released from this fit; not the saved synthesizer, which holds records"
+
+    @property
+    def row_limit(self) -> int | None:
+        """The row cap."""
+        return self.row_cap
+
+    def charge(self, gamma: float) -> tuple[LedgerEntry, ...]:
+        """Return the check of ``least_rows``, and all rows up to the cap.
+
+        Raises
+        ------
+        ValueError
+            If so few seeds as ``least_rows`` cannot carry this k.
+        """
+        size = LedgerEntry(
+            name="size",
+            mechanism=f"number of seeds, discrete Laplace noise, epsilon {SIZE_EPSILON:g}",
+            losses=(ApproxDP(epsilon=SIZE_EPSILON, delta=self._size_delta),),
+            scope="the check of least_rows",
+        )
+        return size, self._rows_entry(gamma)
+
+    @property
+    def _size_delta(self) -> float:
+        return SIZE_DELTA_SHARE * self.delta
+
+    def _rows_entry(self, gamma: float) -> LedgerEntry:
+        floor = floor_by_construction(self.seed_free_share, self.k, self.epsilon0, self.least_rows)
+        loss = seed_test_loss(
+            num_rows=self.row_cap, k=self.k, gamma=gamma, epsilon0=self.epsilon0,
+            delta=(1 - SIZE_DELTA_SHARE) * self.delta, pass_rate_floor=floor, n_lower=self.least_rows,
+        )  # fmt: skip
+        if not math.isfinite(loss.epsilon):
+            raise ValueError(
+                f"k ({self.k}) and epsilon0 ({self.epsilon0:g}) are out of reach for least_rows ({self.least_rows}) seeds at "
+                f"delta {self.delta:.3g}: lower k, raise epsilon0, delta or least_rows, or use privacy_test='release'"
+            )
+        return LedgerEntry(
+            name="rows",
+            mechanism=(
+                f"Privacy Test 2, k = {self.k}, epsilon0 = {self.epsilon0:g}; Theorem 1 added up over "
+                f"{self.row_cap:,} rows would say {self._theorem1_sum():,.0f}"
+            ),
+            losses=(ApproxDP(epsilon=loss.epsilon, delta=loss.delta),),
+            scope=f"the first {self.row_cap:,} rows released from this fit, not the saved synthesizer",
+        )
+
+    def _theorem1_sum(self) -> float:
+        """The paper's own accounting of the rows: Theorem 1 with the best t, added up."""
+        try:
+            return self.row_cap * theorem1_best(self.k, self.gamma, self.epsilon0, self.delta / self.row_cap).epsilon
+        except ValueError:
+            return math.inf
+
+    def confirm(self, seeds: Queryable) -> None:
+        """Refuse where a noisy count of the seeds contradicts the declared lower bound.
+
+        Raises
+        ------
+        ValueError
+            If the bound does not stand. This depends on the noisy count alone.
+        """
+        margin = size_lower_bound_margin(SIZE_EPSILON, self._size_delta)
+        if seeds.count_rows(SIZE_EPSILON, self._size_delta) - margin < self.least_rows:
+            raise ValueError(
+                f"least_rows ({self.least_rows}) is not confirmed by the noisy number of seeds, which must exceed it by "
+                f"{margin}: declare a lower number, or use privacy_test='release'. That noisy number has cost epsilon "
+                f"{SIZE_EPSILON}, and a domain learned privately its share of epsilon: both add to what the next fit will cost"
+            )
+
+    def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:
+        """Boolean array: which candidates pass; one fresh threshold each."""
+        # Repeatable: drawn from the call's own secret stream, so that SDV's reset_sampling repeats the very same rows.
+        noisy = noise.discrete_laplace(plausible_seeds, sensitivity=1, epsilon=self.epsilon0, coins=coins, repeatable=True)
+        passed: np.ndarray = noisy >= self.k
+        return passed
+
+    def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins) -> Sampler:
+        """Mechanism 1, which proposes until enough rows pass."""
+        return _mechanism(self, model, seeds, omega, sampling, seed_free_share=self.seed_free_share)
+
+    def _table_warnings(self, table_rows: int) -> list[str]:
+        found = super()._table_warnings(table_rows)
+        if table_rows < self.least_rows:
+            found.insert(
+                0, f"least_rows ({self.least_rows}) is above the number of rows ({table_rows}): the fit would be refused"
+            )
+        return found
+
+
+def _mechanism(
+    test: DeterministicTest | RandomizedTest,
+    model: SeedModel,
+    seeds: Queryable,
+    omega: Omega,
+    sampling: Coins,
+    *,
+    seed_free_share: float = 0.0,
+    gives_up: bool = False,
+) -> Sampler:
+    """Mechanism 1, with the records that it needs."""
+    records = seeds.seed_records("rows")
+    model.attach_seeds(records)
+    mechanism = PlausibleDeniabilityMechanism(
+        model=model, num_seeds=len(records), test=test, omega=omega, seed_free_share=seed_free_share
+    )
+    return RecordSampler(model=model, coins=sampling, mechanism=mechanism, gives_up=gives_up)
