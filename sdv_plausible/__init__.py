@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sdv_plausible.models.checks import check_learner, check_model
     from sdv_plausible.privacy.ledger import PrivacyLedger
     from sdv_plausible.release.plan import plan
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -22,10 +23,12 @@ _HOME = {
     "Attribute": "sdv_plausible.table.domain",
     "Domain": "sdv_plausible.table.domain",
     "PrivacyLedger": "sdv_plausible.privacy.ledger",
+    "check_learner": "sdv_plausible.models.checks",
+    "check_model": "sdv_plausible.models.checks",
     "plan": "sdv_plausible.release.plan",
 }
 
-__all__ = ["Attribute", "Domain", "PlausibleDeniabilitySynthesizer", "PrivacyLedger", "plan"]
+__all__ = ["Attribute", "Domain", "PlausibleDeniabilitySynthesizer", "PrivacyLedger", "check_learner", "check_model", "plan"]
 
 
 def __getattr__(name: str) -> Any:
