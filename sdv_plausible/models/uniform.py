@@ -20,7 +20,8 @@ class UniformLearner:
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:  # noqa: ARG002
         """One free entry."""
-        return [LedgerEntry(name="model", mechanism="uniform over the domain, nothing learned", losses=(), scope="model")]
+        what = "uniform over the domain, nothing learned"
+        return [LedgerEntry(name="model", mechanism=what, losses=(), scope="model", parts=("structure", "parameters"))]
 
     def fit(
         self,

@@ -150,6 +150,7 @@ class Settings:
             mechanism=f"number of seeds, discrete Laplace noise, epsilon {SIZE_EPSILON:g}",
             losses=(ApproxDP(epsilon=SIZE_EPSILON, delta=beta),),
             scope="the check of least_rows",
+            parts=("seeds",),
         )
         return entry, size_lower_bound_margin(SIZE_EPSILON, beta)
 
@@ -186,6 +187,7 @@ def _no_seeds_entry() -> LedgerEntry:
         mechanism="no seed record is used (every attribute is resampled): k, gamma and epsilon0 play no part",
         losses=(),
         scope="the release",
+        parts=("seeds",),
     )
 
 
@@ -217,6 +219,7 @@ def _rows_entry(settings: Settings, gamma: float) -> LedgerEntry:
         ),
         losses=(ApproxDP(epsilon=loss.epsilon, delta=loss.delta),),
         scope=f"the first {settings.row_cap:,} rows released from this fit, not the saved synthesizer",
+        parts=("seeds",),
     )
 
 
@@ -239,6 +242,7 @@ def _release_entry(test: Any) -> LedgerEntry:
         ),
         losses=(ReleaseLoss(epsilon0=test.epsilon0, delta=test.delta),),
         scope="any number of rows and the saved synthesizer",
+        parts=("seeds",),
     )
 
 
@@ -254,6 +258,7 @@ def _deterministic_entry(settings: Settings) -> LedgerEntry:
         scope="each released row",
         note="Privacy Test 1 has a sharp threshold, which gives plausible deniability but no epsilon; use "
         "privacy_test='release'",
+        parts=("seeds",),
     )
 
 

@@ -66,7 +66,12 @@ class AdaptiveLearner:
         if math.isinf(mu):
             return [
                 LedgerEntry(
-                    name="model", mechanism=what + ", no noise", losses=(InfiniteLoss(),), scope="the model", note=NO_NOISE
+                    name="model",
+                    mechanism=what + ", no noise",
+                    losses=(InfiniteLoss(),),
+                    scope="the model",
+                    note=NO_NOISE,
+                    parts=("structure", "parameters"),
                 )
             ]
         return [
@@ -75,6 +80,7 @@ class AdaptiveLearner:
                 mechanism=f"{what}; discrete Gaussian noise on every cell, mu {mu:.4g} in all",
                 losses=(GaussianLoss(sensitivity_over_sigma=mu),),
                 scope="the model",
+                parts=("structure", "parameters"),
             )
         ]
 

@@ -26,7 +26,7 @@ from sdv_plausible.models.paper.structure import (
 )
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.ledger import LedgerEntry, Part, PrivacyLedger
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.table.domain import Domain
@@ -200,6 +200,7 @@ class LearningPlan:
             "structure": "entropies for correlation-based feature selection",
             "tables": "counts of the conditional tables",
         }
+        paid: dict[str, tuple[Part, ...]] = {"size": ("structure",), "structure": ("structure",)}
         entries = []
         for stage, mu in self.mu.items():
             losses: tuple[Loss, ...]
@@ -212,9 +213,22 @@ class LearningPlan:
                     losses = (*losses, ApproxDP(epsilon=0.0, delta=self.size_failure))
                 how = f"{texts[stage]}, discrete Gaussian noise on every cell, mu {each:.4g} each"
                 note = ""
-            entries.append(LedgerEntry(name=stage, mechanism=how, losses=losses, scope="the model", note=note))
+            entries.append(
+                LedgerEntry(
+                    name=stage,
+                    mechanism=how,
+                    losses=losses,
+                    scope="the model",
+                    note=note,
+                    parts=paid.get(stage, ("parameters",)),
+                )
+            )
         if not isinstance(structure, str):
-            entries.append(LedgerEntry(name="structure", mechanism="declared by the user", losses=(), scope="the model"))
+            entries.append(
+                LedgerEntry(
+                    name="structure", mechanism="declared by the user", losses=(), scope="the model", parts=("structure",)
+                )
+            )
         return entries
 
 
