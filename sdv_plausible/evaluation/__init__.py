@@ -12,10 +12,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# SDMetrics loads add-ons while it is imported; were it first imported from inside `metrics`, it would find that module
-# half made. Imported here, it finds this package and loads `metrics` whole.
-import sdmetrics  # noqa: F401
-
 if TYPE_CHECKING:
     from sdv_plausible.evaluation.metrics import (
         ClassifierAccuracy,
@@ -25,7 +21,7 @@ if TYPE_CHECKING:
         PairwiseTotalVariationDistance,
         TotalVariationDistance,
     )
-    from sdv_plausible.evaluation.report.report import PlausibleDeniabilityReport
+    from sdv_plausible.evaluation.report.plausible_deniability import PlausibleDeniabilityReport
 
 _HOME = {
     "ClassifierAccuracy": "metrics",
@@ -34,7 +30,7 @@ _HOME = {
     "ModelAccuracy": "metrics",
     "PairwiseTotalVariationDistance": "metrics",
     "TotalVariationDistance": "metrics",
-    "PlausibleDeniabilityReport": "report.report",
+    "PlausibleDeniabilityReport": "report.plausible_deniability",
 }
 
 __all__ = [
@@ -56,3 +52,8 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_HOME])
+
+
+# SDMetrics loads add-ons, the names above, while it is imported. Were it first imported from inside `metrics`, it would
+# find that module half made; imported here, last, it finds this package whole and loads `metrics` itself.
+import sdmetrics  # noqa: E402, F401

@@ -281,23 +281,18 @@ def compare_classifiers(
         raise ValueError(f"num_runs ({num_runs}) must be at least 1")
     classifiers = names_of("classifiers", classifiers)
     num_train, num_test, subsampled = split_sizes(pair, holdout, test_fraction, max_rows)
-    outcomes: dict[str, list[tuple[float, float, float]]] = {name: [] for name in classifiers}
+    outcomes: dict[str, list[_Hits]] = {name: [] for name in classifiers}
     majority = []
     for run in range(num_runs):
         rng = np.random.default_rng([random_state, run])
         parts = split_rows(pair, holdout, (num_train, num_test), rng)
         labels = target_classes(pair, target, parts)
+        majority.append(float((labels[2] == np.bincount(labels[0]).argmax()).mean()))
         # shuffled, so that the order in which categories appear does not tell the two tables apart
         encoder = FeatureEncoder(features, pair.formats).fit(shuffle(stack_rows(parts[:2]), rng))
-        real, synthetic, test = (Features.of_rows(encoder, part, classifiers) for part in parts)
-        majority.append(float((labels[2] == np.bincount(labels[0]).argmax()).mean()))
+        encoded = [Features.of_rows(encoder, part, classifiers) for part in parts]
         for name in classifiers:
-            seed = int(rng.integers(2**31))
-            by_real = fit_predict(name, real, labels[0], test, seed)
-            by_synthetic = fit_predict(name, synthetic, labels[1], test, seed)
-            truth = labels[2]
-            hits = ((by_real == truth).mean(), (by_synthetic == truth).mean(), (by_real == by_synthetic).mean())
-            outcomes[name].append(hits)
+            outcomes[name].append(_hits(name, encoded, labels, int(rng.integers(2**31))))
             if tick is not None:
                 tick()
     return ClassifierComparison(
@@ -310,6 +305,19 @@ def compare_classifiers(
     )
 
 
-def _result(rows: Sequence[tuple[float, float, float]]) -> ClassifierResult:
+_Hits = tuple[float, float, float]
+"""Accuracy of the classifier trained on real rows, of that trained on synthetic rows, and their agreement."""
+
+
+def _hits(name: str, rows: Sequence[Features], labels: Sequence[Labels], seed: int) -> _Hits:
+    """Train one classifier on real and on synthetic rows and test both; rows and labels are real, synthetic, unseen."""
+    real, synthetic, test = rows
+    of_real, of_synthetic, truth = labels
+    by_real = fit_predict(name, real, of_real, test, seed)
+    by_synthetic = fit_predict(name, synthetic, of_synthetic, test, seed)
+    return (by_real == truth).mean(), (by_synthetic == truth).mean(), (by_real == by_synthetic).mean()
+
+
+def _result(rows: Sequence[_Hits]) -> ClassifierResult:
     real, synthetic, agreement = (Estimate.of(values) for values in zip(*rows, strict=True))
     return ClassifierResult(real_accuracy=real, synthetic_accuracy=synthetic, agreement=agreement)

@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import prod
 
 import numpy as np
-import numpy.typing as npt
 
+from sdv_plausible.counting import Counts, entropy, joint_counts, mixed_radix
 from sdv_plausible.evaluation.coding import Codes
 from sdv_plausible.evaluation.reading import Floats
 
 MAX_DENSE_CELLS = 1 << 22
 """Joint tables up to this many cells are counted densely (32 MB each); larger ones over the cells that occur."""
-
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +75,7 @@ def column_distances(first: Codes, second: Codes, cardinalities: Sequence[int]) 
     )
 
 
-def joint_counts(first: Codes, second: Codes, pair: tuple[int, int], shape: tuple[int, int]) -> tuple[Counts, Counts]:
+def pair_counts(first: Codes, second: Codes, pair: tuple[int, int], shape: tuple[int, int]) -> tuple[Counts, Counts]:
     """Count the cells of one pair of columns in two tables.
 
     Parameters
@@ -92,19 +91,20 @@ def joint_counts(first: Codes, second: Codes, pair: tuple[int, int], shape: tupl
     Returns
     -------
     (numpy.ndarray of int64, numpy.ndarray of int64)
-        Flat histograms over the same cells.
+        Histograms over the same cells.
     """
-    keys = [table[:, pair[0]].astype(np.int64) * shape[1] + table[:, pair[1]] for table in (first, second)]
-    cells = shape[0] * shape[1]
-    if cells > MAX_DENSE_CELLS:
-        occurring, dense = np.unique(np.concatenate(keys), return_inverse=True)
-        keys, cells = [dense[: len(first)], dense[len(first) :]], occurring.size
-    return np.bincount(keys[0], minlength=cells), np.bincount(keys[1], minlength=cells)
+    one, other = ([table[:, j] for j in pair] for table in (first, second))
+    if prod(shape) <= MAX_DENSE_CELLS:
+        return joint_counts(one, shape), joint_counts(other, shape)
+    keys = np.concatenate([mixed_radix(one, shape), mixed_radix(other, shape)])
+    occurring, cells = np.unique(keys, return_inverse=True)
+    size = occurring.size
+    return np.bincount(cells[: len(first)], minlength=size), np.bincount(cells[len(first) :], minlength=size)
 
 
 def _pair_tables(first: Codes, second: Codes, cards: Sequence[int]) -> Iterator[tuple[int, int, Counts, Counts]]:
     for i, j in combinations(range(len(cards)), 2):
-        yield i, j, *joint_counts(first, second, (i, j), (cards[i], cards[j]))
+        yield i, j, *pair_counts(first, second, (i, j), (cards[i], cards[j]))
 
 
 def pair_distances(first: Codes, second: Codes, cardinalities: Sequence[int]) -> dict[tuple[int, int], float]:
@@ -123,15 +123,6 @@ def pair_distances(first: Codes, second: Codes, cardinalities: Sequence[int]) ->
         ``{(i, j): distance}`` for i < j; empty for fewer than two columns.
     """
     return {(i, j): total_variation(p, q) for i, j, p, q in _pair_tables(first, second, cardinalities)}
-
-
-def entropy(counts: Counts) -> float:
-    """Return the plug-in entropy of a histogram, in bits; 0 for an empty one."""
-    total = counts.sum()
-    if total == 0:
-        return 0.0
-    p = counts[counts > 0] / total
-    return abs(float((p * np.log2(p)).sum()))
 
 
 def symmetrical_uncertainty(h_x: float, h_y: float, h_xy: float) -> float:

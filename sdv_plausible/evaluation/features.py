@@ -1,4 +1,8 @@
-"""Rows to the features of a classifier."""
+"""Rows to the features of a classifier.
+
+Not by scikit-learn's ``ColumnTransformer``: its encoders refuse a column whose values are of several types (1 and "a"),
+its scaler refuses infinite numbers, and a table under evaluation may have both.
+"""
 
 from __future__ import annotations
 

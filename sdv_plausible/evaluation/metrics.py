@@ -24,7 +24,7 @@ from sdmetrics.single_table import SingleTableMetric
 
 from sdv_plausible.evaluation import classifiers as _classifiers
 from sdv_plausible.evaluation import coding, distances, game, prediction
-from sdv_plausible.evaluation.page.network import as_structure
+from sdv_plausible.evaluation.network_layout import as_structure
 from sdv_plausible.evaluation.tables import prepare, prepare_holdout
 
 

@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 
+from sdv_plausible.counting import Counts, mixed_radix
 from sdv_plausible.evaluation.coding import Codes
 from sdv_plausible.evaluation.reading import Floats
 
-Keys = npt.NDArray[np.int64]
 Predictor = Callable[[Codes, Codes, int], Codes]
 """``(training codes, test codes, attribute) -> most likely codes``, shapes (n, m), (n', m), (n',)."""
 
@@ -72,64 +71,37 @@ def forest_predictor(random_state: int = 0, n_estimators: int = 20) -> Predictor
     return predict
 
 
-@dataclass(frozen=True, kw_only=True)
-class _ConditionalTable:
-    """P(child | parents) counted on training rows, sparse: only configurations that occur are stored.
+def _log_conditional(train: Codes, child: int, parents: Sequence[int], cards: Sequence[int]) -> Callable[[Codes], Floats]:
+    """Return ``log P(child | parents)`` as a function of rows, counted on the training rows.
 
-    A configuration seen N times is mixed with one pseudo-row of the child's own distribution (weight 1 / (N + 1)), so
-    one never seen falls back on that distribution.
+    A configuration of the parents that occurs N times is mixed with one pseudo-row of the child's own distribution
+    (weight 1 / (N + 1)), so one never seen falls back on that distribution. Only configurations that occur are kept:
+    the dense tables of a fitted model (:class:`sdv_plausible.models.bayesian_network.ConditionalTable`) have a cell for
+    each, which for a given structure and unbucketed parents need not fit into memory.
     """
-
-    child: int
-    parents: tuple[int, ...]
-    cardinalities: tuple[int, ...]
-    cells: tuple[Keys, Keys]
-    configurations: tuple[Keys, Keys]
-    marginal: Floats
-
-    @classmethod
-    def count(cls, train: Codes, child: int, parents: Sequence[int], cards: Sequence[int]) -> _ConditionalTable:
-        used = tuple(cards[j] for j in (*parents, child))
-        if prod(used) > 2**62:
-            raise ValueError(
-                f"structure: the table of attribute {child} has {prod(used):.3g} cells, more than 2^62; give it fewer "
-                "parents or use fewer bins"
-            )
-        marginal = (np.bincount(train[:, child], minlength=cards[child]) + 0.5) / (len(train) + 0.5 * cards[child])
-        keys = _keys(train, parents, cards)
-        return cls(
-            child=child,
-            parents=tuple(parents),
-            cardinalities=tuple(cards),
-            cells=_tally(keys * cards[child] + train[:, child]),
-            configurations=_tally(keys),
-            marginal=np.asarray(marginal, dtype=np.float64),
+    family = (*parents, child)
+    bases = [cards[j] for j in family]
+    if prod(bases) > 2**62:
+        raise ValueError(
+            f"structure: the table of attribute {child} has {prod(bases):.3g} cells, more than 2^62; give it fewer "
+            "parents or use fewer bins"
         )
 
-    def log_probability(self, rows: Codes) -> Floats:
-        keys = _keys(rows, self.parents, self.cardinalities)
-        value = rows[:, self.child]
-        joint = _look_up(self.cells, keys * self.cardinalities[self.child] + value)
-        total = _look_up(self.configurations, keys)
-        return np.asarray(np.log((joint + self.marginal[value]) / (total + 1.0)), dtype=np.float64)
+    def keys(rows: Codes) -> tuple[Counts, Counts]:
+        cells = mixed_radix([rows[:, j] for j in family], bases)
+        return cells, cells // cards[child]
 
+    marginal = (np.bincount(train[:, child], minlength=cards[child]) + 0.5) / (len(train) + 0.5 * cards[child])
+    cells, configurations = (pd.Series(key).value_counts() for key in keys(train))
 
-def _keys(rows: Codes, parents: Sequence[int], cards: Sequence[int]) -> Keys:
-    key = np.zeros(len(rows), dtype=np.int64)
-    for j in parents:
-        key = key * cards[j] + rows[:, j]
-    return key
+    def log_probability(rows: Codes) -> Floats:
+        joint, total = (
+            counted.reindex(key, fill_value=0).to_numpy()
+            for counted, key in zip((cells, configurations), keys(rows), strict=True)
+        )
+        return np.asarray(np.log((joint + marginal[rows[:, child]]) / (total + 1.0)), dtype=np.float64)
 
-
-def _tally(keys: Keys) -> tuple[Keys, Keys]:
-    known, counts = np.unique(keys, return_counts=True)
-    return known, counts.astype(np.int64)
-
-
-def _look_up(counted: tuple[Keys, Keys], keys: Keys) -> Floats:
-    known, counts = counted
-    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    return np.where(known[place] == keys, counts[place], 0).astype(np.float64)
+    return log_probability
 
 
 def network_predictor(parents: Mapping[int, Sequence[int]], cardinalities: Sequence[int]) -> Predictor:
@@ -148,12 +120,12 @@ def network_predictor(parents: Mapping[int, Sequence[int]], cardinalities: Seque
 
     def predict(train: Codes, test: Codes, attribute: int) -> Codes:
         family = [attribute, *(child for child, above in parents.items() if attribute in above)]
-        tables = [_ConditionalTable.count(train, j, parents.get(j, ()), cardinalities) for j in family]
+        factors = [_log_conditional(train, j, parents.get(j, ()), cardinalities) for j in family]
         asked = test.copy()
         scores = np.empty((len(test), cardinalities[attribute]))
         for value in range(cardinalities[attribute]):
             asked[:, attribute] = value
-            scores[:, value] = sum(table.log_probability(asked) for table in tables)
+            scores[:, value] = sum(factor(asked) for factor in factors)
         return np.asarray(scores.argmax(axis=1), dtype=np.int32)
 
     return predict

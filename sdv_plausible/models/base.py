@@ -13,13 +13,14 @@ import numpy as np
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, Loss
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.ledger import LedgerEntry, Part
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, scan_plausible_seeds
 from sdv_plausible.questions.queryable import Queryable, SeedRecords
 from sdv_plausible.table.domain import Domain
 
 SCAN_BLOCK = 256  # candidates whose likelihoods under thousands of records are held at once
+_WHOLE_MODEL: tuple[Part, ...] = ("structure", "parameters")
 NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
 
 
@@ -58,13 +59,19 @@ class ModelBudget:
         mu = self.gaussian()
         if math.isinf(mu):
             return LedgerEntry(
-                name="model", mechanism=f"{what}, no noise", losses=(InfiniteLoss(),), scope="the model", note=NO_NOISE
+                name="model",
+                mechanism=f"{what}, no noise",
+                losses=(InfiniteLoss(),),
+                scope="the model",
+                note=NO_NOISE,
+                parts=_WHOLE_MODEL,
             )
         return LedgerEntry(
             name="model",
             mechanism=f"{what}; discrete Gaussian noise on every cell, mu {mu:.4g} in all",
             losses=(GaussianLoss(sensitivity_over_sigma=mu),),
             scope="the model",
+            parts=_WHOLE_MODEL,
         )
 
 
@@ -100,6 +107,7 @@ def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> li
             losses=(InfiniteLoss(),),
             scope="the model",
             note="the model's learner charged nothing for what it learned; let its plan say what it asks of the rows",
+            parts=_WHOLE_MODEL,
         )
     ]
 

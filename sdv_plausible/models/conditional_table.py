@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sdv_plausible.counting import mixed_radix
 from sdv_plausible.privacy.noise.coins import Coins
 
 GUIDED_CELLS = 4096  # tables beyond this size outgrow the cache: a guide table then beats a binary search
@@ -39,7 +41,7 @@ class ConditionalTable:
 
     def __post_init__(self) -> None:
         configurations, _ = self.probabilities.shape
-        expected = int(np.prod([b.max(initial=0) + 1 for b in self.buckets], dtype=np.int64))
+        expected = num_configurations(self.buckets)
         if configurations != expected:
             raise ValueError(f"table of column {self.child}: {configurations} rows for {expected} configurations")
         if not np.allclose(self.probabilities.sum(axis=1), 1) or (self.probabilities < 0).any():
@@ -76,7 +78,10 @@ class ConditionalTable:
 
     def configuration(self, codes: np.ndarray) -> np.ndarray:
         """Row of the table for each record of codes (n, m)."""
-        return mixed_radix(codes, self.parents, self.buckets)
+        if not self.parents:
+            return np.zeros(len(codes), dtype=np.int64)
+        digits = (bucket[codes[:, parent]] for parent, bucket in zip(self.parents, self.buckets, strict=True))
+        return mixed_radix(digits, [_size(bucket) for bucket in self.buckets])
 
     def draw(self, codes: np.ndarray, coins: Coins, *, systematic: bool = False) -> np.ndarray:
         """Draw the child's code for each record of codes (n, m), given its parents there.
@@ -117,10 +122,10 @@ def _systematic_uniforms(row: np.ndarray, num_rows: int, coins: Coins) -> np.nda
     return u
 
 
-def mixed_radix(codes: np.ndarray, columns: Sequence[int], buckets: Sequence[np.ndarray]) -> np.ndarray:
-    """Number each record's combination of buckets, first column most significant; int64, shape (n,)."""
-    key = np.zeros(len(codes), dtype=np.int64)
-    for column, bucket in zip(columns, buckets, strict=True):
-        key *= int(bucket.max(initial=0)) + 1
-        key += bucket[codes[:, column]]
-    return key
+def num_configurations(buckets: Sequence[np.ndarray]) -> int:
+    """Number of combinations of buckets."""
+    return math.prod(_size(bucket) for bucket in buckets)
+
+
+def _size(bucket: np.ndarray) -> int:
+    return int(bucket.max(initial=0)) + 1

@@ -24,7 +24,8 @@ class UniformLearner:
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:  # noqa: ARG002
         """One free entry."""
-        return [LedgerEntry(name="model", mechanism="uniform over the domain, nothing learned", losses=(), scope="model")]
+        what = "uniform over the domain, nothing learned"
+        return [LedgerEntry(name="model", mechanism=what, losses=(), scope="model", parts=("structure", "parameters"))]
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> BayesianNetwork:  # noqa: ARG002
         """Build the network from the domain alone."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 
 Status = Literal["charged", "declared", "no claim"]
+Part = Literal["domain", "structure", "parameters", "seeds"]
+"""What of a release an entry may pay for."""
 NEIGHBOURS = "addition or removal of any one row"
 NOT_COVERED = (
     "how long the computation took and the memory it used",
@@ -43,6 +44,13 @@ class LedgerEntry:
         What the cost covers, such as "any number of rows".
     note : str
         Remarks; for an infinite loss the way out.
+    parts : tuple of {"domain", "structure", "parameters", "seeds"}
+        What of the release the entry pays for: only what is named here may be shown as covered.
+
+    Raises
+    ------
+    ValueError
+        If ``parts`` holds anything else.
     """
 
     name: str
@@ -50,6 +58,12 @@ class LedgerEntry:
     losses: tuple[Loss, ...]
     scope: str
     note: str = ""
+    parts: tuple[Part, ...] = ()
+
+    def __post_init__(self) -> None:
+        known = get_args(Part)
+        if not isinstance(self.parts, tuple) or not set(self.parts) <= set(known):
+            raise ValueError(f"parts ({self.parts!r}) of entry {self.name!r} must be a tuple of {known}, or empty")
 
     @property
     def status(self) -> Status:
@@ -126,6 +140,10 @@ class PrivacyLedger:
         """Whether the total is finite."""
         return all(entry.status != "no claim" for entry in self._entries)
 
+    def covers_part(self, part: Part) -> bool:
+        """Whether the ledger claims privacy and an entry pays for this part of the release."""
+        return self.claims_privacy and any(part in entry.parts for entry in self._entries)
+
     def sentence(self) -> str:
         """Return the guarantee in one quotable sentence, total first."""
         if not self._entries:
@@ -168,6 +186,7 @@ class PrivacyLedger:
             "scope": entry.scope,
             "provenance": entry.status,
             "note": entry.note,
+            "parts": list(entry.parts),
         }
 
     def to_json(self) -> str:
@@ -176,19 +195,16 @@ class PrivacyLedger:
 
     def to_html(self) -> str:
         """Self-contained HTML fragment: the sentence, then a table of entries."""
-        document = self.to_dict()
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_cell(entry[key]))}</td>" for key in _COLUMNS) + "</tr>"
-            for entry in document["entries"]
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+
+        templates = Environment(
+            loader=PackageLoader("sdv_plausible.privacy"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
         )
-        head = "".join(f"<th>{title}</th>" for title in _COLUMNS.values())
-        out = "".join(f"<li>{html.escape(item)}</li>" for item in document["not_covered"])
-        return (
-            f'<section class="privacy-ledger"><p><strong>{html.escape(document["headline"])}</strong></p>'
-            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-            f"<p>Epsilon of each entry is stated as if it stood alone; the total composes them.</p>"
-            f"<p>Not covered:</p><ul>{out}</ul></section>"
-        )
+        return templates.get_template("ledger.html").render(self.to_dict())
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -207,16 +223,6 @@ class PrivacyLedger:
     __repr__ = __str__
 
 
-_COLUMNS = {
-    "name": "what",
-    "mechanism": "how",
-    "epsilon": "epsilon",
-    "scope": "covers",
-    "provenance": "status",
-    "note": "remarks",
-}
-
-
 def _total(entries: Iterable[LedgerEntry], delta: float) -> float:
     losses = [loss for entry in entries for loss in entry.losses]
     if any(isinstance(loss, InfiniteLoss) for loss in losses):
@@ -226,7 +232,3 @@ def _total(entries: Iterable[LedgerEntry], delta: float) -> float:
 
 def _factor(epsilon: float) -> str:
     return f"{math.exp(epsilon):.3g}" if epsilon < 700 else f"exp({epsilon:.3g})"
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from sdv_plausible.counting import joint_counts
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups
 from sdv_plausible.questions.counts import Axes, Axis, shape
@@ -39,16 +40,11 @@ class CodeArray:
             yield self._table(axes)
 
     def _table(self, axes: Axes) -> np.ndarray:
-        sizes = shape(axes)
         if not axes:
             return np.array(len(self._codes), dtype=np.int64)
-        cell = self._along(axes[0])
-        if len(axes) > 1:
-            cell = cell.astype(np.int64)
-            for axis, size in zip(axes[1:], sizes[1:], strict=True):
-                cell *= size
-                cell += self._along(axis)
-        return np.bincount(cell, minlength=int(np.prod(sizes, dtype=np.int64))).reshape(sizes)
+        if len(axes) == 1:
+            return np.bincount(self._along(axes[0]), minlength=axes[0].size)
+        return joint_counts((self._along(axis) for axis in axes), shape(axes))
 
     def _along(self, axis: Axis) -> np.ndarray:
         """Bucket of every row, kept for as long as the axis is."""

@@ -279,6 +279,7 @@ class Queryable:
                 mechanism=f"raw rows: {why}",
                 losses=(InfiniteLoss(),),
                 scope="the model",
+                parts=("structure", "parameters"),
                 note=f"the rows themselves were handed out ({why}), without noise; use a model that learns from noisy answers",
             )
         )

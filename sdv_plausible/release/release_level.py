@@ -77,6 +77,7 @@ class ReleaseTest(PrivacyTest):
                     mechanism="no seed record is used (every attribute is resampled): k, gamma and epsilon0 play no part",
                     losses=(),
                     scope="the release",
+                    parts=("seeds",),
                 ),
             )
         return (
@@ -88,6 +89,7 @@ class ReleaseTest(PrivacyTest):
                 ),
                 losses=(ReleaseLoss(epsilon0=self.epsilon0, delta=self.delta),),
                 scope="any number of rows and the saved synthesizer",
+                parts=("seeds",),
             ),
         )
 

@@ -75,6 +75,7 @@ class DeterministicTest(PrivacyTest):
                 scope="each released row",
                 note="Privacy Test 1 has a sharp threshold, which gives plausible deniability but no epsilon; use "
                 "privacy_test='release'",
+                parts=("seeds",),
             ),
         )
 
@@ -157,6 +158,7 @@ class RandomizedTest(PrivacyTest):
             mechanism=f"number of seeds, discrete Laplace noise, epsilon {SIZE_EPSILON:g}",
             losses=(ApproxDP(epsilon=SIZE_EPSILON, delta=self._size_delta),),
             scope="the check of least_rows",
+            parts=("seeds",),
         )
         return size, self._rows_entry(gamma)
 
@@ -183,6 +185,7 @@ class RandomizedTest(PrivacyTest):
             ),
             losses=(ApproxDP(epsilon=loss.epsilon, delta=loss.delta),),
             scope=f"the first {self.row_cap:,} rows released from this fit, not the saved synthesizer",
+            parts=("seeds",),
         )
 
     def _theorem1_sum(self) -> float:

@@ -90,7 +90,8 @@ def domain_entries(domain: Domain) -> list[LedgerEntry]:
     entries = []
     declared = [a.name for a in domain if a.provenance == "declared"]
     if declared:
-        entries.append(LedgerEntry(name="domain", mechanism=f"declared: {_list(declared)}", losses=(), scope="the domain"))
+        how = f"declared: {_list(declared)}"
+        entries.append(LedgerEntry(name="domain", mechanism=how, losses=(), scope="the domain", parts=("domain",)))
     if domain.inferred:
         names = _list(domain.inferred)
         entries.append(
@@ -99,6 +100,7 @@ def domain_entries(domain: Domain) -> list[LedgerEntry]:
                 mechanism=f"inferred from the rows: {names}",
                 losses=(InfiniteLoss(),),
                 scope="the domain",
+                parts=("domain",),
                 note=f"the value sets of {names} were read from the rows without noise; declare them with domain=..., or "
                 'learn them under the budget with undeclared="private"',
             )

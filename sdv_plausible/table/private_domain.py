@@ -110,6 +110,7 @@ class DomainPlan:
                 mechanism=f"learned: {listed}; noisy and thresholded counts, mu {self.mu:.4g} in all{rows}",
                 losses=self.losses,
                 scope="the domain",
+                parts=("domain",),
             )
         ]
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.counting import project_to_simplex
 from sdv_plausible.models.forecast import noise_distance, rows_needed
 from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.projection import project_to_simplex
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.table.domain import Attribute, Domain

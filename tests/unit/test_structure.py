@@ -11,14 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sdv_plausible.counting import entropy
 from sdv_plausible.models.bayesian_network import topological_order
 from sdv_plausible.models.buckets import default_buckets
-from sdv_plausible.models.counting import entropy, joint_counts, num_configurations, project_to_simplex
+from sdv_plausible.models.conditional_table import num_configurations
 from sdv_plausible.models.paper.entropies import EntropyTable, count_entropies
 from sdv_plausible.models.paper.parameters import clean_counts, clean_margin, dirichlet_table
 from sdv_plausible.models.paper.structure import cfs_merit, check_structure, correlation_feature_selection
+from sdv_plausible.models.projection import project_to_simplex
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.counts import Axis
 from sdv_plausible.table.domain import Attribute, Domain
 
 CARDS = (3, 2, 4)
@@ -44,7 +47,8 @@ def test_conditional_counts(parents):
         child = 3
     cardinality = (*CARDS, 3)[child]
     buckets = [BUCKETS[p] for p in parents]
-    found = joint_counts(codes, child, cardinality, parents, buckets)
+    axes = [*(Axis(p, b) for p, b in zip(parents, buckets, strict=True)), Axis.of_codes(child, cardinality)]
+    found = next(CodeArray(codes, (*CARDS, 3)).tables([axes])).reshape(-1, cardinality)
     assert found.tolist() == oracles.conditional_counts(
         codes.tolist(), child, cardinality, parents, [b.tolist() for b in buckets]
     )

@@ -1,4 +1,4 @@
-"""Charts of the HTML report, as inline SVG text."""
+"""Charts of the HTML report, as inline SVG pictures."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from markupsafe import Markup
 
 from sdv_plausible.evaluation.page.drawing import (
     GRID,
@@ -47,7 +48,7 @@ def vertical_bars(
     labels: Sequence[str],
     marks: Sequence[tuple[float, str]],
     series: Sequence[tuple[str, Sequence[float], str]],
-) -> str:
+) -> Markup:
     """Draw shares of ordered bins, one group of bars for each bin.
 
     Parameters
@@ -87,7 +88,7 @@ def vertical_bars(
     return drawing.svg()
 
 
-def horizontal_bars(title: str, labels: Sequence[str], series: Sequence[tuple[str, Sequence[float], str]]) -> str:
+def horizontal_bars(title: str, labels: Sequence[str], series: Sequence[tuple[str, Sequence[float], str]]) -> Markup:
     """Draw shares of categories, one row for each.
 
     Parameters
@@ -117,7 +118,7 @@ def horizontal_bars(title: str, labels: Sequence[str], series: Sequence[tuple[st
     return drawing.svg()
 
 
-def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis: str) -> str:
+def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis: str) -> Markup:
     """Draw one box for each row: quartiles, whiskers to the last value within 1.5 inter-quartile ranges, outliers.
 
     Parameters
@@ -149,12 +150,12 @@ def _one_box(drawing: Drawing, values: Floats, y: float, colour: str, place: Cal
     inside = values[(values >= q1 - 1.5 * (q3 - q1)) & (values <= q3 + 1.5 * (q3 - q1))]
     low, high = float(inside.min()), float(inside.max())
     tip = f"median {q2:.4f}, quartiles {q1:.4f} and {q3:.4f}, {values.size} values"
-    drawing.line(place(low), y, place(high), y, colour, extra=' stroke-width="1.5"')
+    drawing.line(place(low), y, place(high), y, colour, stroke_width=1.5)
     for end in (low, high):
-        drawing.line(place(end), y - 5, place(end), y + 5, colour, extra=' stroke-width="1.5"')
+        drawing.line(place(end), y - 5, place(end), y + 5, colour, stroke_width=1.5)
     width = max(place(q3) - place(q1), 1)
-    drawing.rect(place(q1), y - 9, width, 18, colour, tip=tip, extra=' fill-opacity="0.45"')
-    drawing.line(place(q2), y - 9, place(q2), y + 9, INK, extra=' stroke-width="2"')
+    drawing.rect(place(q1), y - 9, width, 18, colour, tip=tip, fill_opacity=0.45)
+    drawing.line(place(q2), y - 9, place(q2), y + 9, INK, stroke_width=2)
     for value in values[(values < low) | (values > high)]:
         drawing.dot(place(float(value)), y, 2, colour, tip=f"{value:.4f}")
 
@@ -176,7 +177,7 @@ def interval_plot(
     axis: str,
     domain: tuple[float, float],
     mark: tuple[float, str] | None = None,
-) -> str:
+) -> Markup:
     """Draw values with intervals, a row for each name, and a vertical mark such as "guessing".
 
     Parameters
@@ -204,7 +205,7 @@ def interval_plot(
 
     if mark:
         x = place(mark[0])
-        drawing.line(x, top - 4, x, bottom, INK, extra=' stroke-dasharray="3 3"')
+        drawing.line(x, top - 4, x, bottom, INK, stroke_dasharray="3 3")
         drawing.text(min(max(x, left + 30), right - 30), top - 7, mark[1], "middle")
     y = top
     for (name, intervals), height in zip(rows, heights, strict=True):
@@ -212,7 +213,7 @@ def interval_plot(
         for i, item in enumerate(intervals):
             middle = y + 4 + 14 * i + 7
             if not math.isnan(item.low + item.high):
-                drawing.line(place(item.low), middle, place(item.high), middle, item.colour, extra=' stroke-width="2"')
+                drawing.line(place(item.low), middle, place(item.high), middle, item.colour, stroke_width=2)
             tip = f"{item.name}: {item.value:.4f}"
             drawing.dot(place(item.value), middle, 4, item.colour, tip=tip)
         y += height
@@ -227,7 +228,7 @@ def shade(value: float) -> tuple[str, bool]:
     return "#{:02X}{:02X}{:02X}".format(*mixed), value > 0.55
 
 
-def heatmap(title: str, labels: Sequence[str], matrix: Floats, scale_name: str) -> str:
+def heatmap(title: str, labels: Sequence[str], matrix: Floats, scale_name: str) -> Markup:
     """Draw a square matrix of values in [0, 1], with names, and a legend of the scale below.
 
     Parameters
@@ -247,8 +248,7 @@ def heatmap(title: str, labels: Sequence[str], matrix: Floats, scale_name: str) 
     for i, (label, short) in enumerate(zip(labels, shorten_all(labels, room - 4), strict=True)):
         middle = room + (i + 0.5) * cell + 4
         drawing.text(room - 4, middle, short, "end")
-        turned = f' transform="rotate(-90 {middle:.1f} {room - 4:.1f})"'
-        drawing.text(middle, room - 4, short, extra=turned)
+        drawing.text(middle, room - 4, short, transform=f"rotate(-90 {middle:.1f} {room - 4:.1f})")
         for j in range(m):
             tip = f"{label}, {labels[j]}: {matrix[i, j]:.3f}"
             _cell(drawing, (room + j * cell, room + i * cell), cell, float(matrix[i, j]), tip)
@@ -260,8 +260,8 @@ def _cell(drawing: Drawing, corner: tuple[float, float], size: float, value: flo
     fill, white = shade(value)
     drawing.rect(*corner, size - 1, size - 1, fill, tip=tip)
     if size >= 24 and 0.005 <= value < 0.995:
-        ink = f' fill="{"#FFFFFF" if white else INK}" font-size="9" pointer-events="none"'
-        drawing.text(corner[0] + size / 2 - 0.5, corner[1] + size / 2 + 3, f"{value:.2f}"[1:], "middle", extra=ink)
+        ink = {"fill": "#FFFFFF" if white else INK, "font_size": 9, "pointer_events": "none"}
+        drawing.text(corner[0] + size / 2 - 0.5, corner[1] + size / 2 + 3, f"{value:.2f}"[1:], "middle", **ink)
 
 
 def _scale(drawing: Drawing, left: float, top: float, name: str) -> None:
@@ -273,7 +273,7 @@ def _scale(drawing: Drawing, left: float, top: float, name: str) -> None:
 
 def line_plot(
     title: str, positions: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], axes: tuple[str, str]
-) -> str:
+) -> Markup:
     """Draw shares against ordered positions, a line for each series, told apart by colour, dash and legend.
 
     Parameters
@@ -299,13 +299,13 @@ def line_plot(
     for rank, (name, shares) in enumerate(series):
         colour, dash = SERIES[rank % len(SERIES)], _DASHES[rank % len(_DASHES)]
         points = [(x, bottom - s * (bottom - top)) for x, s in zip(xs, shares, strict=True) if not math.isnan(s)]
-        style = f' stroke-width="2" stroke-dasharray="{dash}"'
+        style = {"stroke_width": 2, "stroke_dasharray": dash}
         if points:
-            drawing.path("M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in points), colour, extra=style)
+            drawing.path("M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in points), colour, **style)
         for (x, y), share in zip(points, [s for s in shares if not math.isnan(s)], strict=True):
             drawing.dot(x, y, 3, colour, tip=f"{name}: {100 * share:.1f}%")
         legend_x, legend_y = left + (rank % 2) * 150, bottom + 46 + 16 * (rank // 2)
-        drawing.line(legend_x, legend_y - 4, legend_x + 22, legend_y - 4, colour, extra=style)
+        drawing.line(legend_x, legend_y - 4, legend_x + 22, legend_y - 4, colour, **style)
         drawing.text(legend_x + 28, legend_y, shorten(name, 118))
     drawing.line(left, bottom, right, bottom)
     return drawing.svg()

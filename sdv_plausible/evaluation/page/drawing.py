@@ -8,10 +8,11 @@ blindness can tell apart; series also differ in place, dash or marker.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from html import escape
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from markupsafe import Markup
 
 WIDTH = 340
 REAL, SYNTHETIC, REFERENCE, OTHER = "#0072B2", "#E69F00", "#7A7A7A", "#009E73"
@@ -20,44 +21,71 @@ INK, GRID = "#333333", "#DDDDDD"
 CHARACTER = 6.1
 
 
-@dataclass
 class Drawing:
-    """Elements of one SVG picture."""
+    """One SVG picture: elements of a tree, so that every text in it is escaped when it is written out.
 
-    width: float
-    height: float
-    title: str
-    parts: list[str] = field(default_factory=list)
+    Parameters
+    ----------
+    width, height : float
+        Size in pixels.
+    title : str
+        For readers of the page who cannot see.
 
-    def rect(self, x: float, y: float, w: float, h: float, fill: str, *, tip: str = "", extra: str = "") -> None:
-        """Add a rectangle; ``tip`` shows when the mouse rests on it."""
-        inner = f"<title>{escape(tip)}</title>" if tip else ""
-        self.parts.append(
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(w, 0):.1f}" height="{max(h, 0):.1f}" fill="{fill}"{extra}>'
-            f"{inner}</rect>"
+    Notes
+    -----
+    Attributes of SVG without a parameter here are keyword arguments, with ``_`` for ``-``.
+    """
+
+    def __init__(self, width: float, height: float, title: str) -> None:
+        self._root = Element(
+            "svg",
+            {
+                "viewBox": f"0 0 {width:.0f} {height:.0f}",
+                "width": f"{width:.0f}",
+                "height": f"{height:.0f}",
+                "style": f"--natural:{width:.0f}px",
+                "role": "img",
+                "aria-label": title,
+            },
         )
 
-    def line(self, x1: float, y1: float, x2: float, y2: float, colour: str = INK, *, extra: str = "") -> None:
+    def _add(self, tag: str, places: Mapping[str, float], words: str = "", tip: str = "", /, **attributes: object) -> None:
+        written = {name: f"{value:.1f}" for name, value in places.items()}
+        written.update((name.replace("_", "-"), str(value)) for name, value in attributes.items())
+        element = SubElement(self._root, tag, written)
+        element.text = words
+        if tip:  # shows when the mouse rests on the element
+            SubElement(element, "title").text = tip
+
+    def rect(self, x: float, y: float, w: float, h: float, fill: str, *, tip: str = "", **more: object) -> None:
+        """Add a rectangle."""
+        self._add("rect", {"x": x, "y": y, "width": max(w, 0), "height": max(h, 0)}, "", tip, fill=fill, **more)
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, colour: str = INK, **more: object) -> None:
         """Add a line."""
-        self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{extra}></line>')
+        self._add("line", {"x1": x1, "y1": y1, "x2": x2, "y2": y2}, stroke=colour, **more)
 
     def dot(self, x: float, y: float, radius: float, fill: str, *, tip: str = "") -> None:
         """Add a dot."""
-        self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{fill}"><title>{escape(tip)}</title></circle>')
+        self._add("circle", {"cx": x, "cy": y}, "", tip, r=radius, fill=fill)
 
-    def text(self, x: float, y: float, words: str, anchor: str = "start", *, extra: str = "") -> None:
+    def text(self, x: float, y: float, words: str, anchor: str = "start", **more: object) -> None:
         """Add text whose baseline is at y."""
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{extra}>{escape(words)}</text>')
+        self._add("text", {"x": x, "y": y}, words, text_anchor=anchor, **more)
 
-    def path(self, d: str, colour: str, *, extra: str = "") -> None:
+    def path(self, d: str, colour: str, **more: object) -> None:
         """Add an unfilled path."""
-        self.parts.append(f'<path d="{d}" fill="none" stroke="{colour}"{extra}></path>')
+        self._add("path", {}, d=d, fill="none", stroke=colour, **more)
 
-    def svg(self) -> str:
-        """Return the picture."""
-        size = f'width="{self.width:.0f}" height="{self.height:.0f}" style="--natural:{self.width:.0f}px"'
-        label = f'role="img" aria-label="{escape(self.title)}"'
-        return f'<svg viewBox="0 0 {self.width:.0f} {self.height:.0f}" {size} {label}>{"".join(self.parts)}</svg>'
+    def arrowhead(self, name: str, colour: str) -> None:
+        """Define the head of arrows: ``marker_end="url(#name)"`` of a path asks for it."""
+        box = {"viewBox": "0 0 8 8", "refX": "7", "refY": "4", "markerWidth": "7", "markerHeight": "7", "orient": "auto"}
+        marker = SubElement(SubElement(self._root, "defs"), "marker", {"id": name, **box})
+        SubElement(marker, "path", {"d": "M0 0L8 4L0 8z", "fill": colour})
+
+    def svg(self) -> Markup:
+        """Return the picture: the only markup of the page that no template has written."""
+        return Markup(tostring(self._root, encoding="unicode", short_empty_elements=False))
 
 
 def number(value: float) -> str:

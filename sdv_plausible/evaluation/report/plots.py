@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.evaluation.network_layout import NetworkLayout, Structure
 from sdv_plausible.evaluation.page.drawing import OTHER, REAL, SYNTHETIC
-from sdv_plausible.evaluation.page.network import layers
 
 
 def _figure(title: str, **layout: Any) -> Any:
@@ -78,7 +77,7 @@ def distinguishing_game(details: pd.DataFrame) -> Any:
     return figure
 
 
-def plot_structure(structure: Mapping[str, Sequence[str]]) -> Any:
+def plot_structure(structure: Structure) -> Any:
     """Return a figure of a network: an arrow points from parent to child.
 
     Parameters
@@ -93,16 +92,14 @@ def plot_structure(structure: Mapping[str, Sequence[str]]) -> Any:
     """
     import plotly.graph_objects as go
 
-    rows = layers(structure)
-    at = {node: ((i + 0.5) / len(row), float(-level)) for level, row in enumerate(rows) for i, node in enumerate(row)}
+    layout = NetworkLayout(structure)
+    at = {node: (layout.x[node], float(-level)) for node, level in layout.depth.items()}
     figure = _figure("Network of the columns", showlegend=False)
-    for child, parents in structure.items():
-        for parent in parents:
-            (x, y), (from_x, from_y) = at[child], at[parent]
-            ends = {"x": x, "y": y, "ax": from_x, "ay": from_y, "xref": "x", "yref": "y", "axref": "x", "ayref": "y"}
-            figure.add_annotation(
-                **ends, showarrow=True, arrowhead=2, arrowcolor="#999999", text="", standoff=14, startstandoff=10
-            )
+    axes = {"xref": "x", "yref": "y", "axref": "x", "ayref": "y"}
+    arrow = {"showarrow": True, "arrowhead": 2, "arrowcolor": "#999999", "standoff": 14, "startstandoff": 10, "text": ""}
+    for parent, *_, child in layout.routes:
+        (from_x, from_y), (x, y) = at[parent], at[child]
+        figure.add_annotation(x=x, y=y, ax=from_x, ay=from_y, **axes, **arrow)
     places = list(at.values())
     figure.add_trace(
         go.Scatter(
@@ -111,7 +108,7 @@ def plot_structure(structure: Mapping[str, Sequence[str]]) -> Any:
             text=list(at),
             mode="markers+text",
             textposition="top center",
-            hovertext=[f"{node}; parents: {', '.join(structure.get(node, ())) or 'none'}" for node in at],
+            hovertext=[layout.tips[node] for node in at],
             hoverinfo="text",
             marker={"size": 16, "color": SYNTHETIC},
         )

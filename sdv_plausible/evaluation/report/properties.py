@@ -23,7 +23,7 @@ from sdv_plausible.evaluation.tables import TablePair, column_kinds, prepare, pr
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions:
-    """Settings of a report; see :class:`sdv_plausible.evaluation.report.report.PlausibleDeniabilityReport`."""
+    """Settings of a report; see :class:`sdv_plausible.evaluation.PlausibleDeniabilityReport`."""
 
     target: str | None
     classifiers: tuple[str, ...]

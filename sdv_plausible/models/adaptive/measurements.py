@@ -13,7 +13,7 @@ from sdv_plausible.models.adaptive.denoising import haar_denoise, rake, shrink_s
 from sdv_plausible.models.adaptive.maximum_entropy import Estimates
 from sdv_plausible.models.adaptive.schedule import BUCKET_FLOOR, Round, Schedule, margin_shares, pair_noise
 from sdv_plausible.models.buckets import make_buckets
-from sdv_plausible.models.counting import project_to_simplex
+from sdv_plausible.models.projection import project_to_simplex
 from sdv_plausible.questions.counts import Axis, Distances
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.domain import Domain

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdv_plausible.models.counting import entropy
+from sdv_plausible.counting import entropy
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Axis, ExactCounts

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from sdv_plausible.models.counting import project_to_simplex
+from sdv_plausible.models.projection import project_to_simplex
 from sdv_plausible.privacy.noise.coins import Coins
 
 ParameterDraw = Literal["mean", "posterior"]

@@ -9,12 +9,18 @@ from typing import Literal
 
 from sdv_plausible.models.base import NO_NOISE, ModelBudget
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
-from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.ledger import LedgerEntry, Part
 from sdv_plausible.table.domain import Domain
 
 Structure = Literal["cfs", "independent"] | Mapping[str, Sequence[str]]
 SHARES = {"margins": 0.10, "size": 0.02, "structure": 0.18, "tables": 0.70}  # of mu**2
 SIZE_FAILURE = 0.01  # share of delta for the event that the noisy lower bound on n is too high
+_PARTS: dict[str, tuple[Part, ...]] = {
+    "margins": ("parameters",),
+    "size": ("structure",),
+    "structure": ("structure",),
+    "tables": ("parameters",),
+}
 _TEXTS = {
     "margins": "one-way counts",
     "size": "number of rows, for the entropies' sensitivity",
@@ -91,7 +97,9 @@ class LearningPlan:
                     losses = (*losses, ApproxDP(epsilon=0.0, delta=self.size_failure))
                 how = f"{text}, discrete Gaussian noise on every cell, mu {each:.4g} each"
                 note = ""
-            entries.append(LedgerEntry(name=stage, mechanism=how, losses=losses, scope="the model", note=note))
+            parts = _PARTS[stage]
+            entries.append(LedgerEntry(name=stage, mechanism=how, losses=losses, scope="the model", note=note, parts=parts))
         if not isinstance(structure, str):
-            entries.append(LedgerEntry(name="structure", mechanism="declared by the user", losses=(), scope="the model"))
+            how = "declared by the user"
+            entries.append(LedgerEntry(name="structure", mechanism=how, losses=(), scope="the model", parts=("structure",)))
         return entries

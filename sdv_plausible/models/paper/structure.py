@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sdv_plausible.models.bayesian_network import Parents, topological_order
-from sdv_plausible.models.counting import num_configurations
+from sdv_plausible.models.conditional_table import num_configurations
 from sdv_plausible.table.domain import Domain
 
 

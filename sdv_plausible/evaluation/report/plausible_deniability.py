@@ -13,10 +13,16 @@ from sdmetrics.reports.base_unified_report import BaseUnifiedReport
 from sdv_plausible.evaluation.classifiers import names_of
 from sdv_plausible.evaluation.coding import DEFAULT_NUM_BINS
 from sdv_plausible.evaluation.game import DISTINGUISHERS
-from sdv_plausible.evaluation.page import sections
-from sdv_plausible.evaluation.page.network import as_structure, layers
-from sdv_plausible.evaluation.report.diagnostics import SeedDiagnostics
-from sdv_plausible.evaluation.report.guarantee import Guarantee
+from sdv_plausible.evaluation.network_layout import as_structure, layers
+from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
+from sdv_plausible.evaluation.page.guarantee import Guarantee
+from sdv_plausible.evaluation.page.pages import TableResults, private_page, public_page
+from sdv_plausible.evaluation.page.summary import (
+    ComparisonSummary,
+    ReleaseSummary,
+    summarise_comparison,
+    summarise_release,
+)
 from sdv_plausible.evaluation.report.properties import (
     ClassifierAgreementProperty,
     ColumnDistances,
@@ -24,7 +30,6 @@ from sdv_plausible.evaluation.report.properties import (
     PairDistances,
     ReportOptions,
 )
-from sdv_plausible.evaluation.report.summary import ComparisonSummary, ReleaseSummary, summarise_comparison, summarise_release
 from sdv_plausible.evaluation.tables import (
     TablePair,
     as_metadata_dict,
@@ -46,9 +51,9 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
 
     Parameters
     ----------
-    ledger : PrivacyLedger, optional
-        The release's ledger (``synthesizer.privacy_ledger()``), read once, here. Without it the report says that no
-        guarantee is documented.
+    ledger : PrivacyLedger or dict, optional
+        The release's ledger (``synthesizer.privacy_ledger()``), or what was read from its JSON; read once, here. Without it
+        the report says that no guarantee is documented.
     diagnostics : dict, optional
         Plausible-seed statistics, as ``synthesizer.seed_diagnostics()`` gives them: ``"plausible_seeds"``, their number
         for each of some candidates, and ``"pass_rates"``, ``{k: {omega: share of candidates with at least k}}``. Private;
@@ -78,7 +83,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     Raises
     ------
     ValueError
-        If ``structure`` has a cycle or ``diagnostics`` other parts than the two.
+        If ``structure`` has a cycle, ``diagnostics`` other parts than the two, or ``ledger`` is no ledger.
     """
 
     def __init__(
@@ -237,20 +242,20 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         if publishable:
             covered = self._structure if self._guarantee.covers_structure else {}
             releases = {name: self._release.get(name) for name in self.table_names}
-            text = sections.public_page(date, self._guarantee, releases, covered)
+            text = public_page(date, self._guarantee, releases, covered)
         else:
             failed = {n: self.get_details("Column Distances", n) for n in self.table_names if n not in self._comparison}
-            text = sections.private_page(date, self._guarantee, self._sections(), self._structure, self._diagnostics, failed)
+            text = private_page(date, self._guarantee, self._results(), self._structure, self._diagnostics, failed)
         write_whole(path, text)
 
     def save(self, filepath: str | Path) -> None:
         """Write the report, whole or not at all; :meth:`load` reads it."""
         write_whole(filepath, lambda path: super(PlausibleDeniabilityReport, self).save(str(path)))
 
-    def _sections(self) -> list[sections.TableResults]:
+    def _results(self) -> list[TableResults]:
         scores = self.get_properties().set_index("Property")["Score"].to_dict()
         return [
-            sections.TableResults(
+            TableResults(
                 name=name,
                 num_rows=(self.report_info["num_rows_real_data"][name], self._release[name].num_rows),
                 scores={key: float(value) for key, value in scores.items()},

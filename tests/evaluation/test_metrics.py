@@ -346,3 +346,31 @@ def test_a_million_rows_are_counted_whole_and_classified_by_a_reported_sample():
     assert (found["num_rows_train"], found["num_rows_test"], found["subsampled"]) == (500, 500, True)
     found = DistinguishingGame.compute_breakdown(*tables, max_rows=500, classifiers=["tree"], **QUICK)
     assert (found["num_rows_train"], found["num_rows_test"], found["subsampled"]) == (500, 500, True)
+
+
+@pytest.mark.parametrize("metric", [ClassifierAccuracy, ClassifierAgreement, DistinguishingGame])
+def test_one_classifier_none_and_all_rows(metric):
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"x": rng.normal(size=300), "y": rng.choice(["a", "b"], 300)})
+    found = metric.compute(table, table, classifiers="tree", num_runs=1, max_rows=None)
+    assert found == metric.compute(table, table, classifiers=("tree",), num_runs=1, max_rows=300)
+    with pytest.raises(ValueError, match=r"classifiers \(\(\)\) must name at least one of"):
+        metric.compute(table, table, classifiers=())
+
+
+def test_subsampled_means_that_max_rows_left_rows_out():
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"x": rng.normal(size=300), "y": rng.choice(["a", "b"], 300)})
+    for max_rows, expected in ((None, False), (600, False), (50, True)):
+        longer = pd.concat([table, table])  # a longer synthetic table is not cut by max_rows
+        found = ClassifierAgreement.compute_breakdown(table, longer, classifiers="tree", num_runs=1, max_rows=max_rows)
+        assert found["subsampled"] is expected
+        found = DistinguishingGame.compute_breakdown(table, longer, classifiers="tree", num_runs=1, max_rows=max_rows)
+        assert found["subsampled"] is expected
+        assert ModelAccuracy.compute_breakdown(table, longer, max_rows=max_rows)["subsampled"] is expected
+
+
+def test_a_single_parent_may_be_given_by_itself():
+    table = pd.DataFrame({"child": ["a", "b"] * 50, "parent": ["x", "y"] * 50})
+    scores = [ModelAccuracy.compute(table, table, structure={"child": above}) for above in ("parent", ["parent"])]
+    assert scores == [1, 1]

@@ -7,14 +7,10 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.evaluation import (
-    ClassifierAccuracy,
-    ClassifierAgreement,
-    DistinguishingGame,
     ModelAccuracy,
     TotalVariationDistance,
 )
 from sdv_plausible.evaluation.classifiers import target_classes
-from sdv_plausible.evaluation.page.drawing import CHARACTER, shorten, shorten_all
 from sdv_plausible.evaluation.tables import prepare
 
 DAYS = pd.Series(pd.date_range("2020-01-01", periods=200)).dt.strftime("%Y-%m-%d")
@@ -91,55 +87,3 @@ def test_an_unreadable_target_is_a_class_apart_from_missing():
     part = pd.DataFrame({"x": [1, 5, None, "n/a"]}, dtype=object)
     classes = target_classes(prepare(real, real, described("numerical")), "x", [real, part])
     assert classes[1].tolist() == [1, 2, 0, 3]
-
-
-@pytest.mark.parametrize("metric", [ClassifierAccuracy, ClassifierAgreement, DistinguishingGame])
-def test_one_classifier_none_and_all_rows(metric):
-    rng = np.random.default_rng(1)
-    table = pd.DataFrame({"x": rng.normal(size=300), "y": rng.choice(["a", "b"], 300)})
-    found = metric.compute(table, table, classifiers="tree", num_runs=1, max_rows=None)
-    assert found == metric.compute(table, table, classifiers=("tree",), num_runs=1, max_rows=300)
-    with pytest.raises(ValueError, match=r"classifiers \(\(\)\) must name at least one of"):
-        metric.compute(table, table, classifiers=())
-
-
-def test_subsampled_means_that_max_rows_left_rows_out():
-    rng = np.random.default_rng(1)
-    table = pd.DataFrame({"x": rng.normal(size=300), "y": rng.choice(["a", "b"], 300)})
-    for max_rows, expected in ((None, False), (600, False), (50, True)):
-        longer = pd.concat([table, table])  # a longer synthetic table is not cut by max_rows
-        found = ClassifierAgreement.compute_breakdown(table, longer, classifiers="tree", num_runs=1, max_rows=max_rows)
-        assert found["subsampled"] is expected
-        found = DistinguishingGame.compute_breakdown(table, longer, classifiers="tree", num_runs=1, max_rows=max_rows)
-        assert found["subsampled"] is expected
-        assert ModelAccuracy.compute_breakdown(table, longer, max_rows=max_rows)["subsampled"] is expected
-
-
-def test_a_single_parent_may_be_given_by_itself():
-    table = pd.DataFrame({"child": ["a", "b"] * 50, "parent": ["x", "y"] * 50})
-    scores = [ModelAccuracy.compute(table, table, structure={"child": above}) for above in ("parent", ["parent"])]
-    assert scores == [1, 1]
-
-
-def test_labels_that_are_cut_stay_different():
-    labels = [
-        "Self-employed (incorporated)",
-        "Self-employed (not incorporated)",
-        "Some college, no degree",
-        "Some college, 1 year",
-    ]
-    room = 14 * CHARACTER
-    assert len(set(shorten_all(labels, room))) == 4
-    assert len({shorten(label, room) for label in labels}) < 4  # control
-    assert shorten_all(["short", "short"], room) == ["short", "short"]
-    # cut once more where two of three part later, and the whole end where it has room
-    alike = [
-        "the same beginning, early one, last word x",
-        "the same beginning, early one, last word y",
-        "the same beginning, z",
-    ]
-    assert len(set(shorten_all(alike, room))) == 3
-    assert shorten_all([f"a_rather_long_column_name_{i:02d}" for i in range(2)], room) == [
-        "a_ra\u2026ame_00",
-        "a_ra\u2026ame_01",
-    ]

@@ -1,0 +1,124 @@
+"""A directed acyclic graph laid out in layers: where its nodes and the lanes of its long edges lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+
+NODE_WIDTH, GAP = 100.0, 14.0
+_LANE = 12.0
+_SWEEPS = 6
+
+Structure = Mapping[str, Sequence[str]]
+
+
+def as_structure(structure: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Return ``{child: parents}``, where a single parent may be given by itself."""
+    return {child: (above,) if isinstance(above, str) else tuple(above) for child, above in structure.items()}
+
+
+def layers(structure: Structure) -> list[list[str]]:
+    """Put each node one layer below its deepest parent.
+
+    Parameters
+    ----------
+    structure : mapping of str to sequence of str
+        ``{child: parents}``; parents that are no keys are roots.
+
+    Raises
+    ------
+    ValueError
+        If the graph has a cycle.
+    """
+    parents = {**{above: () for listed in structure.values() for above in listed}, **structure}
+    place = {node: i for i, node in enumerate(parents)}
+    sorter = TopologicalSorter(parents)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        raise ValueError(f"structure has a cycle among {sorted(set(error.args[1]))}: it must be acyclic") from error
+    rows = []
+    while sorter.is_active():
+        ready = sorter.get_ready()
+        sorter.done(*ready)
+        rows.append(sorted(ready, key=place.__getitem__))
+    return rows
+
+
+class NetworkLayout:
+    """Places of nodes and of the lanes on which long edges pass the layers between their ends.
+
+    Parameters
+    ----------
+    structure : mapping of str to sequence of str
+        ``{child: parents}``.
+    least_width : float
+        Width of the picture, at least, where a node is ``NODE_WIDTH`` wide.
+
+    Attributes
+    ----------
+    depth : dict of str to int
+        Layer of each node, 0 at the top.
+    x : dict of str to float
+        Middle of each node and lane, from the left.
+    routes : list of list of str
+        For each edge the parent, the lanes it passes, and the child.
+    tips : dict of str to str
+        Each node with its parents, in words.
+    width : float
+        Width of the picture.
+
+    Raises
+    ------
+    ValueError
+        If the graph has a cycle.
+    """
+
+    def __init__(self, structure: Structure, least_width: float = 0.0) -> None:
+        self._rows = layers(structure)
+        self.depth = {node: level for level, row in enumerate(self._rows) for node in row}
+        self.tips = {node: f"{node}; parents: {', '.join(structure.get(node, ())) or 'none'}" for node in self.depth}
+        self.routes: list[list[str]] = []
+        for child, above in structure.items():
+            for parent in above:
+                lanes = [f"{parent}\0{child}\0{n}" for n in range(self.depth[parent] + 1, self.depth[child])]
+                for level, lane in enumerate(lanes, self.depth[parent] + 1):
+                    self._rows[level].append(lane)
+                self.routes.append([parent, *lanes, child])
+        self._order()
+        self.width = max([least_width, *(self._extent(row) for row in self._rows)])
+        self.x = self._places()
+
+    def _size(self, item: str) -> float:
+        return NODE_WIDTH + GAP if item in self.depth else _LANE
+
+    def _extent(self, row: Sequence[str]) -> float:
+        return sum(self._size(item) for item in row) + GAP
+
+    def _order(self) -> None:
+        """Sort each layer by the mean rank of what it is joined to, downwards and upwards in turn: few crossings."""
+        joined: dict[str, list[tuple[int, str]]] = {item: [] for row in self._rows for item in row}
+        for route in self.routes:
+            for above, below in zip(route[:-1], route[1:], strict=True):
+                joined[below].append((-1, above))
+                joined[above].append((1, below))
+        rank = {item: i / len(row) for row in self._rows for i, item in enumerate(row)}
+        for sweep in range(_SWEEPS):
+            side = -1 if sweep % 2 == 0 else 1
+            for row in self._rows if side < 0 else reversed(self._rows):
+                means = {}
+                for item in row:
+                    near = [rank[other] for way, other in joined[item] if way == side]
+                    means[item] = sum(near) / len(near) if near else rank[item]
+                row.sort(key=means.__getitem__)
+                rank.update({item: (i + 0.5) / len(row) for i, item in enumerate(row)})
+
+    def _places(self) -> dict[str, float]:
+        places = {}
+        for row in self._rows:
+            spare = (self.width - self._extent(row)) / (len(row) + 1)
+            x = GAP / 2 + spare
+            for item in row:
+                places[item] = x + self._size(item) / 2
+                x += self._size(item) + spare
+        return places

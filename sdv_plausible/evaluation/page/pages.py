@@ -1,0 +1,140 @@
+"""The report as one self-contained HTML page: no script, no request.
+
+:func:`public_page` takes nothing that was computed from real rows, so nothing of them can slip into it;
+:func:`private_page` takes everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from sdv_plausible.evaluation.network_layout import Structure
+from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
+from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC
+from sdv_plausible.evaluation.page.guarantee import Guarantee
+from sdv_plausible.evaluation.page.rendering import Page, Section, count
+from sdv_plausible.evaluation.page.sections import (
+    Classifiers,
+    Columns,
+    Dependence,
+    Distances,
+    Game,
+    Heading,
+    Network,
+    Scores,
+    Seeds,
+    error_of,
+)
+from sdv_plausible.evaluation.page.summary import ComparisonSummary, ReleaseSummary
+
+_PUBLIC = (
+    "Apart from the guarantee, everything here is computed from the synthetic table alone, or from the model where the "
+    "guarantee covers it: this page tells no more than they do. No figure comes from real rows directly."
+)
+_UNPROTECTED = "But no guarantee protects the synthetic table: publish this page only where you would publish the table."
+_PRIVATE = (
+    "Private: most figures here are computed from real rows without noise, and no guarantee covers them. Do not publish "
+    "this page; to_html(path, publishable=True) writes one that may be."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableResults:
+    """All that the private page shows of one table.
+
+    Attributes
+    ----------
+    name : str
+    num_rows : (int, int)
+        Real and synthetic rows.
+    scores : dict of str to float
+        Score of each property, over all tables.
+    details : dict of str to pandas.DataFrame
+        Details of each property for this table.
+    majority : float or None
+        Accuracy of always naming the commonest class.
+    release : ReleaseSummary
+    comparison : ComparisonSummary
+    """
+
+    name: str
+    num_rows: tuple[int, int]
+    scores: dict[str, float]
+    details: dict[str, pd.DataFrame]
+    majority: float | None
+    release: ReleaseSummary
+    comparison: ComparisonSummary
+
+
+def public_page(date: str, guarantee: Guarantee, releases: Mapping[str, ReleaseSummary | None], structure: Structure) -> str:
+    """Return the page that may be published.
+
+    Parameters
+    ----------
+    date : str
+        Day of the report.
+    guarantee : Guarantee
+        From the ledger.
+    releases : mapping of str to ReleaseSummary or None
+        Summaries of the synthetic tables alone; None for one without rows or columns to show.
+    structure : mapping of str to sequence of str
+        ``{child: parents}`` of a network that the guarantee covers, or empty.
+    """
+    tables = [section for name, release in releases.items() for section in _released(name, release)]
+    return Page(
+        title="Synthetic data",
+        heading="Synthetic data: what it is and what protects it",
+        date=date,
+        kind="public",
+        banner=_PUBLIC if guarantee.claimed else f"{_PUBLIC} {_UNPROTECTED}",
+        sections=(guarantee, *tables, *Network.of(structure)),
+    ).html()
+
+
+def private_page(
+    date: str,
+    guarantee: Guarantee,
+    tables: Sequence[TableResults],
+    structure: Structure,
+    diagnostics: SeedDiagnostics | None,
+    failed: Mapping[str, pd.DataFrame],
+) -> str:
+    """Return the whole page, which must not be published; of ``failed`` tables there are only details with an error."""
+    compared = [section for table in tables for section in _compared(table)]
+    absent = [Heading(title=f"Table {name}", words=f"Not computed: {error_of(details)}") for name, details in failed.items()]
+    return Page(
+        title="Synthetic data report (private)",
+        heading="Synthetic data: how good it is and what protects it",
+        date=date,
+        kind="private",
+        banner=_PRIVATE,
+        sections=(guarantee, *compared, *absent, *Network.of(structure), *Seeds.of(diagnostics)),
+    ).html()
+
+
+def _released(name: str, release: ReleaseSummary | None) -> list[Section]:
+    if release is None:
+        return [Heading(title=f"Table {name}", words="No synthetic rows, or no columns, to show.")]
+    return [
+        Heading(title=f"Table {name}", words=f"{count(release.num_rows)} synthetic rows."),
+        Columns.of(release.histograms, [("synthetic", SYNTHETIC)]),
+        Dependence.of(release.columns, {"Synthetic": release.dependence}),
+    ]
+
+
+def _compared(table: TableResults) -> list[Section]:
+    real, synthetic = table.num_rows
+    details, compared = table.details, table.comparison
+    matrices = {"Real": compared.real_dependence, "Synthetic": compared.synthetic_dependence}
+    return [
+        Heading(title=f"Table {table.name}", words=f"{count(real)} real rows, {count(synthetic)} synthetic rows."),
+        Scores.of(table.scores),
+        Distances.of(details["Column Distances"], details["Pair Distances"], compared),
+        Classifiers.of(details["Classifier Agreement"], table.majority),
+        Game.of(details["Distinguishing Game"]),
+        Columns.of(compared.histograms, [("real", REAL), ("synthetic", SYNTHETIC)]),
+        Dependence.of(table.release.columns, matrices),
+    ]

@@ -1,0 +1,80 @@
+"""Templates to HTML. Every value is escaped, whatever it is, except the pictures of :mod:`.drawing`.
+
+A template has no filter that marks text as safe, and a test forbids the tag that switches escaping off.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar, Literal
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+
+def percent(share: float) -> str:
+    """Return 0.25 as "25.0%", NaN as "n/a"."""
+    return "n/a" if math.isnan(share) else f"{100 * share:.1f}%"
+
+
+def count(number: int) -> str:
+    """Return 1500 as "1,500"."""
+    return f"{number:,d}"
+
+
+def decimals(value: float) -> str:
+    """Return 0.25 as "0.250"."""
+    return f"{value:.3f}"
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates of the page, and that of the privacy ledger, which lives beside it."""
+    made = Environment(
+        loader=ChoiceLoader([PackageLoader("sdv_plausible.evaluation.page"), PackageLoader("sdv_plausible.privacy")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    del made.filters["safe"]
+    made.filters.update({filter_.__name__: filter_ for filter_ in (percent, count, decimals)})
+    return made
+
+
+class Section:
+    """What one section of the page shows; its template says how."""
+
+    template: ClassVar[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """What the whole page shows.
+
+    Attributes
+    ----------
+    title : str
+        Of the window.
+    heading : str
+    date : str
+        Day of the report.
+    kind : {"public", "private"}
+        Colour of the banner.
+    banner : str
+        What may be done with the page.
+    sections : tuple of Section
+    """
+
+    title: str
+    heading: str
+    date: str
+    kind: Literal["public", "private"]
+    banner: str
+    sections: tuple[Section, ...]
+
+    def html(self) -> str:
+        """Return the page; it forbids every request."""
+        return environment().get_template("page.html").render(vars(self))

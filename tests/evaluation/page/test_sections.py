@@ -1,0 +1,155 @@
+"""The sections of the page: what they take from the report's details, what is missing, what failed."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
+from sdv_plausible.evaluation.page.drawing import WIDTH
+from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE, Guarantee
+from sdv_plausible.evaluation.page.pages import private_page, public_page
+from sdv_plausible.evaluation.page.sections import (
+    Classifiers,
+    Columns,
+    Dependence,
+    Distances,
+    Game,
+    Network,
+    NotComputed,
+    Scores,
+    Seeds,
+)
+from sdv_plausible.evaluation.page.summary import ComparisonSummary, Histogram, ReleaseSummary
+
+FAILED = pd.DataFrame({"Score": [np.nan], "Error": ["it <broke>"]})
+COLUMNS = pd.DataFrame({"Column": ["a"], "Distance": [0.25], "Real Rows": [1500], "Synthetic Rows": [20]})
+
+
+def pairs(num_pairs):
+    return pd.DataFrame(
+        {
+            "Column 1": [f"a{i}" for i in range(num_pairs)],
+            "Column 2": [f"b{i}" for i in range(num_pairs)],
+            "Distance": np.linspace(0, 1, num_pairs),
+            "Real Dependence": 0.5,
+            "Synthetic Dependence": 0.25,
+        }
+    )
+
+
+def classifiers(**changes):
+    names = [f"{kind}{end}" for kind in ("Real", "Synthetic", "Agreement") for end in (" Low", " High")]
+    values = {"Real Accuracy": 0.8, "Synthetic Accuracy": 0.7, "Score": 0.9, **dict.fromkeys(names, 0.65)}
+    rows = {"Target": "c", "Classifier": ["linear_svm", "adaboost"], "Training Rows": 70, "Test Rows": 30}
+    return pd.DataFrame({**rows, **values, **changes})
+
+
+def game(**changes):
+    rows = {"Classifier": ["random_forest"], "Accuracy": 0.6, "Accuracy Low": 0.55, "Accuracy High": 0.65}
+    return pd.DataFrame({**rows, "Held-out Real Rows": False, "Training Rows": 14, "Test Rows": 6, **changes})
+
+
+def compared():
+    none = np.empty(0)
+    return ComparisonSummary(
+        histograms=(), real_dependence=np.eye(1), synthetic_dependence=np.eye(1), reference="halves", num_rows=10,
+        reference_columns=none, reference_pairs=none, synthetic_columns=none, synthetic_pairs=none, independent_pairs=none,
+    )  # fmt: skip
+
+
+def test_scores_lead_with_the_mean_of_what_there_is():
+    assert Scores.of({"a": 0.5, "b": 1.0}).scores == (("Overall", 0.75), ("a", 0.5), ("b", 1.0))
+    assert Scores.of({"a": 0.5, "b": math.nan}).scores[0] == ("Overall", 0.5)
+    assert math.isnan(Scores.of({"a": math.nan}).scores[0][1])
+
+
+def test_distances_list_the_worst_pairs_first():
+    found = Distances.of(COLUMNS, pairs(20), compared())
+    assert (found.num_real, found.num_synthetic, found.num_compared) == (1500, 20, 10)
+    assert len(found.figures) == 2
+    assert len(found.worst_pairs) == 8
+    assert found.worst_pairs[0] == ("a19, b19", 1.0, 0.5, 0.25)
+    assert found.pairs_error == ""
+
+
+def test_what_failed_is_said_in_its_place():
+    assert Distances.of(FAILED, pairs(2), compared()) == NotComputed(title="Distances", error="it <broke>")
+    assert Classifiers.of(FAILED, None) == NotComputed(title="Classifiers", error="it <broke>")
+    assert Game.of(FAILED) == NotComputed(title="Distinguishing game", error="it <broke>")
+    half = Distances.of(COLUMNS, FAILED, compared())
+    assert (half.pairs_error, half.worst_pairs, len(half.figures)) == ("it <broke>", (), 1)
+    other = COLUMNS.assign(Error=None)  # SDMetrics gives all tables the column if one has an error
+    assert not isinstance(Distances.of(other, pairs(2), compared()), NotComputed)
+
+
+def test_classifiers_in_words_and_shares():
+    found = Classifiers.of(classifiers(), 0.4)
+    assert found.head == ("classifier", "trained on real", "trained on synthetic", "agreement")
+    assert found.rows == (("linear SVM", (0.8, 0.7, 0.9)), ("AdaBoost", (0.8, 0.7, 0.9)))
+    assert (found.target, found.majority, found.num_train, found.num_test) == ("c", 0.4, 70, 30)
+
+
+@pytest.mark.parametrize(("held", "words"), [(True, "held-out real rows"), (False, "the real rows")])
+def test_the_game_says_which_real_rows_played(held, words):
+    found = Game.of(game(**{"Held-out Real Rows": held}))
+    assert found.real_rows == words
+    assert found.rows == (("random forest", (0.6,)),)
+
+
+@pytest.mark.parametrize(("value", "low"), [(0.95, 0.91), (0.62, 0.57), (0.35, 0.12), (0.35, math.nan)])
+def test_the_axis_starts_below_every_interval(value, low):
+    """Nothing is cut off at the left end, 118; of one run there is no interval."""
+    ends = {f"{kind} Low": low for kind in ("Real", "Synthetic", "Agreement")}
+    scores = dict.fromkeys(("Real Accuracy", "Synthetic Accuracy", "Score"), value)
+    (figure,) = Classifiers.of(classifiers(**ends, **scores), 0.4).figures
+    dots = re.findall(r'cx="([\d.]+)"', figure.picture)
+    lines = re.findall(r'x1="([\d.]+)"[^>]*stroke-width="2"', figure.picture)
+    assert len(dots) == 6
+    assert len(lines) == (0 if math.isnan(low) else 6)
+    assert all(118 < float(x) <= WIDTH for x in [*dots, *lines])
+
+
+def test_histograms_are_drawn_by_kind():
+    ordered = Histogram(column="n", ordered=True, labels=("1", "2"), marks=(), shares=((0.5, 0.5),))
+    others = Histogram(column="c", ordered=False, labels=("x", "y"), marks=(), shares=((0.5, 0.5),))
+    found = Columns.of([ordered, others], [("real", "#000")])
+    assert [figure.caption for figure in found.figures] == ["n", "c"]
+    assert [">x<" in figure.picture for figure in found.figures] == [False, True]
+
+
+@pytest.mark.parametrize(("num_columns", "alone"), [(30, False), (31, True)])
+def test_many_columns_stand_alone(num_columns, alone):
+    names = [f"c{i}" for i in range(num_columns)]
+    assert Dependence.of(names, {"Real": np.eye(num_columns)}).alone is alone
+
+
+def test_what_there_is_not_has_no_section():
+    assert Network.of({}) == Seeds.of(None) == ()
+    assert len(Network.of({"b": ["a"]})) == 1
+    assert Seeds.of(SeedDiagnostics.of({}))[0].figures == ()
+    both = SeedDiagnostics.of({"plausible_seeds": [1, 2], "pass_rates": {5: {1: 0.5}}})
+    assert len(Seeds.of(both)[0].figures) == 2
+
+
+def test_tables_without_rows_or_results_are_said():
+    guarantee = Guarantee.of(None)
+    public = public_page("today", guarantee, {"<b>": None}, {})
+    assert "<h2>Table &lt;b&gt;</h2>" in public
+    assert "No synthetic rows, or no columns, to show." in public
+    private = private_page("today", guarantee, [], {}, None, {"<b>": FAILED})
+    assert "<p>Not computed: it &lt;broke&gt;</p>" in private
+    assert NO_GUARANTEE in public
+    assert NO_GUARANTEE in private
+
+
+def test_a_release_has_a_heading_its_columns_and_their_dependence():
+    release = ReleaseSummary(columns=("a",), num_rows=1500, histograms=(), dependence=np.eye(1))
+    text = public_page("today", Guarantee.of(None), {"people": release}, {"b": ["a"]})
+    for words in ("Table people", "1,500 synthetic rows.", "Columns", "Dependence between columns", "Network of the model"):
+        assert words in text
+    assert text.index("Table people") < text.index("Columns") < text.index("Network")

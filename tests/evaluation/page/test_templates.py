@@ -1,0 +1,137 @@
+"""The templates: everything they are given is escaped, wherever it comes from, and there is no way around it.
+
+Every ``{{ ... }}`` of every template is planted unescaped, one after the other: the check must find each.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from pathlib import Path
+from typing import get_args, get_origin, get_type_hints
+
+import pytest
+from jinja2 import ChoiceLoader, DictLoader, TemplateAssertionError, UndefinedError
+from markupsafe import Markup, escape
+
+import sdv_plausible
+from sdv_plausible.evaluation.page import rendering
+from sdv_plausible.evaluation.page.drawing import Drawing
+from sdv_plausible.evaluation.page.guarantee import Guarantee
+from sdv_plausible.evaluation.page.rendering import Page, Section, environment
+from sdv_plausible.evaluation.page.sections import Distances
+
+HOSTILE = "\"'><planted on=1>&amp;{{ 1 // 0 }}{% endfor %}</script>"
+TEMPLATES = [name for name in environment().list_templates() if name.endswith(".html")]
+NO_TEXT = re.compile(
+    r"""
+    .*\|(percent|count|decimals)                  # a number, written by a filter
+    | .*"%\.3g"\|format\(entry\.epsilon\)
+    | (section|figure)\.picture                   # markup by right: made by Drawing
+    | (grid|key|shares)\(.*\)                    # macros, whose own variables are planted
+    | ""\ if\ section\.claimed\ else\ "\ none"   # one of two texts of the template's own
+    """,
+    re.X,
+)
+
+
+def hostile(kind):
+    """A value of a type, with hostile text wherever there is text."""
+    if dataclasses.is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return kind(**{field.name: hostile(hints[field.name]) for field in dataclasses.fields(kind)})
+    if get_origin(kind) is tuple:
+        inner = [one for one in get_args(kind) if one is not Ellipsis]
+        return tuple(hostile(one) for one in inner) * (2 if Ellipsis in get_args(kind) else 1)
+    if kind is Markup:
+        return Drawing(1, 1, HOSTILE).svg()
+    return {str: HOSTILE, int: 1500, float: 0.25, bool: True}[kind]
+
+
+def sections():
+    guarantee = Guarantee(
+        documented=True,
+        sentence=HOSTILE,
+        entries=({**dict.fromkeys(("name", "mechanism", "scope", "provenance", "note"), HOSTILE), "epsilon": 0.5},),
+        not_covered=(HOSTILE,),
+        claimed=True,
+        covers_structure=False,
+    )
+    others = [hostile(kind) for kind in Section.__subclasses__() if kind is not Guarantee]
+    (distances,) = [one for one in others if isinstance(one, Distances)]
+    return (guarantee, *others, dataclasses.replace(distances, pairs_error=""))
+
+
+def page(templates=None):
+    """The page of all sections, from the package's templates or from others."""
+    shown = Page(title=HOSTILE, heading=HOSTILE, date=HOSTILE, kind=HOSTILE, banner=HOSTILE, sections=sections())
+    with pytest.MonkeyPatch.context() as patch:
+        if templates is not None:
+            patch.setattr(rendering, "environment", lambda: templates)
+        return shown.html()
+
+
+def variables(name):
+    """Place and words of every ``{{ ... }}`` of a template that writes text."""
+    source = environment().loader.get_source(environment(), name)[0]
+    found = ((match.span(), match.group(1).strip()) for match in re.finditer(r"\{\{(.*?)\}\}", source, re.S))
+    own = {("parts.html", "kind")}  # a class of the style sheet, given by a template
+    return [(span, words) for span, words in found if not NO_TEXT.fullmatch(words) and (name, words) not in own]
+
+
+VARIABLES = [(name, span, words) for name in TEMPLATES for span, words in variables(name)]
+
+
+def test_every_template_is_on_the_page():
+    loader, seen = environment().loader, set()
+
+    class Watched(ChoiceLoader):
+        def load(self, environment, name, globals=None):
+            seen.add(name)
+            return super().load(environment, name, globals)
+
+    page(environment().overlay(loader=Watched(loader.loaders), cache_size=0))
+    assert seen == {*TEMPLATES, "style.css"}
+
+
+def test_hostile_text_is_shown_and_nowhere_markup():
+    text = page()
+    assert "<planted" not in text
+    assert text.count(str(escape(HOSTILE))) > len(VARIABLES)
+
+
+@pytest.mark.parametrize(("name", "span", "words"), VARIABLES, ids=[f"{name} {words}" for name, _, words in VARIABLES])
+def test_each_variable_planted_unescaped_is_found(name, span, words):
+    source = environment().loader.get_source(environment(), name)[0]
+    planted = f"{{% autoescape false %}}{{{{ {words} }}}}{{% endautoescape %}}"
+    loader = DictLoader({name: source[: span[0]] + planted + source[span[1] :]})
+    others = environment().overlay(loader=ChoiceLoader([loader, environment().loader]), cache_size=0)
+    assert "<planted" in page(others)
+
+
+def test_no_template_can_mark_text_as_safe():
+    with pytest.raises(TemplateAssertionError, match="No filter named 'safe'"):
+        environment().from_string("{{ text|safe }}")
+    for name in TEMPLATES:
+        assert "autoescape" not in environment().loader.get_source(environment(), name)[0]
+    assert environment().autoescape is True
+
+
+def test_markup_is_made_in_one_module():
+    package = Path(sdv_plausible.__file__).parent
+    made = {
+        path.name for path in package.rglob("*.py") if re.search(r"Markup\(|html\.escape|\|\s*safe", path.read_text("utf-8"))
+    }
+    assert made == {"drawing.py"}
+
+
+def test_a_forgotten_value_is_an_error():
+    with pytest.raises(UndefinedError, match="'section' is undefined"):
+        environment().get_template("heading.html").render()
+
+
+def test_numbers_are_written_once():
+    assert [rendering.percent(share) for share in (0.25, 1, math.nan)] == ["25.0%", "100.0%", "n/a"]
+    assert rendering.count(1234567) == "1,234,567"
+    assert rendering.decimals(0.25) == "0.250"

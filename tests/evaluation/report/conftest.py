@@ -1,0 +1,40 @@
+"""A report of two tables."""
+
+from __future__ import annotations
+
+import pytest
+from report_cases import DIAGNOSTICS, QUICK, STRUCTURE, Ledger
+
+from sdv_plausible.evaluation import PlausibleDeniabilityReport
+
+
+@pytest.fixture
+def described():
+    return {
+        "columns": {
+            "id": {"sdtype": "id"},
+            "email": {"sdtype": "email", "pii": True},
+            "ticket": {"sdtype": "categorical"},
+            "city": {"sdtype": "categorical"},
+            "member": {"sdtype": "boolean"},
+            "age": {"sdtype": "numerical"},
+            "children": {"sdtype": "numerical"},
+            "income": {"sdtype": "numerical"},
+            "start": {"sdtype": "datetime"},
+            "day": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
+            "grade": {"sdtype": "categorical"},
+        },
+        "primary_key": "id",
+    }
+
+
+@pytest.fixture
+def tables(mixed_table):
+    return mixed_table.iloc[:350].reset_index(drop=True), mixed_table.iloc[350:].reset_index(drop=True)
+
+
+@pytest.fixture
+def report(tables, described):
+    made = PlausibleDeniabilityReport(ledger=Ledger(), structure=STRUCTURE, diagnostics=DIAGNOSTICS, **QUICK)
+    made.generate(*tables, {"tables": {"people": described}}, verbose=False)
+    return made

@@ -1,0 +1,156 @@
+"""The two pages: what is on them, and what may be published."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from report_cases import DIAGNOSTICS, QUICK, STRUCTURE, Ledger, html_of
+
+from sdv_plausible.evaluation import PlausibleDeniabilityReport
+from sdv_plausible.evaluation.page import rendering
+from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+
+
+@pytest.mark.parametrize("publishable", [False, True])
+def test_the_page_asks_for_nothing(report, tmp_path, publishable):
+    text = html_of(report, tmp_path, publishable=publishable)
+    assert not re.search(r"""(src|href|action|data|poster)\s*=\s*["']?(?!data:)\s*(https?:)?//""", text, re.I)
+    assert "http://" not in text
+    assert "https://" not in text
+    assert not re.search(r"<(script|iframe|object|embed|form)|url\((?!#)|@import", text, re.I)
+    assert "default-src 'none'" in text
+    assert len(text) < 1_000_000
+
+
+def test_the_private_page_has_every_part(report, tmp_path):
+    text = html_of(report, tmp_path)
+    for words in (
+        "Total epsilon 0.5 at delta 1e-09, for any one row.",
+        "Private: most figures here",
+        "Scores",
+        "Distances",
+        "The pairs that differ most",
+        "Classifiers",
+        "Distinguishing game",
+        "Columns",
+        "Dependence between columns",
+        "Network of the model",
+        "Diagnostic on private data, not for publication.",
+        "350 real rows, 250 synthetic rows",
+    ):
+        assert words in text
+    assert text.index("Total epsilon") < text.index("Scores")
+
+
+def test_without_a_ledger_the_page_says_so(tables, described, tmp_path):
+    report = PlausibleDeniabilityReport(structure=STRUCTURE, **QUICK)
+    report.generate(*tables, described, verbose=False)
+    for publishable in (False, True):
+        assert escape(NO_GUARANTEE) in html_of(report, tmp_path, publishable=publishable)
+    public = html_of(report, tmp_path, publishable=True)
+    assert "no guarantee protects the synthetic table" in public
+    assert "Network of the model" not in public
+
+
+def public_and_private(real, synthetic, described, tmp_path, **options):
+    report = PlausibleDeniabilityReport(**{"ledger": Ledger(), "diagnostics": DIAGNOSTICS, **QUICK, **options})
+    report.generate(real, synthetic, described, verbose=False)
+    return html_of(report, tmp_path, publishable=True), html_of(report, tmp_path)
+
+
+def test_the_publishable_page_is_a_function_of_the_synthetic_table_alone(tables, described, tmp_path):
+    """Every real row is replaced: other number, values, categories, dtypes, missing rate. Not one byte may change."""
+    real, synthetic = tables
+    other = real.sample(120, replace=True, random_state=1).reset_index(drop=True)
+    other["city"], other["age"], other["income"] = "CANARY", 10**6, np.nan
+    other["grade"] = other["grade"].astype(str)
+    other["start"] = other["start"].dt.tz_localize("UTC")
+    public, private = public_and_private(real, synthetic, described, tmp_path)
+    other_public, other_private = public_and_private(other, synthetic, described, tmp_path, holdout=real)
+    assert public == other_public
+    assert private != other_private  # the comparison can tell
+    assert "CANARY" in other_private
+
+
+def test_the_publishable_page_has_no_private_part(tables, described, tmp_path):
+    public, private = public_and_private(*tables, described, tmp_path, structure=STRUCTURE)
+    for words in ("Scores", "Distances</h3>", "Classifiers", "Distinguishing game", "Plausible seeds", "350"):
+        assert words not in public
+        assert words in private
+    assert "250 synthetic rows" in public
+    assert "Total epsilon 0.5" in public
+
+
+def test_the_network_is_published_only_under_the_guarantee(tables, described, tmp_path):
+    covered, _ = public_and_private(*tables, described, tmp_path, structure=STRUCTURE)
+    uncovered, private = public_and_private(*tables, described, tmp_path, structure=STRUCTURE, ledger=Ledger(False))
+    assert "Network of the model" in covered
+    assert "Network of the model" not in uncovered
+    assert "Network of the model" in private
+
+
+def test_the_publishable_page_does_not_tell_whether_there_are_real_rows(tables, described, tmp_path):
+    real, synthetic = tables
+    pages = [public_and_private(rows, synthetic, described, tmp_path) for rows in (real, real[:0])]
+    assert pages[0][0] == pages[1][0]
+    assert "real_data has no rows" in pages[1][1]
+    public, _ = public_and_private(real, synthetic[:0], described, tmp_path)
+    assert "No synthetic rows, or no columns, to show." in public
+
+
+# Hostile names
+
+HOSTILE = ("<script>alert(1)</script>", "\"><img src=x onerror='alert(1)'>", "{{ 7 * 7 }}{% include 'x' %}", "a & b &amp; c")
+ATTRIBUTES = {"onerror", "onload", "src"}
+
+
+class Parsed(HTMLParser):
+    """The elements, attributes and text of a page, as a browser reads them."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.words = set(), set(), ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+
+    def handle_data(self, data):
+        self.words += data
+
+
+def hostile_report():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({name: rng.choice(HOSTILE, 120) for name in HOSTILE})
+    metadata = {"tables": {name: {"columns": {c: {"sdtype": "categorical"} for c in HOSTILE}} for name in HOSTILE}}
+    ledger = PrivacyLedger(delta=1e-9)
+    for words in HOSTILE:
+        ledger.charge(LedgerEntry(name=words, mechanism=words, losses=(), scope=words, note=words, parts=("structure",)))
+    structure = {HOSTILE[1]: [HOSTILE[0]], HOSTILE[2]: [HOSTILE[0], HOSTILE[1]]}
+    report = PlausibleDeniabilityReport(ledger=ledger, structure=structure, target=HOSTILE[0], **QUICK)
+    tables = dict.fromkeys(HOSTILE, table)
+    report.generate(tables, tables, metadata, verbose=False)
+    return report
+
+
+def test_hostile_names_are_words(tmp_path, monkeypatch):
+    report = hostile_report()
+    for publishable in (False, True):
+        found = Parsed(html_of(report, tmp_path, publishable=publishable))
+        assert not {"script", "img"} & found.tags
+        assert not ATTRIBUTES & found.attributes
+        for name in HOSTILE:
+            assert f"Table {name}" in found.words  # whole, and not evaluated
+            assert found.words.count(name) > 10
+    trusting = rendering.environment().overlay(autoescape=False, cache_size=0)  # planted bug
+    monkeypatch.setattr(rendering, "environment", lambda: trusting)
+    found = Parsed(html_of(report, tmp_path))
+    assert {"script", "img"} <= found.tags
+    assert ATTRIBUTES & found.attributes

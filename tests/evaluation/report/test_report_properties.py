@@ -1,0 +1,132 @@
+"""The properties of the report, each by itself: scores by hand, ticks of the progress bar, errors, no rows kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible.evaluation import coding
+from sdv_plausible.evaluation.metrics import (
+    ClassifierAgreement,
+    DistinguishingGame,
+    PairwiseTotalVariationDistance,
+    TotalVariationDistance,
+)
+from sdv_plausible.evaluation.report.properties import (
+    ClassifierAgreementProperty,
+    ColumnDistances,
+    DistinguishingGameProperty,
+    PairDistances,
+    ReportOptions,
+)
+
+OPTIONS = ReportOptions(
+    target=None, classifiers=("tree",), distinguishers=("tree",), num_runs=2, max_rows=200, max_rows_distances=None,
+    num_bins=coding.DEFAULT_NUM_BINS, random_state=0,
+)  # fmt: skip
+RUNS = {"classifiers": ("tree",), "num_runs": 2, "max_rows": 200}
+ALL = (ColumnDistances, PairDistances, ClassifierAgreementProperty, DistinguishingGameProperty)
+
+
+class Bar:
+    """Counts the ticks of a progress bar."""
+
+    ticks = 0
+
+    def update(self):
+        self.ticks += 1
+
+
+def table(seed, num_rows=200):
+    rng = np.random.default_rng(seed)
+    first = rng.choice(["x", "y", "z"], num_rows)
+    return pd.DataFrame({"a": first, "b": np.where(rng.random(num_rows) < 0.8, first, "x"), "n": rng.normal(size=num_rows)})
+
+
+def described(*columns):
+    kinds = {"a": "categorical", "b": "categorical", "n": "numerical"}
+    return {"tables": {"t": {"columns": {name: {"sdtype": kinds[name]} for name in columns}}}}
+
+
+def scored(kind, real, synthetic, metadata=None, **changes):
+    made = kind(OPTIONS)
+    for name, value in changes.items():
+        setattr(made, name, value)
+    return made, made.get_score({"t": real}, {"t": synthetic}, metadata or described("a", "b", "n"))
+
+
+def test_scores_are_those_of_the_metrics():
+    real, synthetic = table(0), table(1)
+    columns = {"columns": described("a", "b", "n")["tables"]["t"]["columns"]}
+    scores = [scored(kind, real, synthetic)[1] for kind in ALL]
+    expected = [
+        1 - TotalVariationDistance.compute(real, synthetic, columns),
+        1 - PairwiseTotalVariationDistance.compute(real, synthetic, columns),
+        ClassifierAgreement.compute(real, synthetic, columns, **RUNS),
+        2 - 2 * DistinguishingGame.compute(real, synthetic, columns, **RUNS),
+    ]
+    assert scores == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "row"),
+    [
+        (ColumnDistances, {"Column": "a", "Distance": 0.5, "Score": 0.5, "Real Rows": 4, "Synthetic Rows": 2}),
+        (PairDistances, {"Column 1": "a", "Column 2": "b", "Distance": 0.5, "Score": 0.5, "Real Dependence": 1.0}),
+    ],
+)
+def test_details_by_hand(kind, row):
+    real, synthetic = pd.DataFrame({"a": list("xxyy"), "b": list("xxyy")}), pd.DataFrame({"a": ["x"] * 2, "b": ["x"] * 2})
+    details = scored(kind, real, synthetic, described("a", "b"))[0].get_details("t").iloc[0]
+    assert {name: details[name] for name in row} == row
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_the_progress_bar_ends_full(kind):
+    made, bar = kind(OPTIONS), Bar()
+    made.get_score({"t": table(0)}, {"t": table(1)}, described("a", "b", "n"), bar)
+    assert bar.ticks == made._get_num_iterations(described("a", "b", "n"))
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_what_cannot_be_computed_has_an_error_and_a_figure(kind):
+    made, score = scored(kind, table(0), table(1)[:0])
+    assert np.isnan(score)
+    assert made.get_details("t")["Error"].tolist() == ["synthetic_data has no rows or no columns: there is nothing to compare"]
+    assert len(made.get_visualization("t").data) == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [(PairDistances, "pairs need two"), (ClassifierAgreementProperty, "the only column")]
+)
+def test_one_column_is_too_few_for_some(kind, words):
+    made, score = scored(kind, table(0)[["a"]], table(1)[["a"]], described("a"))
+    assert np.isnan(score)
+    assert words in made.get_details("t")["Error"].iloc[0]
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_no_property_keeps_held_out_rows(kind):
+    made, _ = scored(kind, table(0), table(1), holdouts={"t": table(2)})
+    assert made.of_table("t").holdout is None
+    failed, _ = scored(kind, table(0), table(1)[:0], holdouts={"t": table(2)})
+    assert failed.of_table("t").holdout is None
+
+
+@pytest.mark.parametrize("kind", [ClassifierAgreementProperty, DistinguishingGameProperty])
+def test_held_out_rows_are_used(kind):
+    holdout = table(2, 60)
+    details = scored(kind, table(0), table(1), holdouts={"t": holdout})[0].get_details("t")
+    if kind is DistinguishingGameProperty:
+        assert details["Held-out Real Rows"].tolist() == [True]
+    else:
+        assert details["Test Rows"].tolist() == [60]
+
+
+def test_the_game_scores_guessing_as_ideal_and_copies_no_better():
+    made, score = scored(DistinguishingGameProperty, table(0), table(0))
+    assert made.get_details("t")["Accuracy"].iloc[0] < 0.5
+    assert score == 1.0
+    apart = table(1).assign(n=1e6)
+    assert scored(DistinguishingGameProperty, table(0), apart)[1] == 0.0

@@ -1,0 +1,123 @@
+"""What an entry pays for, and the ledger as HTML."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from html import unescape
+from typing import get_args
+
+import pytest
+
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
+from sdv_plausible.privacy.ledger import NOT_COVERED, LedgerEntry, Part, PrivacyLedger
+from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+
+LOSS = GaussianLoss(sensitivity_over_sigma=0.1)
+HOSTILE = "<script>alert(\"1\")</script> & 'co' {{ 7 * 7 }} {% endfor %}"
+
+
+def entry(**changes):
+    return LedgerEntry(**{"name": "arcs", "mechanism": "noise", "losses": (LOSS,), "scope": "the model", **changes})
+
+
+def ledger_of(*entries):
+    ledger = PrivacyLedger(delta=1e-9)
+    ledger.charge(*entries)
+    return ledger
+
+
+def test_a_part_is_covered_by_an_entry_that_pays_for_it_under_a_claim():
+    ledger = ledger_of(entry(parts=("structure", "seeds")), entry(name="domain"))
+    assert [ledger.covers_part(part) for part in ("structure", "seeds", "domain", "parameters")] == [True, True, False, False]
+    assert ledger_of(entry(losses=(), parts=("domain",))).covers_part("domain")  # declared: free
+    ledger.charge(entry(losses=(InfiniteLoss(),)))
+    assert not ledger.covers_part("structure")
+    assert not ledger_of().covers_part("structure")
+
+
+def test_an_entrys_name_covers_nothing():
+    assert not any(ledger_of(entry(name=name)).covers_part("structure") for name in ("structure", "model", "network"))
+
+
+@pytest.mark.parametrize("parts", ["structure", ("arcs",), ["structure"], None])
+def test_unknown_parts_are_an_error(parts):
+    with pytest.raises(ValueError, match=r"parts \(.*\) of entry 'arcs' must be a tuple of \('domain', 'structure'"):
+        entry(parts=parts)
+
+
+def test_the_plain_form_names_the_parts():
+    found = ledger_of(entry(parts=("structure",)), entry()).to_dict()["entries"]
+    assert [one["parts"] for one in found] == [["structure"], []]
+
+
+def test_entries_saved_before_there_were_parts_load_and_pay_for_none():
+    old = entry(parts=("structure",))
+    del old.__dict__["parts"]  # what a file of that time holds
+    assert b"parts" not in pickle.dumps(old)
+    loaded = pickle.loads(pickle.dumps(ledger_of(old)))
+    assert loaded.entries == (entry(),)
+    assert loaded.claims_privacy
+    assert not loaded.covers_part("structure")
+    assert loaded.to_dict()["entries"][0]["parts"] == []
+    assert pickle.loads(pickle.dumps(ledger_of(entry(parts=("structure",))))).covers_part("structure")
+
+
+def planned(**options):
+    """The ledger of a synthesizer of two columns, before any row is looked at."""
+    columns = {name: {"sdtype": "categorical"} for name in "ab"}
+    domain = {name: {"range_values": ["x", "y"]} for name in "ab"}
+    options = {"domain": domain, **options}
+    return PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), **options).plan(100).ledger
+
+
+@pytest.mark.parametrize(
+    ("options", "covered"),
+    [
+        ({}, True),
+        ({"structure": "cfs"}, True),
+        ({"structure": {"b": ["a"]}}, True),
+        ({"structure": "independent"}, False),  # nothing was paid, or declared, for arcs
+        ({"model": "uniform"}, True),
+        ({"omega": 1}, True),
+        ({"omega": 1, "privacy_test": "randomized", "least_rows": 100_000}, True),
+        ({"undeclared": "private", "domain": {}}, True),
+    ],
+)
+def test_every_entry_of_the_package_says_what_it_pays_for(options, covered):
+    ledger = planned(**options)
+    assert all(one.parts for one in ledger.entries)
+    assert all(ledger.covers_part(part) for part in ("domain", "parameters", "seeds"))
+    assert ledger.covers_part("structure") is covered
+
+
+@pytest.mark.parametrize("options", [{"epsilon": float("inf")}, {"domain": {}}, {"omega": 1, "privacy_test": "deterministic"}])
+def test_without_a_claim_nothing_is_covered(options):
+    ledger = planned(**options)
+    assert all(one.parts for one in ledger.entries)
+    assert not any(ledger.covers_part(part) for part in get_args(Part))
+
+
+def words_of(fragment):
+    return " ".join(unescape(re.sub("<[^>]+>", " ", fragment)).split())
+
+
+def test_the_html_has_the_ledgers_words_and_figures():
+    ledger = ledger_of(entry(note="a remark"), entry(name="domain", losses=(), scope="the domain"))
+    words = words_of(ledger.to_html())
+    expected = (
+        f"{ledger.sentence()} what how epsilon covers status remarks arcs noise "
+        f"{ledger.entries[0].epsilon(ledger.delta):.3g} the model charged a remark domain noise the domain declared "
+        "Epsilon of each entry is stated as if it stood alone; the total composes them. Not covered: " + " ".join(NOT_COVERED)
+    )
+    assert words == expected
+    assert ledger._repr_html_() == ledger.to_html()
+    assert "Nothing has been charged yet" in ledger_of().to_html()
+
+
+def test_the_html_escapes_every_text():
+    ledger = ledger_of(entry(name=HOSTILE, mechanism=HOSTILE, scope=HOSTILE, note=HOSTILE, losses=(InfiniteLoss(),)))
+    fragment = ledger.to_html()
+    assert "<script" not in fragment
+    assert words_of(fragment).count(HOSTILE) == 5  # once more in the sentence
