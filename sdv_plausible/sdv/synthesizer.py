@@ -14,7 +14,6 @@ from sdv.errors import SamplingError
 
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure
-from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
@@ -24,6 +23,7 @@ from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
 from sdv_plausible.sdv.output_types import usual_types
+from sdv_plausible.sdv.side_entries import side_entries
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.codec import Codec
@@ -348,26 +348,11 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _side_entries(self) -> list[LedgerEntry]:
         """Entries for what stands beside the mechanism: coins, constraints, SDV transformers."""
-        reasons = {}
-        if self.random_state is not None:
-            reasons["coins"] = (
-                f"random_state = {self.random_state}",
-                "the coins come from random_state and can be guessed; leave random_state out",
-            )
-        if self._chained_constraints or self._reject_sampling_constraints:
-            reasons["constraints"] = ("SDV constraints", "SDV constraints learn from the rows without noise; drop them")
-        transformers = self._data_processor._hyper_transformer.field_transformers
-        own = [str(n) for n, t in transformers.items() if t is not None and not t.is_generator()]
-        own += [str(n) for n, t in transformers.items() if getattr(t, "cardinality_rule", None) in ("match", "scale")]
-        if own:
-            reasons["transformers"] = (
-                f"transformers of {', '.join(own)}",
-                "your own transformers learn from the rows without noise; leave the default ones",
-            )
-        return [
-            LedgerEntry(name=name, mechanism=how, losses=(InfiniteLoss(),), scope="everything", note=note)
-            for name, (how, note) in reasons.items()
-        ]
+        return side_entries(
+            self.random_state,
+            has_constraints=bool(self._chained_constraints or self._reject_sampling_constraints),
+            transformers=self._data_processor._hyper_transformer.field_transformers,
+        )
 
 
 # Saved files name the public module: it imports SDV first, whatever a program that loads one has imported.

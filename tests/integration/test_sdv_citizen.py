@@ -526,3 +526,12 @@ def test_lists_and_dicts_in_cells_name_the_column(cells):
         synth.fit(table)
     synth.fit(table.assign(b=table["b"].astype(str)))
     assert len(synth.sample(5)) == 5
+
+
+def test_a_file_of_another_version_is_refused_in_one_line(tmp_path):
+    """A file saved by the version with flat modules names modules that are gone."""
+    path = tmp_path / "old.pkl"
+    path.write_bytes(b"csdv_plausible.releasing\nReleased\n.")  # a pickle that asks for a class of that version
+    with pytest.raises(ValueError, match=r"old.pkl' was saved by another version of sdv-plausible") as caught:
+        PlausibleDeniabilitySynthesizer.load(path)
+    assert "\n" not in str(caught.value)

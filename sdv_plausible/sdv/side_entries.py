@@ -1,0 +1,42 @@
+"""Ledger entries for what stands beside the mechanism and ends the claim: coins, constraints, SDV transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.ledger import LedgerEntry
+
+
+def side_entries(random_state: int | None, *, has_constraints: bool, transformers: Mapping[str, Any]) -> list[LedgerEntry]:
+    """Return an entry for each thing that looks at the rows without noise, or gives the noise away.
+
+    Parameters
+    ----------
+    random_state : int or None
+        Seed of reproducible coins.
+    has_constraints : bool
+        Whether there are SDV constraints.
+    transformers : mapping
+        Column to SDV transformer, as assigned.
+    """
+    reasons = {}
+    if random_state is not None:
+        reasons["coins"] = (
+            f"random_state = {random_state}",
+            "the coins come from random_state and can be guessed; leave random_state out",
+        )
+    if has_constraints:
+        reasons["constraints"] = ("SDV constraints", "SDV constraints learn from the rows without noise; drop them")
+    own = [str(n) for n, t in transformers.items() if t is not None and not t.is_generator()]
+    own += [str(n) for n, t in transformers.items() if getattr(t, "cardinality_rule", None) in ("match", "scale")]
+    if own:
+        reasons["transformers"] = (
+            f"transformers of {', '.join(own)}",
+            "your own transformers learn from the rows without noise; leave the default ones",
+        )
+    return [
+        LedgerEntry(name=name, mechanism=how, losses=(InfiniteLoss(),), scope="everything", note=note)
+        for name, (how, note) in reasons.items()
+    ]
