@@ -10,7 +10,7 @@ import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
 from sdv_plausible.evaluation.reading import Kind, check_readable
-from sdv_plausible.table.columns import unhashable_types
+from sdv_plausible.table.cells import unhashable_types
 
 _KINDS: dict[str, Kind] = {
     "numerical": "numerical",

@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sdv.errors import RefitWarning
+from sdv.errors import InvalidDataError, RefitWarning
 from sdv.single_table import base
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible.sdv import versions as sdv_compat
-from sdv_plausible.sdv.stand_ins import without_invented
-from sdv_plausible.table.columns import unhashable_types
+from sdv_plausible.sdv.schema import without_details
+from sdv_plausible.sdv.side_entries import own_transformers
+from sdv_plausible.sdv.stand_ins import hide_invented, stand_in_table
+from sdv_plausible.table.cells import unhashable_types
 from sdv_plausible.table.declarations import MODELLED_SDTYPES
 from sdv_plausible.whole_files import write_whole
 
@@ -29,8 +31,9 @@ BAR_ROWS = 100_000  # longer sampling under a row-by-row test is cut into batche
 class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     """A single-table synthesizer of SDV whose raw columns reach the model, on SDV 2.0 and SDV 1.38.
 
-    It keeps SDV's transformers and formatters away from the rows, takes and returns a frame or ``{table: frame}`` as given,
-    restores an earlier fit if a new one fails, and writes files whole or not at all. Subclasses add the model: ``_fit`` and
+    SDV never sees a row: it is fitted to stand-ins of the same schema, and the rows go past it (unless the user adds SDV
+    constraints or transformers, which learn from rows). It takes and returns a frame or ``{table: frame}`` as given, restores
+    an earlier fit if a new one fails, and writes files whole or not at all. Subclasses add the model: ``_fit_rows`` and
     ``_sample``, and the hooks at the end.
     """
 
@@ -39,6 +42,10 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     _model: Any
     _returns_dict = False
+    _rows: pd.DataFrame | None = None  # only while they are being fitted
+
+    def __init__(self, metadata: Any, enforce_min_max_values: bool, enforce_rounding: bool, locales: list[str] | str) -> None:
+        super().__init__(without_details(metadata), enforce_min_max_values, enforce_rounding, locales)
 
     # --- what SDV calls -------------------------------------------------------------------------------------------
 
@@ -84,29 +91,78 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             If it does not match the metadata.
         """
         given, frame = sdv_compat.split_input(data)
-        if frame.empty:
+        if not frame.shape[1] or (not len(frame) and self._needs_rows):
             raise ValueError(f"data has {len(frame)} rows and {frame.shape[1]} columns: there is nothing to fit")
         with self._restored_on_error(), _quiet_about_rows():
             self._forget_fit()
             try:
-                super().fit(sdv_compat.to_native(given or self._table_name, frame.copy(deep=False)))
+                super().fit(sdv_compat.to_native(given or self._table_name, self._shown_to_sdv(frame)))
             except TypeError as error:
                 _explain_unhashable(frame, error)
                 raise
+            finally:
+                self._rows = None
         self._returns_dict = given is not None
+
+    @property
+    def _sdv_sees_rows(self) -> bool:
+        """Whether the user added what learns from rows: SDV constraints, or transformers of their own."""
+        has_constraints = self._chained_constraints or self._reject_sampling_constraints
+        transformers = self._data_processor._hyper_transformer.field_transformers
+        return bool(has_constraints or own_transformers(transformers))
+
+    def _shown_to_sdv(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Keep the rows for the model, and return what SDV is fitted to in their place."""
+        if self._sdv_sees_rows:
+            return frame.copy(deep=False)
+        self._check_columns(frame)
+        errors = self._validate(frame)
+        if errors:
+            raise InvalidDataError(errors)
+        self._rows = frame.set_axis(frame.columns.astype(str), axis=1)
+        return stand_in_table(frame.dtypes, self._column_specs(), self._data_processor._keys)
+
+    def _check_columns(self, frame: pd.DataFrame) -> None:
+        """Refuse a table whose columns are not those of the metadata: a look at the schema, not at a row."""
+        names = frame.columns.astype(str)
+        twice = sorted(set(names[names.duplicated()]))
+        if twice:
+            raise ValueError(f"data has several columns named {twice}: rename them, every column needs a name of its own")
+        known = set(self._column_specs())
+        absent, unknown = sorted(known - set(names)), sorted(set(names) - known)
+        if absent or unknown:
+            missing = [f"columns {absent} of the metadata are not in the data"] if absent else []
+            more = [f"columns {unknown} of the data are not in the metadata: add them, or leave them out"] if unknown else []
+            raise InvalidDataError([*missing, *more])
 
     def preprocess(self, data: Any) -> Any:
         """Transform raw data as SDV does; frame or dict as given. An earlier fit is given up."""
+        if self._rows is not None:
+            return super().preprocess(data)  # a fit is under way, to stand-ins
         with self._restored_on_error(), _quiet_about_rows():
             if self._fitted:
                 warnings.warn(
                     "preprocess() gives up the earlier fit: fit_processed_data() makes a new one", RefitWarning, stacklevel=2
                 )
                 self._give_up_fit()
-            return self._as_given(super().preprocess, data)
+            given, frame = sdv_compat.split_input(data)
+            try:
+                shown = sdv_compat.to_native(given or self._table_name, self._shown_to_sdv(frame))
+                processed = self._modelled_rows(sdv_compat.from_native(super().preprocess(shown)))
+            finally:
+                self._rows = None
+        return processed if given is None else {given: processed}
+
+    def _modelled_rows(self, processed: pd.DataFrame) -> pd.DataFrame:
+        """The modelled columns of the rows, where SDV processed stand-ins of them; else what it made of the rows."""
+        return processed if self._rows is None else self._rows[list(processed.columns)].reset_index(drop=True)
+
+    def _fit(self, processed_data: pd.DataFrame) -> None:
+        dtypes = processed_data.dtypes if self._rows is None else self._rows.dtypes
+        self._fit_rows(self._modelled_rows(processed_data), dtypes)
 
     def _preprocess(self, table_data: pd.DataFrame) -> pd.DataFrame:
-        return super()._preprocess(self._without_invented(table_data))
+        return super()._preprocess(table_data if self._rows is not None else self._without_invented(table_data))
 
     def fit_processed_data(self, processed_data: Any) -> None:
         """Fit to what :meth:`preprocess` returned. If it fails, an earlier fit stays as it was."""
@@ -120,6 +176,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     def validate(self, data: Any) -> None:
         """Check a table against the metadata and the constraints. A fitted object learns nothing from it."""
+        if self._rows is not None:
+            return  # SDV validates what it is fitted to: stand-ins
         kept = {name: getattr(self, name) for name in _CONSTRAINTS} if self._fitted else {}
         self.__dict__.update(deepcopy(kept))  # SDV fits the constraints to the rows that it validates
         try:
@@ -131,7 +189,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         """Assign SDV's transformers, so that :meth:`update_transformers` can change them."""
         self.validate(data)
         given, frame = sdv_compat.split_input(data)
-        frame = self._without_invented(frame)
+        frame = stand_in_table(frame.dtypes, self._column_specs(), self._data_processor._keys)
         self._as_given(super().auto_assign_transformers, frame if given is None else {given: frame})
 
     def sample(self, num_rows: int, *args: Any, **kwargs: Any) -> Any:
@@ -221,6 +279,15 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         """Whether sampling takes so long that a bar is wanted."""
         return False
 
+    @property
+    def _needs_rows(self) -> bool:
+        """Whether an empty table cannot be fitted; where there is a claim, the number of rows may not decide on an error."""
+        return True
+
+    def _fit_rows(self, table: pd.DataFrame, dtypes: pd.Series[Any]) -> None:
+        """Fit the model to the modelled columns of a table; ``dtypes`` are the types of the real columns."""
+        raise NotImplementedError
+
     def _forget_fit(self) -> None:
         """Forget an earlier fit; it is put back if the new one fails."""
         self._model = None
@@ -248,7 +315,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def _without_invented(self, frame: pd.DataFrame) -> pd.DataFrame:
         processor = self._data_processor
         transformers = processor._hyper_transformer.field_transformers
-        return without_invented(frame, self._column_specs(), processor._keys, transformers)
+        return hide_invented(frame, self._column_specs(), processor._keys, transformers)
 
     def _as_given(self, method: Any, data: Any) -> Any:
         given, frame = sdv_compat.split_input(data)

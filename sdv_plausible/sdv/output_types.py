@@ -1,9 +1,8 @@
 """Column types of the output that do not depend on any one row.
 
-pandas stores whole numbers as int64, but as float64 once one value is missing, truth values as bool or object, and a
-category column's type lists every value that occurs. SDV writes synthetic columns in the types of the real ones; for
-columns with a claim they are replaced by types that follow from the released domain, and :func:`usual_types` then turns
-what was written into the usual types, as a function of the synthetic values alone.
+pandas stores whole numbers as int64, but as float64 once one value is missing, truth values as bool or object, finer numbers
+in wider types. So columns with a claim are written in types that follow from the released domain and the column's storage,
+and :func:`usual_types` then turns what was written into the usual types, as a function of the synthetic values alone.
 """
 
 from __future__ import annotations
@@ -13,57 +12,56 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.sdv.schema import Storage, storage
 from sdv_plausible.table.domain import Attribute, Domain
 
+_NAMES = {"integer": "Int64", "float": "Float64"}
 
-def row_independent(dtypes: pd.Series[Any], domain: Domain) -> pd.Series[Any]:
-    """Types for SDV's output: nothing in them tells whether some row has a missing or a rare value.
+
+def output_type(attribute: Attribute, stored: Any) -> Any:
+    """Type in which a modelled column is written.
 
     Parameters
     ----------
-    dtypes : Series of dtype
-        Types of the real columns; of invented ones, those of their stand-ins.
-    domain : Domain
-        Domain of the modelled columns; a column whose domain was inferred keeps its type.
+    attribute : Attribute
+        The column's domain; one that was inferred keeps the type of the rows.
+    stored : dtype
+        Type of the real column, of which its storage and whether it is a category count.
     """
-    return pd.Series({name: _column_type(str(name), dtype, domain) for name, dtype in dtypes.items()}, dtype=object)
-
-
-def _column_type(name: str, dtype: Any, domain: Domain) -> Any:
-    return dtype if name not in domain or domain[name].provenance == "inferred" else _modelled_type(domain[name], dtype)
-
-
-def _modelled_type(attribute: Attribute, dtype: Any) -> Any:
-    if isinstance(dtype, pd.CategoricalDtype):
-        return pd.CategoricalDtype(list(attribute.values), dtype.ordered) if attribute.values else np.dtype(object)
-    if not isinstance(dtype, np.dtype):
-        return _extension_type(attribute, dtype)
-    if attribute.kind == "integer":
-        return np.dtype(np.int64)  # also where one odd cell made it object; SDV leaves float64 if a value is missing
-    if attribute.kind == "float":
-        return dtype if dtype.kind == "f" else np.dtype(np.float64)
-    return np.dtype(object) if dtype.kind in "iufb" else dtype  # dates and text as they are
-
-
-def _extension_type(attribute: Attribute, dtype: Any) -> Any:
-    """An extension type holds missing values as it is; which of its family is decided by the domain, not by the cells."""
-    if not pd.api.types.is_numeric_dtype(dtype):
-        return dtype
+    kind = storage(stored)
+    if attribute.provenance == "inferred":
+        return stored
+    if isinstance(stored, pd.CategoricalDtype):
+        return pd.CategoricalDtype(list(attribute.values), stored.ordered) if attribute.values else np.dtype(object)
+    if attribute.kind == "datetime":
+        return _date_type(attribute, kind)
     kinds = {type(value) for value in attribute.values}
-    if attribute.kind == "float" or kinds == {float}:
-        name = "Float64"
-    elif attribute.kind == "integer" or kinds == {int}:
-        name = "Int64"
-    else:
-        return pd.BooleanDtype() if kinds == {bool} and not isinstance(dtype, pd.ArrowDtype) else np.dtype(object)
-    return of_family(dtype, name)
+    if attribute.kind in _NAMES:
+        return of_storage(_NAMES[attribute.kind], kind)
+    if kind == "numpy":
+        return np.dtype(object)  # truth values and numbers get their types by usual_types
+    if kinds <= {bool} and kinds:
+        return of_storage("boolean", kind)
+    if len(kinds) == 1 and kinds <= {int, float}:
+        return of_storage("Int64" if kinds == {int} else "Float64", kind)
+    return of_storage("text", kind) if kinds == {str} else np.dtype(object)
 
 
-def of_family(dtype: Any, name: str) -> Any:
-    """The 64-bit type ``name`` ("Int64" or "Float64") among numpy's, Arrow's or pandas' own types, as ``dtype`` is."""
-    if isinstance(dtype, np.dtype):
-        return np.dtype(name.lower())
-    return pd.api.types.pandas_dtype(f"{name.lower()}[pyarrow]" if isinstance(dtype, pd.ArrowDtype) else name)
+def _date_type(attribute: Attribute, kind: Storage) -> Any:
+    if attribute.datetime_format is not None:
+        return of_storage("text", kind)
+    zone = attribute.time_zone
+    return np.dtype("M8[ns]") if zone is None else pd.DatetimeTZDtype("ns", zone)
+
+
+def of_storage(name: str, kind: Storage) -> Any:
+    """The 64-bit type "Int64" or "Float64", "boolean" or "text", among those of a storage."""
+    if kind == "numpy":
+        return np.dtype({"Int64": np.int64, "Float64": np.float64}.get(name, object))
+    if kind == "nullable":
+        return np.dtype(object) if name == "text" else pd.api.types.pandas_dtype(name)
+    arrow = {"Int64": "int64", "Float64": "double", "boolean": "bool", "text": "string"}
+    return pd.api.types.pandas_dtype(f"{arrow[name]}[pyarrow]")
 
 
 def usual_types(table: pd.DataFrame, domain: Domain) -> pd.DataFrame:

@@ -29,8 +29,7 @@ def side_entries(random_state: int | None, *, has_constraints: bool, transformer
         )
     if has_constraints:
         reasons["constraints"] = ("SDV constraints", "SDV constraints learn from the rows without noise; drop them")
-    own = [str(n) for n, t in transformers.items() if t is not None and not t.is_generator()]
-    own += [str(n) for n, t in transformers.items() if getattr(t, "cardinality_rule", None) in ("match", "scale")]
+    own = own_transformers(transformers)
     if own:
         reasons["transformers"] = (
             f"transformers of {', '.join(own)}",
@@ -40,3 +39,9 @@ def side_entries(random_state: int | None, *, has_constraints: bool, transformer
         LedgerEntry(name=name, mechanism=how, losses=(InfiniteLoss(),), scope="everything", note=note)
         for name, (how, note) in reasons.items()
     ]
+
+
+def own_transformers(transformers: Mapping[str, Any]) -> list[str]:
+    """Columns whose transformers learn from the rows: those of the user, and generators that repeat the number of values."""
+    own = [str(n) for n, t in transformers.items() if t is not None and not t.is_generator()]
+    return own + [str(n) for n, t in transformers.items() if getattr(t, "cardinality_rule", None) in ("match", "scale")]

@@ -1,62 +1,93 @@
-"""What SDV's own processing would learn from the rows and must not carry into the output or a saved object."""
+"""What SDV sees in the place of a table: a few made-up rows of the same schema.
+
+SDV's processing learns from what it is given: bounds, digits, categories, the share of missing values, the number of rows,
+seeds of its generators. So it is given none of it. The rows themselves go past it to the codec.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.sdv.output_types import of_family, row_independent
+from sdv_plausible.sdv.output_types import of_storage, output_type
+from sdv_plausible.sdv.schema import Storage, storage
 from sdv_plausible.table.declarations import MODELLED_SDTYPES
 from sdv_plausible.table.domain import Domain
 
 Specs = Mapping[str, Mapping[str, Any]]
 FRACTIONS = ("latitude", "longitude", "coordinate", "latlng", "local_latlng", "location_on_land", "pyfloat", "pydecimal")
-FIRST_NUMBER = 10**8  # SDV gives invented numbers as many digits as those it saw
+NUM_ROWS = 3
+_DAYS = pd.Series(pd.date_range("2000-01-01", periods=NUM_ROWS))
 
 
-def without_invented(table: pd.DataFrame, specs: Specs, keys: Collection[str], transformers: Mapping[str, Any]) -> pd.DataFrame:
-    """Put stand-ins in the place of keys, ids and personal data, which SDV invents anew.
-
-    SDV's generators would seed themselves with the first real values, repeat the real share of missing values, give numbers
-    as many digits as the largest has, and write the column in its real type, whose categories are real values. Of a
-    column that they invent they now see only whether it is stored as numbers or as text, and how many rows there are.
+def stand_in_table(dtypes: pd.Series[Any], specs: Specs, keys: Collection[str]) -> pd.DataFrame:
+    """Make up a table from a schema.
 
     Parameters
     ----------
-    table : DataFrame
-        The rows, after SDV has validated them; not changed.
+    dtypes : Series of dtype
+        Types of the real columns; of them only whose they are, and whether dates are dates or text, counts.
     specs : mapping
         The metadata's columns.
     keys : collection of str
         Primary and alternate keys.
-    transformers : mapping
-        Column to transformer, as far as they are assigned.
     """
-    stand_ins = {}
+    columns = {}
+    for name, dtype in dtypes.items():
+        spec = specs.get(str(name), {})
+        invented = is_invented(spec, str(name) in keys)
+        columns[name] = _invented(spec, storage(dtype)) if invented else _modelled(spec, dtype)
+    return pd.DataFrame(columns)
+
+
+def hide_invented(table: pd.DataFrame, specs: Specs, keys: Collection[str], transformers: Mapping[str, Any]) -> pd.DataFrame:
+    """Put stand-ins in the place of what SDV invents, in a table that it will see because the user wants it to.
+
+    ``transformers`` are those assigned so far; a generator that repeats the number of values must see them, and ends the claim.
+    """
+    made = stand_in_table(table.dtypes, specs, keys)
+    hidden = {}
     for name in map(str, table.columns):
-        spec = specs.get(name, {})
-        if _is_invented(spec, name in keys, transformers.get(name)):
-            stand_ins[name] = _stand_in(table[name], spec)
-    return table.assign(**stand_ins)
+        transformer = transformers.get(name)
+        if transformer is not None:
+            invented = transformer.is_generator() and getattr(transformer, "cardinality_rule", None) not in ("match", "scale")
+        else:
+            invented = is_invented(specs.get(name, {}), name in keys)
+        if invented:
+            numbers = pd.Series(range(len(table)), index=table.index)
+            is_number = pd.api.types.is_numeric_dtype(made[name].dtype)
+            hidden[name] = numbers.astype(made[name].dtype) if is_number else numbers.astype(str).astype(object)
+    return table.assign(**hidden)
 
 
-def _is_invented(spec: Mapping[str, Any], is_key: bool, transformer: Any) -> bool:
-    if transformer is not None:  # one that repeats the number of values must see them, and ends the claim
-        return bool(transformer.is_generator()) and getattr(transformer, "cardinality_rule", None) not in ("match", "scale")
+def is_invented(spec: Mapping[str, Any], is_key: bool) -> bool:
+    """Whether a column is not modelled: a key, an id or personal data."""
     sdtype = spec.get("sdtype")
     return is_key or sdtype in ("id", "unknown") or (sdtype not in MODELLED_SDTYPES and spec.get("pii", True))
 
 
-def _stand_in(column: pd.Series[Any], spec: Mapping[str, Any]) -> pd.Series[Any]:
-    numbers = pd.Series(np.arange(FIRST_NUMBER, FIRST_NUMBER + len(column)), index=column.index)
-    dtype = column.dtype
-    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
-        return numbers.astype(of_family(dtype, "Float64" if spec.get("sdtype") in FRACTIONS else "Int64"))
-    return numbers.astype(str).astype(dtype if pd.api.types.is_string_dtype(dtype) else object)
+def _invented(spec: Mapping[str, Any], kind: Storage) -> pd.Series[Any]:
+    sdtype = spec.get("sdtype")
+    if sdtype in FRACTIONS:
+        return pd.Series([0.5, 1.5, 2.5]).astype(of_storage("Float64", kind))
+    if sdtype == "id" and not spec.get("regex_format"):
+        return pd.Series(range(NUM_ROWS)).astype(of_storage("Int64", kind))
+    return pd.Series(["a", "b", "c"], dtype=object)
+
+
+def _modelled(spec: Mapping[str, Any], dtype: Any) -> pd.Series[Any]:
+    sdtype = spec.get("sdtype")
+    if sdtype == "datetime":
+        if isinstance(dtype, pd.DatetimeTZDtype):
+            return _DAYS.dt.tz_localize("UTC").dt.tz_convert(dtype.tz)
+        is_text = not pd.api.types.is_datetime64_any_dtype(dtype)
+        return _DAYS.dt.strftime(spec.get("datetime_format") or "%Y-%m-%d").astype(object) if is_text else _DAYS
+    if sdtype == "numerical":
+        return pd.Series([0.0, 1.0, 2.0])
+    return pd.Series([True, False, True] if sdtype == "boolean" else ["a", "b", "a"], dtype=object)
 
 
 def reseed_generators(processor: Any, coins: Coins) -> None:
@@ -72,9 +103,22 @@ def reseed_generators(processor: Any, coins: Coins) -> None:
         transformer.reset_randomization()
 
 
-def write_as_domain(processor: Any, domain: Domain) -> None:
-    """Write output columns in types, and in the codec's own format, that depend on no single row."""
-    processor._dtypes = row_independent(processor._dtypes, domain)
+def write_as_domain(processor: Any, domain: Domain, dtypes: pd.Series[Any]) -> None:
+    """Write modelled columns in types, and in the codec's own format, that depend on no single row.
+
+    Parameters
+    ----------
+    processor : DataProcessor
+        SDV's, changed in place.
+    domain : Domain
+        The modelled columns.
+    dtypes : Series of dtype
+        Types of the real columns.
+    """
+    written, transformers = processor._dtypes.astype(object), processor._hyper_transformer.field_transformers
     for attribute in domain:
-        if attribute.provenance != "inferred":
+        if attribute.name in written and attribute.name in dtypes:
+            written[attribute.name] = output_type(attribute, dtypes[attribute.name])
+        if transformers.get(attribute.name) is None:  # the codec writes it as it should be
             processor.formatters.pop(attribute.name, None)
+    processor._dtypes = written

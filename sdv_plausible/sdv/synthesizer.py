@@ -23,6 +23,7 @@ from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
 from sdv_plausible.sdv.output_types import usual_types
+from sdv_plausible.sdv.schema import given_columns
 from sdv_plausible.sdv.side_entries import side_entries
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.table.building import build_domain, domain_entries
@@ -147,7 +148,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if random_state is not None:
             Coins.from_seed(random_state)  # complains now rather than at fit
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
-        self._declared = read_declarations(domain, undeclared, max_bins, self._column_specs())
+        self._declared = read_declarations(domain, undeclared, max_bins, given_columns(metadata))
         self._sampler = self._ledger = None
 
     # --- what SDV calls -------------------------------------------------------------------------------------------
@@ -160,12 +161,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         reseed_generators(self._data_processor, self._fit_coins().spawn("invented columns"))
         return processed
 
-    def _fit(self, processed_data: pd.DataFrame) -> None:
+    def _fit_rows(self, table: pd.DataFrame, dtypes: pd.Series[Any]) -> None:
         coins = self._fit_coins()
         specs = self._column_specs()
         order = {name: i for i, name in enumerate(specs)}
-        table = processed_data.reset_index(drop=True)  # the index holds the primary key
-        table = table[sorted(table.columns, key=lambda name: (order.get(name, len(order)), name))]
+        names = sorted(map(str, table.columns), key=lambda name: (order.get(name, len(order)), name))
+        table = table[names].reset_index(drop=True)  # the index may hold the primary key
         ledger = PrivacyLedger(delta=self.delta, covers=self._settings.test.covers)
         raw_specs = self._raw_specs(table, specs)
         private = self._declared.plan_private(raw_specs, self.epsilon, self._settings.model_delta)
@@ -177,7 +178,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         rows = CodeArray(codec.encode(table, coins.spawn("cells outside the domain")), domain.cardinalities)
         sampler = fit_release(rows, domain, self._settings, self._learner, ledger, coins)
         self._codec, self._sampler, self._ledger = codec, sampler, ledger
-        write_as_domain(self._data_processor, domain)
+        write_as_domain(self._data_processor, domain, dtypes)
         self._model = sampler  # SDV asks whether there is a model
         self._charged_calls: dict[tuple[Any, ...], int] = {}
 
@@ -223,6 +224,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._random_state_set = True
 
     # --- hooks of the base class ----------------------------------------------------------------------------------
+
+    @property
+    def _needs_rows(self) -> bool:
+        return self._declared.undeclared == "infer" and not set(self._modelled_specs()) <= set(self._declared.attributes)
 
     @property
     def _is_slow(self) -> bool:
@@ -277,7 +282,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         table_rows : int, optional
             A public figure or guess for the number of rows of your table: sharpens cost and warnings.
         """
-        specs = {n: s for n, s in self._column_specs().items() if s.get("sdtype") in MODELLED_SDTYPES}
+        specs = self._modelled_specs()
         private = self._declared.plan_private(specs, self.epsilon, self._settings.model_delta)
         domain = self._declared.planned(specs, private.columns)
         extra = (*private.entries(), *domain_entries(domain), *self._side_entries())
@@ -329,6 +334,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         return self._sampler
 
     # --- small helpers --------------------------------------------------------------------------------------------
+
+    def _modelled_specs(self) -> dict[str, dict[str, Any]]:
+        """The metadata's columns that reach the model."""
+        return {n: s for n, s in self._column_specs().items() if s.get("sdtype") in MODELLED_SDTYPES}
 
     def _fit_coins(self) -> Coins:
         """Secret coins of this fit, or reproducible ones."""

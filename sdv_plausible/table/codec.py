@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.table.cells import canonical
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.domain import Attribute, Domain
 
@@ -89,6 +90,7 @@ class ColumnCodec:
         self._values = np.empty(len(attribute.values) + 1, dtype=object)
         self._values[:-1] = list(attribute.values)
         self._values[-1] = np.nan
+        self._code_of = {canonical(value): code for code, value in enumerate(attribute.values)}
 
     def numbers(self, column: pd.Series[Any]) -> np.ndarray:
         """Floats, or nanoseconds as int64; missing and unreadable as NaN or the smallest int64."""
@@ -116,14 +118,13 @@ class ColumnCodec:
         return codes
 
     def _encode_values(self, column: pd.Series[Any]) -> np.ndarray:
-        if isinstance(column.dtype, pd.CategoricalDtype):  # translate the dictionary, not the rows
-            table = np.append(self._lookup(pd.Index(column.cat.categories)), -1)
-            return table[column.cat.codes.to_numpy()]
-        return self._lookup(pd.Index(column, dtype=object))
-
-    def _lookup(self, values: pd.Index[Any]) -> np.ndarray:
-        known = pd.Index(self._values[:-1], dtype=object)
-        return known.get_indexer(pd.Index(values, dtype=object)).astype(np.int64)
+        """Code of each category; -1 for one outside. Distinct values are looked up, not rows."""
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            where, distinct = column.cat.codes.to_numpy(), column.cat.categories
+        else:
+            where, distinct = pd.factorize(column)  # missing is -1
+        codes = [self._code_of.get(canonical(value), -1) for value in distinct]
+        return np.array([*codes, -1], dtype=np.int64)[where]
 
     def decode(self, codes: np.ndarray, coins: Coins) -> np.ndarray | pd.Series[Any]:
         """Values of codes; inside a bin they are drawn uniformly."""

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.table.cells import canonical
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.lattice import DATE_UNITS, MOST_DECIMALS, Lattice
 
@@ -216,22 +217,9 @@ def value_counts(column: pd.Series[Any]) -> tuple[dict[Flagged, int], int]:
     for flag in (False, True):
         for value, count in present[is_flag == flag].value_counts(sort=False).items():
             if count:
-                key = (flag, _plain(value))
+                key = (flag, canonical(value))
                 counts[key] = counts.get(key, 0) + int(count)
     return counts, len(column) - len(present)
-
-
-def unhashable_types(column: pd.Series[Any]) -> list[str]:
-    """Names of the types of cells that cannot be values, because they cannot be compared: lists, dicts."""
-    kinds = set(map(type, column)) if column.dtype == object else set()
-    return sorted(kind.__name__ for kind in kinds if kind.__hash__ is None)
-
-
-def _plain(value: Any) -> Hashable:
-    if isinstance(value, np.generic):
-        value = value.item()
-    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**63
-    return int(value) if whole else value
 
 
 def _sorted(counts: Mapping[Flagged, int]) -> list[Flagged]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from sdv_plausible.privacy import checks as check
+from sdv_plausible.table.cells import canonical
 from sdv_plausible.whole_files import write_whole
 
 Kind = Literal["categorical", "ordinal", "integer", "float", "datetime"]
@@ -78,8 +79,7 @@ class Attribute:
             raise ValueError(f"column {self.name!r}: provenance ({self.provenance!r}) must be one of {get_args(Provenance)}")
         if self.cardinality == 0:
             raise ValueError(f"column {self.name!r}: the domain is empty; give values, a range, or nullable=True")
-        if len(set(self.values)) != len(self.values):
-            raise ValueError(f"column {self.name!r}: values must be distinct")
+        self._check_values()
         if (self.lower or self.upper) if self.kind in ("categorical", "ordinal") else self.values:
             raise ValueError(f"column {self.name!r}: categories have values; numbers and dates have bins (lower, upper)")
         if self.unit < 1:
@@ -89,6 +89,15 @@ class Attribute:
             raise ValueError(
                 f"column {self.name!r}: buckets ({len(self.buckets)} entries) must name one bucket for each of the "
                 f"{self.cardinality} codes"
+            )
+
+    def _check_values(self) -> None:
+        if len(set(self.values)) != len(self.values):
+            raise ValueError(f"column {self.name!r}: values must be distinct")
+        if len({canonical(value) for value in self.values}) != len(self.values):
+            raise ValueError(
+                f"column {self.name!r}: some values are the same as doubles, and pandas turns whole numbers into doubles once "
+                "one is missing: declare numbers beyond 2**53 as text"
             )
 
     def _check_bins(self) -> None:

@@ -172,9 +172,10 @@ def test_invented_columns_keep_the_family_of_their_type():
     }  # fmt: skip
     plain = pd.DataFrame({"key": range(9), "zip": [12345] * 9, "lat": [47.1] * 9, "city": ["Bern", "Chur", "Bern"] * 3})
     for change, types in (
-        (lambda t: t, ["int64", "int64", "float64"]),
-        (lambda t: t.convert_dtypes(), ["Int64", "Int64", "Float64"]),
-        (lambda t: t.astype({"zip": "float64", "lat": "int64"}), ["int64", "int64", "float64"]),
+        (lambda t: t, ["int64", "object", "float64"]),
+        (lambda t: t.convert_dtypes(), ["Int64", "object", "Float64"]),
+        (lambda t: t.astype({"zip": "float64", "lat": "int64"}), ["int64", "object", "float64"]),
+        (lambda t: t.assign(key=[f"K{i}" for i in t.index]), ["int64", "object", "float64"]),
     ):
         synth = fitted(change(plain), columns)
         for rows in (0, 5):
@@ -226,10 +227,12 @@ def test_an_inferred_domain_in_a_file_declares_nothing(mixed_table, tmp_path):
     assert fitted(mixed_table[["city"]], columns, domain=tmp_path / "mine.json").privacy_ledger().claims_privacy
 
 
-def test_planted_fault_sdv_sees_the_invented_columns(monkeypatch):
-    from sdv_plausible.sdv import base as sdv_base
+def test_planted_fault_sdv_sees_the_rows(monkeypatch):
+    def all_rows(self, frame):
+        self._rows = frame
+        return frame.copy()
 
-    monkeypatch.setattr(sdv_base, "without_invented", lambda table, *_: table)
+    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_shown_to_sdv", all_rows)
     first, second = (fitted(t, INVENTED, random_state=3).sample(400) for t in (invented_table(), changed_table()))
     assert not first.equals(second)
     with pytest.raises(AssertionError):

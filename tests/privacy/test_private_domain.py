@@ -22,8 +22,8 @@ from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions import queryable
 from sdv_plausible.questions.frequent import LEAST_ROWS, Frequent, threshold
 from sdv_plausible.questions.queryable import Answer, Queryable
-from sdv_plausible.sdv.output_types import row_independent, usual_types
-from sdv_plausible.sdv.stand_ins import without_invented
+from sdv_plausible.sdv.output_types import output_type, usual_types
+from sdv_plausible.sdv.stand_ins import stand_in_table
 from sdv_plausible.table import private_domain
 from sdv_plausible.table.columns import FrameColumns, MissingOrNot, value_counts
 from sdv_plausible.table.domain import Attribute, Domain
@@ -404,8 +404,9 @@ def test_heavy_cells_are_cut_into_equal_parts():
 def types(table: pd.DataFrame, domain: Domain) -> dict[str, str]:
     specs = {"key": {"sdtype": "id"}, "lat": {"sdtype": "latitude", "pii": True}}
     specs = {**{name: {"sdtype": "categorical"} for name in table}, **specs}
-    seen = without_invented(table, specs, ["key"], {})
-    return {name: repr(t) for name, t in row_independent(seen.dtypes, domain).items()}
+    invented = stand_in_table(table.dtypes, specs, ["key"]).dtypes[["key", "lat"]]
+    modelled = {a.name: output_type(a, table.dtypes[a.name]) for a in domain}
+    return {name: repr(t) for name, t in {**modelled, **invented}.items()}
 
 
 def test_output_types_do_not_show_one_row():
@@ -428,6 +429,23 @@ def test_output_types_do_not_show_one_row():
     assert not table.dtypes.equals(longer.dtypes)  # SDV would write these
     inferred = Domain(tuple(Attribute(**{**vars(a), "provenance": "inferred"}) for a in domain))
     assert types(table, inferred) != types(longer, inferred)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("float32", "float64"), ("M8[s]", "M8[ns]"), ("string", "object"), ("int8", "float64"), ("bool", "object")],
+)
+def test_a_type_that_one_finer_or_odd_row_widens_is_not_written(first, second):
+    attributes = [
+        Attribute(name="x", kind="float", lower=(0.0,), upper=(9.0,), nullable=True),
+        Attribute(name="n", kind="integer", lower=(0,), upper=(9,), nullable=True),
+        Attribute(name="d", kind="datetime", lower=(0,), upper=(9,)),
+        Attribute(name="c", kind="categorical", values=("a", "b")),
+        Attribute(name="f", kind="categorical", values=(False, True)),
+    ]
+    for attribute in attributes:
+        written = [output_type(attribute, pd.Series(dtype=t).dtype) for t in (first, second)]
+        assert written[0] == written[1]
 
 
 def test_settled_types_are_those_of_the_values():

@@ -1,0 +1,52 @@
+"""The one form of a cell's value, whatever the cells beside it made of it.
+
+pandas stores a column in a type that all of its cells decide together: whole numbers become doubles once one is missing, and of
+equal values of several types the first one stands for all. Value sets must not depend on that
+(docs/explanation/proofs/private_domain.md, "From rows to counts").
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import numbers
+from collections.abc import Hashable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+_INT64 = 2**63
+
+
+def canonical(value: Any) -> Hashable:
+    """Return the form of a present value: numbers as doubles (whole ones as int), moments with a zone in UTC.
+
+    Numbers beyond 2**53 are told apart as far as doubles tell them apart: declare longer ones as text.
+    """
+    if isinstance(value, np.generic):
+        value = value.item() if not isinstance(value, np.datetime64) else pd.Timestamp(value)
+    if isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, complex) and value.imag == 0:
+        value = value.real
+    if isinstance(value, (numbers.Real, Decimal)):
+        return _number(value)
+    if isinstance(value, dt.datetime):
+        stamp = pd.Timestamp(value)
+        return stamp if stamp.tz is None else stamp.tz_convert("UTC")
+    return value
+
+
+def _number(value: Any) -> Hashable:
+    try:
+        double = float(value)
+    except OverflowError:
+        return value
+    return int(double) if double.is_integer() and abs(double) < _INT64 else double
+
+
+def unhashable_types(column: pd.Series[Any]) -> list[str]:
+    """Names of the types of cells that cannot be values, because they cannot be compared: lists, dicts."""
+    kinds = set(map(type, column)) if column.dtype == object else set()
+    return sorted(kind.__name__ for kind in kinds if kind.__hash__ is None)
