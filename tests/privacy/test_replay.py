@@ -208,12 +208,13 @@ def replayed(metadata: Any, **options: Any) -> tuple[dict[str, Any], dict[str, A
 
 
 def check_same(one: dict[str, Any], other: dict[str, Any]) -> None:
-    for what in one:
+    for what, first in one.items():
+        second = other[what]
         if what == "state":
-            differing = sorted(k for k in {*one[what], *other[what]} if one[what].get(k) != other[what].get(k))
+            differing = sorted(k for k in {*first, *second} if first.get(k) != second.get(k))
             assert not differing, f"the object's state depends on the rows: {differing[:5]}"
         else:
-            assert one[what] == other[what], f"{what} depend(s) on the rows other than through noisy answers"
+            assert first == second, f"{what} depend(s) on the rows other than through noisy answers"
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -280,12 +281,12 @@ def look_twice(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("fault", [keep_metadata, show_rows_to_sdv, keep_the_number_of_rows, write_real_types, look_twice])
 def test_planted_side_doors_are_caught(fault: Callable[[pytest.MonkeyPatch], None]) -> None:
+    def check() -> None:
+        if fault is keep_metadata:
+            test_detection_leaves_nothing_in_the_object()
+        check_same(*replayed(metadata_from_columns(COLUMNS), domain=DECLARED, epsilon=8.0))
+
     with pytest.MonkeyPatch.context() as patch:
         fault(patch)
-        metadata = metadata_from_columns(COLUMNS)
-        with pytest.raises((AssertionError, Exception)) as caught:  # some faults also break the replay itself
-            if fault is keep_metadata:
-                test_detection_leaves_nothing_in_the_object()
-            else:
-                check_same(*replayed(metadata, domain=DECLARED, epsilon=8.0))
-    assert isinstance(caught.value, (AssertionError, StopIteration, ValueError, TypeError, KeyError)), caught.value
+        with pytest.raises((AssertionError, StopIteration)):  # of another number of questions the answers run out
+            check()
