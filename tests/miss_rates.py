@@ -7,8 +7,6 @@ accepts the fault no more often than a binomial count falls into an interval.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
@@ -42,6 +40,3 @@ def _between(draws: int, chance: np.ndarray, low: npt.ArrayLike, high: npt.Array
     """Pr[low <= X <= high] for binomial X."""
     start, end = np.ceil(low) - 1, np.floor(high)
     return np.minimum(stats.binom.cdf(end, draws, chance), stats.binom.sf(start, draws, chance))
-
-
-assert math.isclose(_between(10, np.array(0.5), 0, 4), stats.binom.cdf(4, 10, 0.5))
