@@ -1,98 +1,102 @@
-"""Slow, obvious references for the accountant: enumeration with fractions, and sums over every outcome.
+"""Slow, obvious references for the accountant: sums over every outcome.
 
 Nothing here is imported from ``sdv_plausible.privacy``: these are the definitions that the formulas are held against.
+Mechanism 1 itself is enumerated by ``sdv_plausible.audit.exact``, in fractions.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
+from scipy.optimize import brentq
 
-Distribution = dict[Hashable, Fraction]
+from sdv_plausible.audit import exact
 
-
-def geometric_tail(s: int, a: Fraction) -> Fraction:
-    """Pr[Z >= s] of the discrete Laplace Pr[Z = z] = (1 - a)/(1 + a) a^|z|."""
-    return a**s / (1 + a) if s >= 0 else 1 - a ** (1 - s) / (1 + a)
-
-
-def randomised_test(k: int, a: Fraction) -> Callable[[int], Fraction]:
-    """Privacy Test 2 with discrete Laplace noise: chance that c plausible seeds pass."""
-    return lambda c: geometric_tail(k - c, a)
-
-
-def deterministic_test(k: int) -> Callable[[int], Fraction]:
-    """Privacy Test 1, which is not differentially private."""
-    return lambda c: Fraction(int(c >= k))
+FACTORS = [Fraction(x) for x in ("1", "11/10", "3/2", "2", "3", "5", "8", "20", "100")]
+EPSILONS = np.log([float(f) for f in FACTORS])
+SLACK = 1e-9  # relative, for the float side of a comparison
+# Likelihoods of 4 candidates under 3 kinds of record. The first is one fixed omega (disjoint groups); in the second
+# records overlap at different probabilities, so that gamma matters.
+PREFIXES = [[Fraction(1), 0, 0, 0], [0, Fraction(1, 2), Fraction(1, 2), 0], [0, 0, 0, Fraction(1)]]
+OVERLAPPING = [
+    [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4), 0],
+    [Fraction(1, 4), Fraction(1, 2), 0, Fraction(1, 4)],
+    [Fraction(1, 6), Fraction(1, 6), Fraction(1, 6), Fraction(1, 2)],
+]
 
 
-def partition(p: Fraction, gamma: Fraction) -> int:
-    """Partition i with gamma^-(i+1) < p <= gamma^-i."""
-    i = 0
-    while p <= gamma ** -(i + 1):
-        i += 1
-    return i
-
-
-def attempt(
-    table: Sequence[int], likelihood: Sequence[Sequence[Fraction]], gamma: Fraction, test: Callable[[int], Fraction]
-) -> list[Fraction]:
-    """Mechanism 1, one attempt: probability that candidate y is made and passes, for every y."""
-    released = [Fraction(0)] * len(likelihood[0])
-    for seed in table:
-        for y, p in enumerate(likelihood[seed]):
-            if p:
-                same = sum(1 for d in table if likelihood[d][y] and partition(likelihood[d][y], gamma) == partition(p, gamma))
-                released[y] += p / len(table) * test(same)
-    return released
-
-
-def sequences(row: Distribution, num_rows: int) -> Distribution:
-    """Distribution of `num_rows` independent rows."""
-    joint: Distribution = {}
-    for rows in itertools.product(row.items(), repeat=num_rows):
-        joint[tuple(y for y, _ in rows)] = math.prod((p for _, p in rows), start=Fraction(1))
+def rows(one_attempt: Sequence[Fraction], num_rows: int) -> np.ndarray:
+    """Distribution of `num_rows` released rows over all sequences of candidates."""
+    row = np.array([float(p / sum(one_attempt)) for p in one_attempt])
+    joint = np.ones(1)
+    for _ in range(num_rows):
+        joint = np.kron(joint, row)
     return joint
 
 
-def hockey_stick(p: Distribution, q: Distribution, factor: Fraction) -> Fraction:
-    """Smallest delta with P(S) <= factor Q(S) + delta for every event S."""
-    return sum((max(Fraction(0), mass - factor * q.get(y, Fraction(0))) for y, mass in p.items()), Fraction(0))
+def hockey_sticks(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Smallest delta with P(S) <= factor Q(S) + delta for every event S, at every factor."""
+    return np.array([np.maximum(0.0, p - float(f) * q).sum() for f in FACTORS])
 
 
-def multisets(universe: int, size: int) -> Iterator[tuple[int, ...]]:
-    """All tables of the given size over records 0..universe-1."""
-    return itertools.combinations_with_replacement(range(universe), size)
+def released_pairs(likelihood, gamma: Fraction, test: exact.PassProbability, num_rows: int, sizes: Iterable[int]):
+    """Every neighbour pair: table, added record, distributions of N rows with and without it, and a pass-rate floor."""
+    for n in sizes:
+        for table in exact.tables_of(len(likelihood), n):
+            for extra in range(len(likelihood)):
+                more, less = (exact.attempt(t, likelihood, test, gamma) for t in ((*table, extra), table))
+                if sum(more) and sum(less):
+                    floor = float(min(sum(more), sum(less)))
+                    yield n, table, extra, rows(more, num_rows), rows(less, num_rows), floor
+
+
+def excess(claim, more: np.ndarray, less: np.ndarray) -> float:
+    """Largest amount by which the enumerated divergence exceeds a claimed profile, both directions.
+
+    Sums of doubles: right to 1e-13, so at most TOLERANCE where the claim holds.
+    """
+    remove, add = claim.profile(EPSILONS)
+    removed = hockey_sticks(more, less) - remove * (1 + SLACK)
+    added = hockey_sticks(less, more) - add * (1 + SLACK)
+    return float(max(removed.max(), added.max()))
+
+
+TOLERANCE = 1e-12
 
 
 def binomial_delta(num_draws: int, a1: float, a0: float, epsilon: float) -> float:
     """Hockey-stick divergence of Binomial(N, a1) from Binomial(N, a0), summed over every count."""
-    x = np.arange(num_draws + 1)
-    first, second = stats.binom.logpmf(x, num_draws, a1), stats.binom.logpmf(x, num_draws, a0)
-    gap = np.minimum(epsilon + second - first, 0.0)
-    return float(np.sum(-np.exp(first) * np.expm1(gap)))
+    return float(_summed(*_log_masses(num_draws, a1, a0), epsilon))
 
 
-def binomial_epsilon(num_draws: int, a1: float, a0: float, delta: float) -> float:
-    """Smallest epsilon >= 0, within 1e-7, at which both directions stay within delta."""
+def binomial_epsilon(num_draws: int, a1: npt.ArrayLike, a0: npt.ArrayLike, delta: float) -> float:
+    """Smallest epsilon >= 0, within 1e-9, at which both directions of every pair of coins stay within delta."""
+    first, second = _log_masses(num_draws, a1, a0)
 
     def worst(epsilon: float) -> float:
-        return max(binomial_delta(num_draws, a1, a0, epsilon), binomial_delta(num_draws, a0, a1, epsilon))
+        return float(max(_summed(first, second, epsilon).max(), _summed(second, first, epsilon).max()))
 
     if worst(0.0) <= delta:
         return 0.0
-    low, high = 0.0, 1.0
+    high = 1.0
     while worst(high) > delta:
-        low, high = high, 2 * high
-    while high - low > 1e-7:
-        middle = (low + high) / 2
-        low, high = (low, middle) if worst(middle) <= delta else (middle, high)
-    return low
+        high *= 2
+    return float(brentq(lambda epsilon: math.log(max(worst(epsilon), 1e-300) / delta), 0.0, high, xtol=1e-9))
+
+
+def _log_masses(num_draws: int, *heads: npt.ArrayLike) -> list[np.ndarray]:
+    """Log probability of every count of heads, one row per coin."""
+    return [stats.binom.logpmf(np.arange(num_draws + 1), num_draws, np.asarray(a)[..., None]) for a in heads]
+
+
+def _summed(first: np.ndarray, second: np.ndarray, epsilon: float) -> np.ndarray:
+    return np.sum(-np.exp(first) * np.expm1(np.minimum(epsilon + second - first, 0.0)), axis=-1)
 
 
 def pass_probability(c: int, k: int, epsilon0: float, noise: str) -> float:
@@ -121,13 +125,12 @@ def fixed_omega_epsilon(
     rates: int = 7,
 ) -> float:
     """Largest loss over the given group sizes and a grid of admissible shares a0: a lower bound on the worst case."""
-    worst = 0.0
+    coins = []
     for c in sizes:
         top = min(1.0 - 1e-9, c * pass_probability(c, k, epsilon0, noise) / (n * floor))
-        for share in np.linspace(top / rates, top, rates):
-            a1 = fixed_omega_coin(c, float(share), k, epsilon0, noise)
-            worst = max(worst, binomial_epsilon(num_rows, a1, float(share), delta))
-    return worst
+        shares = np.linspace(top / rates, top, rates)
+        coins += [(fixed_omega_coin(c, float(a0), k, epsilon0, noise), float(a0)) for a0 in shares]
+    return binomial_epsilon(num_rows, *np.transpose(coins), delta)
 
 
 def histograms(n: int, largest: int | None = None) -> Iterator[tuple[int, ...]]:
@@ -170,6 +173,11 @@ def atoms_delta(atoms: Atoms, epsilon: float) -> float:
 def flipped(atoms: Atoms) -> Atoms:
     """The other direction."""
     return [(q, p) for p, q in atoms]
+
+
+def profile(atoms: Atoms, epsilons: np.ndarray) -> np.ndarray:
+    """The worse direction's delta at every epsilon."""
+    return np.array([max(atoms_delta(atoms, e), atoms_delta(flipped(atoms), e)) for e in epsilons])
 
 
 def randomised_response(epsilon: float) -> Atoms:

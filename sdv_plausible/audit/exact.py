@@ -1,16 +1,18 @@
-"""Exact output distributions of Mechanism 1 and of the release-level test on small universes, in rational arithmetic.
+"""Exact output distributions of Mechanism 1 and of the release-level test on small universes, in fractions.
 
-Everything here follows the definitions (Bindschaedler, Shokri, Gunter, PVLDB 2017, section 2) and imports nothing of the
-accountant, so that the accountant can be held against it. Noise weights are exact: ``a = exp(-epsilon0)`` is given as a
-fraction.
+Everything here follows the definitions (Bindschaedler, Shokri, Gunter, PVLDB 2017, section 2) and imports
+nothing of the accountant, so that the accountant can be held against it. Noise weights are exact: ``a =
+exp(-epsilon0)`` is given as a fraction.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -42,9 +44,10 @@ def deterministic_pass(k: int) -> PassProbability:
 
 
 def plausible_seeds(y: int, seed: int, table: Sequence[int], likelihood: Weights, gamma: Fraction) -> int:
-    """Number k' of candidate y from a seed: records of the table in its partition, ``gamma^-(i+1) < p <= gamma^-i``."""
+    """Number k' of candidate y from a seed: records in its partition, ``gamma^-(i+1) < p <= gamma^-i``."""
     own = _partition(likelihood[seed][y], gamma)
-    return sum(1 for d in table if likelihood[d][y] and _partition(likelihood[d][y], gamma) == own)
+    same = {d for d in set(table) if likelihood[d][y] and _partition(likelihood[d][y], gamma) == own}
+    return sum(1 for d in table if d in same)
 
 
 def attempt(table: Sequence[int], likelihood: Weights, test: PassProbability, gamma: Fraction) -> list[Fraction]:
@@ -55,7 +58,8 @@ def attempt(table: Sequence[int], likelihood: Weights, test: PassProbability, ga
     table : sequence of int
         Kind of every seed record, at least one.
     likelihood : shape (kinds, candidates)
-        ``Pr[y = M(d)]`` for every kind d of record; a mixture over a known omega lists (omega, y) as candidates.
+        ``Pr[y = M(d)]`` for every kind d of record; a mixture over a known omega lists (omega, y) as
+        candidates.
     test : callable
         Pass probability of a number of plausible seeds.
     gamma : Fraction
@@ -67,10 +71,11 @@ def attempt(table: Sequence[int], likelihood: Weights, test: PassProbability, ga
         One per candidate; what is missing from 1 is the probability of a rejection.
     """
     released = [Fraction(0)] * len(likelihood[0])
-    for seed in table:
+    for seed, copies in Counter(table).items():
         for y, p in enumerate(likelihood[seed]):
             if p:
-                released[y] += p / len(table) * test(plausible_seeds(y, seed, table, likelihood, gamma))
+                passes = test(plausible_seeds(y, seed, table, likelihood, gamma))
+                released[y] += Fraction(copies, len(table)) * p * passes
     return released
 
 
@@ -89,9 +94,10 @@ def with_rejection(one_attempt: Sequence[Fraction]) -> dict[Hashable, Fraction]:
 def rows_with_one_threshold(
     table: Sequence[int], likelihood: Weights, k: int, a: Fraction, gamma: Fraction, num_rows: int, reach: int
 ) -> dict[Hashable, Fraction]:
-    """N rows when one noise is drawn for all candidates: a mistake. Thresholds that nothing passes are drawn again.
+    """N rows when one noise is drawn for all candidates: a mistake.
 
-    Noise below ``-reach`` counts as ``-reach``; choose it so that everything passes there.
+    Thresholds that nothing passes are drawn again. Noise below ``-reach`` counts as ``-reach``; choose it so
+    that everything passes there.
     """
     mixture: dict[Hashable, Fraction] = {}
     whole = Fraction(0)
@@ -117,7 +123,8 @@ def released_groups(sizes: Mapping[Hashable, int], k: int, margin: int, a: Fract
     a : Fraction
         Noise weight, ``exp(-epsilon0)``.
     top : int
-        Noisy sizes from here on are one outcome, which is exact for every two tables whose groups are all below it.
+        Noisy sizes from here on are one outcome, which is exact for every two tables whose groups are all
+        below it.
     """
     per_group = [[(key, size, p) for size, p in _noisy_size(n, k, margin, a, top)] for key, n in sorted(sizes.items())]
     outcomes: dict[Hashable, Fraction] = {}
@@ -176,6 +183,7 @@ def network_likelihood(
     return records, likelihood
 
 
+@lru_cache(maxsize=4096)
 def _partition(p: Fraction, gamma: Fraction) -> int:
     i = 0
     while p <= gamma ** -(i + 1):

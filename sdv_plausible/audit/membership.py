@@ -1,9 +1,9 @@
-"""Membership attack with white-box access: a lower bound on epsilon from many runs on two neighbouring tables.
+"""Membership attack with white-box access: a lower bound on epsilon from runs on two neighbouring tables.
 
-The attacker knows everything but which of the two tables was used, and sees the whole output. A *score* is the attacker's
-best guess from one output; the event "score at least a threshold" (or at most) is chosen on a quarter of the runs and
-counted on the others, where Clopper-Pearson bounds turn the counts into a bound on epsilon that holds with a stated
-probability.
+The attacker knows everything but which of the two tables was used, and sees the whole output. A *score* is
+the attacker's best guess from one output; the event "score at least a threshold" (or at most) is chosen on a
+quarter of the runs and counted on the others, where Clopper-Pearson bounds turn the counts into a bound on
+epsilon that holds with a stated probability.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ class AttackResult:
     Attributes
     ----------
     epsilon : float
-        Lower bound on epsilon at the given delta, >= 0; above the true epsilon with probability at most `false_alarm`.
+        Lower bound on epsilon at the given delta, >= 0; above the true epsilon with probability at most
+        `false_alarm`.
     false_alarm : float
         That probability.
     likelier, rarer : float
-        Share of the counted runs in which the event occurred, under the table that makes it likelier and the other.
+        Share of the counted runs in which the event occurred, under the table that makes it likelier and the
+        other.
     threshold : float
         The event is "score >= threshold", or "score <= threshold" if `below`.
     below : bool

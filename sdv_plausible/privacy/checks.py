@@ -1,4 +1,4 @@
-"""Checks of scalar parameters: one clear error with the parameter, its value, the rule and a way out."""
+"""Checks of parameters: one clear error with the parameter, its value, the rule and a way out."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+
+_LARGEST_INTEGER = 2**63 - 1
 
 
 def positive(name: str, value: Any, hint: str = "") -> float:
@@ -45,6 +48,27 @@ def whole(name: str, value: Any, minimum: int, hint: str = "") -> int:
     if not ok:
         raise ValueError(f"{name} ({value!r}) must be a whole number of at least {minimum}{_tail(hint)}")
     return int(value)
+
+
+def integer_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Return `values` as an int64 array, or raise TypeError or ValueError."""
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(f"{name} (dtype {array.dtype}) must be integers: round first, then convert with .astype('int64')")
+    if array.size and array.dtype == np.uint64 and array.max() > np.uint64(_LARGEST_INTEGER):
+        raise ValueError(f"{name} ({array.max()}) must be below 2**63")
+    return array.astype(np.int64)
+
+
+def finite_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return `values` as a float64 array, or raise TypeError or ValueError if one is not a finite number."""
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "iuf":
+        raise TypeError(f"{name} (dtype {array.dtype}) must be numbers")
+    array = array.astype(np.float64)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite: {np.count_nonzero(~np.isfinite(array))} values are NaN or infinite")
+    return array
 
 
 def _number(name: str, value: Any, rule: Callable[[float], bool], text: str, hint: str) -> float:

@@ -11,7 +11,6 @@ from sdv_plausible.privacy.accounting.losses import (
     DiscreteLaplaceLoss,
     GaussianLoss,
     InfiniteLoss,
-    LaplaceLoss,
     Loss,
     PureDP,
     ReleaseLoss,
@@ -67,7 +66,7 @@ def _paid_for(loss: Loss) -> tuple[float, float, float]:
             return loss.count * loss.sensitivity_over_sigma**2, 0.0, 0.0
         case ApproxDP():
             return 0.0, loss.count * loss.epsilon, loss.count * loss.delta
-        case PureDP() | DiscreteLaplaceLoss() | LaplaceLoss():
+        case PureDP() | DiscreteLaplaceLoss():
             return 0.0, loss.count * loss.epsilon, 0.0
         case ReleaseLoss():
             return 0.0, loss.epsilon0, loss.delta

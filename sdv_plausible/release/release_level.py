@@ -12,7 +12,7 @@ from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
-from sdv_plausible.privacy.accounting.theorem1 import release_test_loss
+from sdv_plausible.privacy.accounting.release_test import release_margin
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
@@ -66,7 +66,7 @@ class ReleaseTest(PrivacyTest):
     @property
     def margin(self) -> int:
         """Smallest s >= 1 with Pr[z >= s] = a**s / (1 + a) <= delta, where a = exp(-epsilon0)."""
-        return max(1, release_test_loss(k=self.k, epsilon0=self.epsilon0, delta=self.delta).s)
+        return release_margin(self.epsilon0, self.delta)
 
     def charge(self, gamma: float) -> tuple[LedgerEntry, ...]:  # noqa: ARG002
         """One entry for any number of rows."""

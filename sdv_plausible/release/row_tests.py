@@ -13,8 +13,9 @@ from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss
 from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
-from sdv_plausible.privacy.accounting.released_rows import seed_test_loss
-from sdv_plausible.privacy.accounting.theorem1 import size_lower_bound_margin, theorem1_best
+from sdv_plausible.privacy.accounting.release_test import size_lower_bound_margin
+from sdv_plausible.privacy.accounting.released_rows import released_rows_loss
+from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
@@ -168,7 +169,7 @@ class RandomizedTest(PrivacyTest):
 
     def _rows_entry(self, gamma: float) -> LedgerEntry:
         floor = floor_by_construction(self.seed_free_share, self.k, self.epsilon0, self.least_rows)
-        loss = seed_test_loss(
+        loss = released_rows_loss(
             num_rows=self.row_cap, k=self.k, gamma=gamma, epsilon0=self.epsilon0,
             delta=(1 - SIZE_DELTA_SHARE) * self.delta, pass_rate_floor=floor, n_lower=self.least_rows,
         )  # fmt: skip

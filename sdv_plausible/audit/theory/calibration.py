@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from scipy.optimize import minimize_scalar
 
+from sdv_plausible.audit.theory.fixed_omega import FixedOmegaRows
+from sdv_plausible.audit.theory.row_by_row import RowByRowLoss, row_by_row_loss
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.accounting.pass_rate import RowByRowLoss, floor_by_construction, row_by_row_loss
-from sdv_plausible.privacy.accounting.released_rows import FixedOmegaRows, SeedTestRows, largest_feasible_t, max_rows
+from sdv_plausible.privacy.accounting.crossing import largest_within
+from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
+from sdv_plausible.privacy.accounting.released_rows import ReleasedRows, largest_feasible_t
 from sdv_plausible.privacy.accounting.theorem1 import Noise
 
-__all__ = ["Calibration", "NotReachableError", "calibrate"]
+__all__ = ["Calibration", "NotReachableError", "calibrate", "max_rows"]
 
 _SMALLEST_EPSILON0, _LARGEST_EPSILON0, _LARGEST_K = 1e-3, 8.0, 10_000
 
@@ -91,7 +96,7 @@ class _Search:
         )
         if self.gamma is None:
             return rows.epsilon(self.delta)
-        general = SeedTestRows(**vars(rows), gamma=self.gamma, t=1)
+        general = ReleasedRows(**vars(rows), gamma=self.gamma, t=1)
         t = largest_feasible_t(general, self.delta / 8)
         return math.inf if t == 0 else replace(general, t=t).epsilon(self.delta)
 
@@ -114,10 +119,7 @@ class _Search:
         low, high = start, 2 * start
         while high < _LARGEST_EPSILON0 and self.rows_epsilon(k, high) <= target:
             low, high = high, 2 * high
-        for _ in range(20):
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if self.rows_epsilon(k, middle) <= target else (low, middle)
-        return low
+        return largest_within(lambda epsilon0: self.rows_epsilon(k, epsilon0), target, low, high, rtol=1e-5)
 
 
 @lru_cache(maxsize=512)
@@ -148,10 +150,10 @@ def calibrate(
     by_construction: bool = False,
     noise: Noise = "discrete_laplace",
 ) -> Calibration:
-    """Find k and epsilon0 of Privacy Test 2 for a target total over all rows, the pass-rate floor's cost included.
+    """Find k and epsilon0 of Privacy Test 2 for a target total over all rows, the floor's cost included.
 
-    Without `k`: the smallest k that meets the target, at its best epsilon0. With `k`: the largest epsilon0, so the
-    sharpest threshold, that meets it.
+    Without `k`: the smallest k that meets the target, at its best epsilon0. With `k`: the largest epsilon0,
+    so the sharpest threshold, that meets it.
 
     Parameters
     ----------
@@ -177,7 +179,7 @@ def calibrate(
     Returns
     -------
     Calibration
-        Parameters whose :func:`sdv_plausible.privacy.accounting.pass_rate.row_by_row_loss` meets the target.
+        Parameters whose :func:`sdv_plausible.audit.theory.row_by_row.row_by_row_loss` meets the target.
 
     Raises
     ------
@@ -213,11 +215,35 @@ def calibrate(
             )
             if found.epsilon > 0.995 * epsilon:
                 break
-        # The search looks at the rows at the floor; what making the floor true costs or saves shifts its target.
+        # The search looks at the rows at the floor; what making the floor true costs or saves shifts its
+        # target.
         target *= 0.999 * epsilon / found.epsilon
     if answer is None:
         raise _not_reachable(search, epsilon, top)
     return answer
+
+
+def max_rows(*, epsilon: float, delta: float, loss: Callable[[int], float], limit: int = 10**9) -> int:
+    """Largest number of rows whose loss stays within (epsilon, delta), 0 if not even one row does.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The target; epsilon > 0. `delta` is only used in error texts: it belongs into `loss`.
+    loss : callable
+        Maps a number of rows to its total epsilon at that delta, such as a partial
+        :func:`sdv_plausible.audit.theory.fixed_omega.fixed_omega_loss`. More rows never cost less.
+    limit : int
+        Where the search stops.
+    """
+    epsilon = check.positive("epsilon", epsilon)
+    check.open_probability("delta", delta)
+    if loss(1) > epsilon:
+        return 0
+    high = 2
+    while high < limit and loss(high) <= epsilon:
+        high *= 2
+    return bisect_right(range(1, min(high, limit) + 1), epsilon, key=loss)
 
 
 def _smallest_k(search: _Search, target: float, low: int, top: int) -> int:
@@ -225,10 +251,7 @@ def _smallest_k(search: _Search, target: float, low: int, top: int) -> int:
     high = low
     while high < top and _best_epsilon0(search, high)[0] > target:
         low, high = high + 1, min(2 * high, top)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _best_epsilon0(search, middle)[0] <= target else (middle + 1, high)
-    return high
+    return low + bisect_left(range(low, high), True, key=lambda k: _best_epsilon0(search, k)[0] <= target)
 
 
 def _not_reachable(search: _Search, epsilon: float, k: int) -> NotReachableError:

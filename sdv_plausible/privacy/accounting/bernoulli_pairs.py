@@ -1,13 +1,13 @@
 """Exact privacy loss of N independent draws from one of two coins: Binomial(N, a1) against Binomial(N, a0).
 
 Every count of the row-by-row tests ends here. A pair of coins is held by its two log likelihood ratios,
-``log_high = ln(a1/a0) > 0`` and ``log_low = ln((1-a1)/(1-a0)) < 0``: what matters for privacy is their range alone
-(``docs/explanation/proofs/seed_test.md``, Lemma 2). Sums are tails of the binomial, so nothing is discretised.
+``log_high = ln(a1/a0) > 0`` and ``log_low = ln((1-a1)/(1-a0)) < 0``: what matters for privacy is their range
+alone (``docs/explanation/proofs/seed_test.md``, Lemma 2). Sums are tails of the binomial, so nothing is
+discretised.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,9 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, betaincc
 
-from sdv_plausible.privacy import checks as check
-
-__all__ = ["BernoulliPairs", "optimal_composition"]
+__all__ = ["BernoulliPairs", "cover"]
 
 FloatArray = npt.NDArray[np.float64]
 _ROUNDING = 1e-9  # relative; far above the error of the incomplete beta function, far below anything reported
@@ -72,8 +70,8 @@ class BernoulliPairs:
         def log_ratio(heads: FloatArray) -> FloatArray:
             return heads * spread + num_draws * self.log_low
 
-        # One direction rejects on many heads (at least x), the other on few (at most N - x): both have a unimodal
-        # optimum.
+        # One direction rejects on many heads (at least x), the other on few (at most N - x): both have a
+        # unimodal optimum.
         many = _best_threshold(
             lambda x: _log_excess(_upper_tail(x, num_draws, a1), _upper_tail(x, num_draws, a0), target),
             log_ratio,
@@ -86,16 +84,18 @@ class BernoulliPairs:
             num_draws,
             a0.shape,
         )
-        # No likelihood ratio is larger than this: it also caps what an underflowed tail would report as infinite.
+        # No likelihood ratio is larger than this: it also caps what an underflowed tail would report as
+        # infinite.
         many = np.minimum(many, num_draws * self.log_high)
         few = np.minimum(few, -num_draws * self.log_low)
         result: FloatArray = np.maximum(0.0, np.maximum(many, few)) * (1 + _ROUNDING)
         return result
 
     def profile(self, num_draws: int, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Largest delta over the pairs at every epsilon >= 0: (heads likelier, heads rarer), each of shape (e,).
+        """Largest delta over the pairs at every epsilon >= 0: (heads likelier, heads rarer), shapes (e,).
 
-        The first is what N draws of the second coin (a1) make likelier than N of the first (a0), the other the reverse.
+        The first is what N draws of the second coin (a1) make likelier than N of the first (a0), the other
+        the reverse.
         """
         epsilon = np.asarray(epsilon, dtype=np.float64)
         up, down = np.zeros_like(epsilon), np.zeros_like(epsilon)
@@ -108,41 +108,19 @@ class BernoulliPairs:
         return up * (1 + _ROUNDING), down * (1 + _ROUNDING)
 
 
-def optimal_composition(epsilon: float, delta: float, count: int, total_delta: float) -> float:
-    """Smallest total epsilon of `count` mechanisms that are each (epsilon, delta)-DP and nothing more.
+def cover(log_r: FloatArray, log_odds: FloatArray, resolution: float) -> BernoulliPairs:
+    """Coins that dominate every coin with log likelihood ratios (ln r - u, -u), 0 < u <= min(log_odds, ln r).
 
-    Kairouz, Oh and Viswanath, *The Composition Theorem for Differential Privacy*, ICML 2015: the worst case is
-    `count` draws of randomised response, and with probability ``1 - (1 - delta)^count`` everything is given away.
-    Exact, no discretisation.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        Loss of each; epsilon >= 0, delta in [0, 1).
-    count : int
-        How many, >= 1.
-    total_delta : float
-        Delta of the total, in (0, 1).
-
-    Returns
-    -------
-    float
-        Total epsilon; infinity where `total_delta` is below ``1 - (1 - delta)^count``.
+    The range of u is cut into pieces short against ln r; the coin with ratios (ln r - start, -end) dominates
+    a piece.
     """
-    epsilon = check.non_negative("epsilon", epsilon)
-    delta = check.probability("delta", delta)
-    count = check.whole("count", count, 1)
-    total_delta = check.open_probability("total_delta", total_delta)
-    given_away = 1.0 if delta == 1 else -math.expm1(count * math.log1p(-delta))
-    if given_away > total_delta:
-        return math.inf
-    left = (total_delta - given_away) / (1 - given_away)
-    if epsilon == 0:
-        return 0.0
-    if left == 0:
-        return count * epsilon
-    pair = BernoulliPairs(log_high=np.array([epsilon]), log_low=np.array([-epsilon]))
-    return float(pair.epsilon(count, left)[0])
+    top = np.minimum(log_odds, log_r)
+    pieces = np.maximum(1, np.ceil(top / (resolution * log_r)).astype(np.int64))
+    which = np.repeat(np.arange(len(log_r)), pieces)
+    position = np.arange(len(which)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    start = top[which] * position / pieces[which]
+    end = top[which] * (position + 1) / pieces[which]
+    return BernoulliPairs(log_high=log_r[which] - start, log_low=-end).undominated()
 
 
 def _upper_tail(x: FloatArray, n: int, a: npt.ArrayLike) -> FloatArray:
@@ -184,8 +162,10 @@ def _best_threshold(
 ) -> FloatArray:
     """Maximum of a threshold test's value over thresholds 0..num_draws, by bisection.
 
-    Raising the threshold from x to x + 1 drops the outcome x from the event, which helps exactly if the value at x +
-    1 is at least the log likelihood ratio of x; as that ratio rises with x, the value first rises and then falls.
+    Raising the threshold from x to x + 1 drops the outcome x from the event, which helps exactly if the value
+    at x + 1 is at least the log likelihood ratio of x; as that ratio rises with x, the value first rises and
+    then falls. By hand, because thousands of pairs are bisected at once: the standard library's and SciPy's
+    integer searches take one at a time.
     """
     low, high = np.zeros(shape), np.full(shape, float(num_draws))
     while np.any(low < high):

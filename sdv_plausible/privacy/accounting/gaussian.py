@@ -1,4 +1,4 @@
-"""Gaussian noise and zero-concentrated privacy: closed forms, and the discrete Gaussian against the continuous one.
+"""Gaussian noise and zero-concentrated privacy: closed forms, and the discrete against the continuous.
 
 Proofs: ``docs/explanation/proofs/composition.md``.
 """
@@ -14,18 +14,22 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from sdv_plausible.privacy import checks as check
 
-__all__ = ["discrete_gaussian_mu", "discrete_gaussian_sigma", "gaussian_log_delta", "zcdp_delta"]
+__all__ = ["DISCRETE_EXCESS", "discrete_gaussian_mu", "gaussian_log_delta", "zcdp_delta"]
 
 FloatArray = npt.NDArray[np.float64]
-_LARGE_SIGMA = 20_000.0  # beyond it the discrete Gaussian's excess over the Gaussian is bounded in closed form
+DISCRETE_EXCESS = 1 / 15  # discrete_gaussian_mu(sigma) <= (1 + DISCRETE_EXCESS/sigma^2)/sigma
+_LARGE_SIGMA = 20_000.0  # beyond it the discrete Gaussian's excess is bounded in closed form
+_LARGE_SIGMA_EXCESS = 8.0  # there: mu <= (1 + 8/sigma^2)/sigma
 _REACH = 12.0  # standard deviations over which the comparison is made; the tails beyond have mass below 4e-33
+_ROUNDING = 1e-9  # relative
+_ALPHA_FACTORS = np.geomspace(0.05, 3.0, 600)  # of the best alpha - 1, nearly: those tried
 
 
 def gaussian_log_delta(mu: float, epsilon: npt.ArrayLike) -> FloatArray:
-    """Natural log of the Gaussian mechanism's delta: ``Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)``.
+    """Log of the Gaussian mechanism's delta ``Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)``.
 
-    Balle and Wang, *Improving the Gaussian Mechanism*, ICML 2018, Theorem 5. `mu` is sensitivity over standard
-    deviation.
+    Balle and Wang, *Improving the Gaussian Mechanism*, ICML 2018, Theorem 5. `mu` is sensitivity over
+    standard deviation.
     """
     eps = np.asarray(epsilon, dtype=np.float64)
     keep, lose = log_ndtr(mu / 2 - eps / mu), eps + log_ndtr(-mu / 2 - eps / mu)
@@ -35,11 +39,11 @@ def gaussian_log_delta(mu: float, epsilon: npt.ArrayLike) -> FloatArray:
 
 
 def discrete_gaussian_mu(sigma: float) -> float:
-    """Parameter mu of the Gaussian mechanism that dominates the discrete Gaussian with unit sensitivity and this sigma.
+    """Parameter mu of the Gaussian mechanism that dominates the discrete one with unit sensitivity.
 
-    The largest increment of ``Phi^-1(Pr[X < m])`` between consecutive integers m, computed for this sigma: about
-    ``(1 + 1/(24 sigma^2))/sigma``. For sensitivity s, or an integer vector of L2 norm s, s times as much
-    (``docs/explanation/proofs/composition.md``, Theorem 2).
+    The largest increment of ``Phi^-1(Pr[X < m])`` between consecutive integers m, computed for this sigma:
+    about ``(1 + 1/(24 sigma^2))/sigma``. For sensitivity s, or an integer vector of L2 norm s, s times as
+    much (``docs/explanation/proofs/composition.md``, Theorem 2).
 
     Parameters
     ----------
@@ -49,29 +53,20 @@ def discrete_gaussian_mu(sigma: float) -> float:
     return _discrete_gaussian_mu(check.positive("sigma", sigma))
 
 
-def discrete_gaussian_sigma(mu: float) -> float:
-    """Smallest sigma whose discrete Gaussian with unit sensitivity is dominated by the Gaussian mechanism with `mu`."""
-    mu = check.positive("mu", mu)
-    low, high = 1 / mu, 2 / mu
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if discrete_gaussian_mu(middle) <= mu else (middle, high)
-    return high
-
-
 def zcdp_delta(rho: float, epsilon: npt.ArrayLike) -> FloatArray:
     """Delta of a rho-zCDP mechanism at every epsilon >= 0, by the tight conversion through Renyi divergences.
 
-    Smallest over alpha > 1 of ``e^((alpha-1)(alpha rho - epsilon)) (1 - 1/alpha)^alpha / (alpha - 1)`` (Canonne,
-    Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*, 2020, Proposition 12), and ``sqrt(rho/2)``,
-    Pinsker's bound for epsilon = 0. Every alpha gives a valid bound; they are searched on a grid around the best.
+    Smallest over alpha > 1 of ``e^((alpha-1)(alpha rho - epsilon)) (1 - 1/alpha)^alpha / (alpha - 1)``
+    (Canonne, Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*, 2020, Proposition 12), and
+    ``sqrt(rho/2)``, Pinsker's bound for epsilon = 0. Every alpha gives a valid bound; they are searched on a
+    grid around the best.
     """
     eps = np.asarray(epsilon, dtype=np.float64)
     if rho == 0:
         return np.zeros_like(eps)
     # The best alpha lies a little below (epsilon + rho)/(2 rho) once epsilon exceeds rho.
     centre = np.maximum((eps + rho) / (2 * rho) - 1, 0.1 / math.sqrt(rho))
-    less_one = centre[..., None] * np.geomspace(0.05, 3.0, 600)
+    less_one = centre[..., None] * _ALPHA_FACTORS
     alpha = 1 + less_one
     log_delta = less_one * (alpha * rho - eps[..., None]) - np.log(less_one) + alpha * np.log1p(-1 / alpha)
     smallest: FloatArray = np.minimum(np.exp(np.minimum(log_delta.min(axis=-1), 0.0)), min(1.0, math.sqrt(rho / 2)))
@@ -81,14 +76,16 @@ def zcdp_delta(rho: float, epsilon: npt.ArrayLike) -> FloatArray:
 @lru_cache(maxsize=4096)
 def _discrete_gaussian_mu(sigma: float) -> float:
     if sigma > _LARGE_SIGMA:
-        return (1 + 8 / sigma**2) / sigma
+        return (1 + _LARGE_SIGMA_EXCESS / sigma**2) / sigma
     reach = math.ceil(_REACH * sigma) + 2
-    # Far enough down that what is missing of the tail is below rounding, even relative to the smallest sum used.
-    below = np.arange(-reach - math.ceil(12 * sigma) - 12, 0, dtype=np.float64)
+    # Far enough down that what is missing of the tail is below rounding, even relative to the smallest sum
+    # used.
+    below = np.arange(-reach - math.ceil(_REACH * sigma) - 12, 0, dtype=np.float64)
     log_weight = -(below**2) / (2 * sigma**2)
     log_sum = np.logaddexp.accumulate(log_weight)
     log_total = np.logaddexp(math.log(2) + log_sum[-1], 0.0)  # both sides and the weight 1 at zero
     probit = ndtri_exp(log_sum[-reach:] - log_total)  # of Pr[X <= m], m = -reach .. -1
-    # Symmetry: the probit of Pr[X <= 0] is minus that of Pr[X <= -1], and increments repeat on the other side.
+    # Symmetry: the probit of Pr[X <= 0] is minus that of Pr[X <= -1], and increments repeat on the other
+    # side.
     increments = np.append(np.diff(probit), -2 * probit[-1])
-    return float(increments.max()) * (1 + 1e-9)
+    return float(increments.max()) * (1 + _ROUNDING)

@@ -1,6 +1,7 @@
-"""Privacy-loss distributions on a grid: discretised from above, composed by dp-accounting.
+"""Privacy-loss distributions: discretised from above, composed and evaluated by dp-accounting.
 
-Proofs: ``docs/explanation/proofs/composition.md``.
+What is ours is what dp-accounting has no function for: curves of both directions from our own profiles, and
+the width of the grid. Proofs: ``docs/explanation/proofs/composition.md``.
 """
 
 from __future__ import annotations
@@ -8,21 +9,28 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
-from dp_accounting.pld.pld_pmf import DensePLDPmf
+from dp_accounting.pld.pld_pmf import PLDPmf, create_pmf_pessimistic_connect_dots_fixed_gap
+from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+from scipy.integrate import trapezoid
 
+from sdv_plausible.privacy.accounting.crossing import smallest_within
 from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
-from sdv_plausible.privacy.accounting.losses import Loss
+from sdv_plausible.privacy.accounting.losses import ZCDP, ApproxDP, GaussianLoss, Loss, PureDP, both_directions
 
 __all__ = ["ComposedLoss", "Composer", "SortedLosses"]
 
 FloatArray = npt.NDArray[np.float64]
 _NUMERICAL_DELTA = 1e-13  # charged once for rounding in the convolutions and the cut tails
+_ROUNDING = 1e-8  # relative; of the discretisation
+_CLOSED_FORM_ROUNDING = 1e-9  # relative; of the Gaussian's closed form
 _TAIL = 1e-16  # profile mass given to infinity per mechanism
-_LONG_GRID, _LARGEST_GRID = 1 << 18, 1 << 22
+_LONG_GRID, _LARGEST_GRID = 1 << 18, 1 << 22  # points: of a usual grid, and of any
+_REACH = 32.0  # standard deviations of the total that a usual grid has room for
+_EXCESS_VARIANCE = 1e-6  # of the total's: most that the grid may add
+_SMALLEST_LOSS, _LARGEST_LOSS = 1e-7, 700.0  # where the end of a profile is looked for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,22 +51,58 @@ class SortedLosses:
     given_away: float
     others: tuple[tuple[Loss, int], ...]
 
+    @classmethod
+    def of(cls, losses: Sequence[Loss]) -> SortedLosses:
+        """Sort finite losses."""
+        mu_squared = math.fsum(loss.count * loss.mu**2 for loss in losses if isinstance(loss, GaussianLoss))
+        rho = math.fsum(loss.rho for loss in losses if isinstance(loss, ZCDP))
+        log_kept, others = 0.0, list[tuple[Loss, int]]()
+        for loss in losses:
+            if isinstance(loss, ApproxDP):
+                log_kept += loss.count * math.log1p(-loss.delta) if loss.delta < 1 else -math.inf
+            if isinstance(loss, (ApproxDP, PureDP)):
+                if loss.epsilon > 0:
+                    others.append((PureDP(epsilon=loss.epsilon), loss.count))
+            elif not isinstance(loss, (GaussianLoss, ZCDP)):
+                others.append((loss, loss.count))
+        if rho > 0:
+            others.append((ZCDP(rho=rho), 1))
+        return cls(mu_squared=mu_squared, given_away=-math.expm1(log_kept), others=tuple(others))
 
+
+@dataclass(frozen=True)
 class ComposedLoss:
-    """A total: failures, Gaussian noise, and the distribution of the other losses, each direction apart."""
+    """A total: failures, Gaussian noise alone, or the distribution of everything but the failures."""
 
-    def __init__(self, given_away: float, mu: float, directions: Sequence[DensePLDPmf]) -> None:
-        self._given_away, self._mu, self._directions = given_away, mu, directions
+    given_away: float
+    mu: float
+    distribution: PrivacyLossDistribution | None
 
     def delta(self, epsilon: float) -> float:
         """Delta at epsilon >= 0, never below the true one."""
-        if self._directions:
+        if self.distribution is not None:
             # Rounding is relative in the discretisation and absolute in the fast Fourier transforms.
-            worst = max(float(pmf.get_delta_for_epsilon(epsilon)) for pmf in self._directions)
-            worst = worst * (1 + 1e-8) + _NUMERICAL_DELTA
+            worst = float(self.distribution.get_delta_for_epsilon(epsilon)) * (1 + _ROUNDING) + _NUMERICAL_DELTA
         else:
-            worst = math.exp(float(gaussian_log_delta(self._mu, epsilon))) * (1 + 1e-9) if self._mu else 0.0
-        return min(1.0, self._given_away + (1 - self._given_away) * worst)
+            worst = self._gaussian_delta(epsilon)
+        return min(1.0, self.given_away + (1 - self.given_away) * worst)
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest epsilon >= 0 at this delta, never below the true one; infinity if there is none."""
+        if self.given_away >= delta:
+            return math.inf
+        left = (delta - self.given_away) / (1 - self.given_away)
+        if self.distribution is not None:
+            left = (left - _NUMERICAL_DELTA) / (1 + _ROUNDING)
+            return float(self.distribution.get_epsilon_for_delta(left)) if left > 0 else math.inf
+        if not self.mu:
+            return 0.0
+        # An upper bound, as delta is at most Phi(-x) and so exp(-x^2/2), with x = epsilon/mu - mu/2.
+        upper = self.mu * (self.mu / 2 + math.sqrt(2 * math.log(1 / left))) * (1 + _ROUNDING)
+        return smallest_within(self._gaussian_delta, left, 0.0, upper)
+
+    def _gaussian_delta(self, epsilon: float) -> float:
+        return math.exp(gaussian_log_delta(self.mu, epsilon)) * (1 + _CLOSED_FORM_ROUNDING) if self.mu else 0.0
 
 
 class Composer:
@@ -74,110 +118,97 @@ class Composer:
 
     def __init__(self, total: SortedLosses, scale: float = 0.0) -> None:
         self._given_away, self._step = total.given_away, 1.0
-        self._others: tuple[DensePLDPmf, ...] = ()
-        if total.others:
-            self._discretise(total, scale)
-
-    def _discretise(self, total: SortedLosses, scale: float) -> None:
+        self._others: PrivacyLossDistribution | None = None
+        if not total.others:
+            return
         tops = [_top(loss) for loss, _ in total.others]
         uses = 1 + sum(count for _, count in total.others)
-        variance = (
-            total.mu_squared
-            + scale**2
-            + math.fsum(count * _variance(loss, top) for (loss, count), top in zip(total.others, tops, strict=True))
-        )
-        self._step = _grid_step(variance, uses, max(tops))
-        pairs = [_pmfs(loss, top, self._step) for (loss, _), top in zip(total.others, tops, strict=True)]
-        counts = [count for _, count in total.others]
-        symmetric = all(remove is add for remove, add in pairs)
-        self._others = tuple(
-            reduce(_convolve, (_repeat(pair[side], n) for pair, n in zip(pairs, counts, strict=True)))
-            for side in ((0,) if symmetric else (0, 1))
-        )
+        spread = zip(total.others, tops, strict=True)
+        variance = math.fsum(count * _second_moment(loss, top) for (loss, count), top in spread)
+        self._step = _grid_step(total.mu_squared + scale**2 + variance, uses, max(tops))
+        for (loss, count), top in zip(total.others, tops, strict=True):
+            one = _discretise(loss, top, self._step)
+            part = one if count == 1 else one.self_compose(count)
+            self._others = part if self._others is None else self._others.compose(part)
 
     def distribution(self, mu_squared: float) -> ComposedLoss:
         """Everything together with Gaussian noise of the given mu squared."""
-        mu, directions = math.sqrt(mu_squared), self._others
-        if directions and mu > 0:
+        mu, composed = math.sqrt(mu_squared), self._others
+        if composed is not None and mu > 0:
             noise = _Gaussian(mu)
-            gaussian, _ = _pmfs(noise, _top(noise), self._step)
-            directions = tuple(_convolve(pmf, gaussian) for pmf in directions)
-        return ComposedLoss(self._given_away, mu, directions)
+            composed = composed.compose(_discretise(noise, _top(noise), self._step))
+        return ComposedLoss(self._given_away, mu, composed)
 
 
 @dataclass(frozen=True)
-class _Gaussian:
+class _Gaussian(Loss):
     """The continuous Gaussian mechanism with parameter mu."""
 
     mu: float
-    count: int = 1
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        delta = np.exp(gaussian_log_delta(self.mu, epsilon))
-        return delta, delta
+        return both_directions(np.exp(gaussian_log_delta(self.mu, epsilon)))
 
 
 def _grid_step(variance: float, uses: int, top: float) -> float:
     """Width of the grid of losses, a power of two.
 
-    Connecting the dots splits each atom between its neighbours on the grid, which adds at most step^2/4 to the
-    variance of a loss: keep that below a millionth of the whole, unless the grid gets too long (a wider grid only
-    bounds more loosely).
+    Connecting the dots splits each atom between its neighbours on the grid, which adds at most step^2/4 to
+    the variance of a loss: keep that below a millionth of the whole, unless the grid gets too long (a wider
+    grid only bounds more loosely).
     """
-    step = max(math.sqrt(4e-6 * variance / uses), 32 * math.sqrt(variance) / _LONG_GRID, 2 * top / _LARGEST_GRID)
+    step = max(
+        math.sqrt(4 * _EXCESS_VARIANCE * variance / uses),
+        _REACH * math.sqrt(variance) / _LONG_GRID,
+        2 * top / _LARGEST_GRID,
+    )
     return float(2.0 ** math.floor(math.log2(step)))
 
 
 def _top(loss: Loss) -> float:
     """Find an epsilon beyond which a profile has nothing left but what it gives away for sure."""
-    grid = np.append(np.geomspace(1e-7, 700.0, 600), 700.0)
+    grid = np.append(np.geomspace(_SMALLEST_LOSS, _LARGEST_LOSS, 600), _LARGEST_LOSS)
     remove, add = loss.profile(grid)
     settled = np.maximum(remove - remove[-1], add - add[-1]) <= _TAIL
     return float(grid[np.argmax(settled)])
 
 
-def _variance(loss: Loss, top: float) -> float:
-    """Rough variance of one use's privacy loss, from a coarse grid; it only sets the width of the real one."""
-    step = top / 64
-    losses = step * np.arange(1, 65)
-    remove, _ = loss.profile(np.append(0.0, losses))
-    masses = _positive_masses(remove, step)
-    return float(np.sum(masses * (1 + np.exp(-losses)) * losses**2))
+def _second_moment(loss: Loss, top: float) -> float:
+    """Rough second moment of one use's privacy loss; it only sets the width of the grid.
 
-
-def _pmfs(loss: Loss, top: float, step: float) -> tuple[DensePLDPmf, DensePLDPmf]:
-    """Privacy-loss distributions of both directions on a grid, by connecting the dots of the profile from above.
-
-    Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, *Connect the Dots*, PETS 2022. The masses of negative losses come
-    from the other direction's positive ones, which is exact and free of cancellation.
+    A loss L has ``Pr[L > l] = delta(l) - delta'(l)`` and, for l < 0, the density of the other direction times
+    e^l: integrated by parts, E[L^2] is twice the integral of ``(1 + l + (1 - l) e^-l) delta(l)`` over l > 0.
     """
-    knots = max(1, math.ceil(top / step))
-    remove, add = loss.profile(np.arange(knots + 1) * step)
-    symmetric = remove is add
-    start = max(remove[0], add[0])  # total variation: the same for both directions
-    positive = [_positive_masses(np.append(start, curve[1:]), step) for curve in (remove, add)]
-    decay = np.exp(-step * np.arange(1, knots + 1))
-
-    def pmf(own: int, curve: FloatArray) -> DensePLDPmf:
-        negative = (positive[1 - own] * decay)[::-1]
-        at_zero = max(0.0, 1 - math.fsum(positive[own]) - math.fsum(negative) - float(curve[-1]))
-        masses = np.concatenate([negative, [at_zero], positive[own]])
-        return DensePLDPmf(step, -knots, masses, float(curve[-1]), True)
-
-    first = pmf(0, remove)
-    return first, (first if symmetric else pmf(1, add))
+    losses = np.linspace(0.0, top, 65)
+    remove, _ = loss.profile(losses)
+    weight = 1 + losses + (1 - losses) * np.exp(-losses)
+    return float(2 * trapezoid(weight * (remove - remove[-1]), losses))
 
 
-def _positive_masses(curve: FloatArray, step: float) -> FloatArray:
-    """Masses at step, 2 step, ... whose hockey-stick divergences pass through the curve's points."""
-    falls = np.maximum(0.0, -np.diff(curve))
-    masses: FloatArray = falls / -math.expm1(-step) - np.append(falls[1:], 0.0) / math.expm1(step)
-    return np.maximum(0.0, masses)
+def _discretise(loss: Loss, top: float, step: float) -> PrivacyLossDistribution:
+    """Both directions on a grid, by connecting the dots of the profile from above.
+
+    Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, *Connect the Dots*, PETS 2022.
+    """
+    losses: FloatArray = step * np.arange(max(1, math.ceil(top / step)) + 1, dtype=np.float64)
+    remove, add = loss.profile(losses)
+    if remove is add:
+        curve = _convex(remove, losses)
+        return PrivacyLossDistribution(_pmf(curve, curve, losses))
+    curves = _convex(remove, losses), _convex(add, losses)
+    return PrivacyLossDistribution(_pmf(*curves, losses), _pmf(*curves[::-1], losses))
 
 
-def _repeat(pmf: DensePLDPmf, count: int) -> DensePLDPmf:
-    return pmf if count == 1 else pmf.self_compose(count)
+def _convex(curve: FloatArray, losses: FloatArray) -> FloatArray:
+    """Raise a curve to one that is convex in e^loss, as profiles are; a conversion (zCDP) need not be."""
+    widths = np.exp(losses[:-1]) * np.expm1(np.diff(losses))
+    slopes = np.maximum.accumulate((-np.diff(curve) / widths)[::-1])
+    raised: FloatArray = curve[-1] + np.append(np.cumsum(slopes * widths[::-1])[::-1], 0.0)
+    return np.clip(raised, 0.0, 1.0)
 
 
-def _convolve(first: DensePLDPmf, second: DensePLDPmf) -> DensePLDPmf:
-    return first.compose(second, tail_mass_truncation=1e-15)
+def _pmf(own: FloatArray, other: FloatArray, losses: FloatArray) -> PLDPmf:
+    """Masses of one direction; at negative losses its curve is ``1 - e^loss (1 - other)``."""
+    negative = (other - np.expm1(-losses) * (1 - other))[:0:-1]
+    curve = np.minimum.accumulate(np.append(negative, own))
+    return create_pmf_pessimistic_connect_dots_fixed_gap(float(losses[1]), 1 - len(losses), len(losses) - 1, curve)

@@ -1,16 +1,17 @@
 """What one use of the rows costs, as values: each loss knows its privacy profile.
 
-A *profile* is delta as a function of epsilon >= 0, once for removing a row and once for adding one. Every profile
-here is at least that of the mechanism it stands for and is the profile of some pair of distributions, so profiles may
-be composed, adaptively (Zhu, Dong, Wang, *Optimal Accounting of Differential Privacy via Characteristic Function*,
-AISTATS 2022, Theorem 10). Proofs: ``docs/explanation/proofs/composition.md``.
+A *profile* is delta as a function of epsilon >= 0, once for removing a row and once for adding one. Every
+profile here is at least that of the mechanism it stands for and is the profile of some pair of distributions,
+so profiles may be composed, adaptively (Zhu, Dong, Wang, *Optimal Accounting of Differential Privacy via
+Characteristic Function*, AISTATS 2022, Theorem 10). Proofs: ``docs/explanation/proofs/composition.md``.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,34 +22,62 @@ from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaus
 __all__ = [
     "ZCDP",
     "ApproxDP",
-    "BoundedRangeLoss",
     "DiscreteLaplaceLoss",
+    "EpsilonDelta",
     "GaussianLoss",
     "InfiniteLoss",
-    "LaplaceLoss",
     "Loss",
     "PureDP",
     "ReleaseLoss",
+    "RhoDelta",
+    "both_directions",
 ]
 
 FloatArray = npt.NDArray[np.float64]
+_LARGEST_EXPONENT = 700.0  # exp of it is still a double
 
 
-class Loss(Protocol):
-    """What composition needs to know of a use of the rows."""
+class EpsilonDelta(NamedTuple):
+    """One (epsilon, delta) guarantee."""
+
+    epsilon: float
+    delta: float
+
+
+class RhoDelta(NamedTuple):
+    """A guarantee of rho-zCDP but for probability delta."""
+
+    rho: float
+    delta: float
+
+
+class Loss(ABC):
+    """What composition needs to know of a use of the rows: a profile; the rest makes totals smaller."""
 
     @property
     def count(self) -> int:
         """How often it is used."""
-        ...
+        return 1
 
+    @abstractmethod
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Delta of one use at every epsilon >= 0: (removing a row, adding a row)."""
-        ...
+
+    def pair(self) -> EpsilonDelta | None:
+        """Return epsilon and delta of all uses together, added up; None where it has no such pair."""
+        return None
+
+    def zcdp(self) -> RhoDelta | None:
+        """Return rho and delta of all uses together; None where it is not zero-concentrated.
+
+        By default from :meth:`pair`: epsilon-DP is epsilon^2/2 -zCDP (Bun and Steinke 2016, Proposition 1.4).
+        """
+        pair = self.pair()
+        return None if pair is None else RhoDelta(self.count * (pair.epsilon / self.count) ** 2 / 2, pair.delta)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PureDP:
+class PureDP(Loss):
     """`count` mechanisms, each epsilon-DP and nothing more is known.
 
     Parameters
@@ -68,11 +97,15 @@ class PureDP:
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Randomised response: ``(e^epsilon_0 - e^epsilon)/(e^epsilon_0 + 1)``."""
-        return _both(_randomised_response(self.epsilon, epsilon))
+        return both_directions(_randomised_response(self.epsilon, epsilon))
+
+    def pair(self) -> EpsilonDelta:
+        """Pure: delta is 0."""
+        return EpsilonDelta(self.count * self.epsilon, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApproxDP:
+class ApproxDP(Loss):
     """`count` mechanisms, each (epsilon, delta)-DP and nothing more is known.
 
     Parameters
@@ -94,11 +127,15 @@ class ApproxDP:
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """With probability delta everything, else randomised response."""
-        return _both(self.delta + (1 - self.delta) * _randomised_response(self.epsilon, epsilon))
+        return both_directions(self.delta + (1 - self.delta) * _randomised_response(self.epsilon, epsilon))
+
+    def pair(self) -> EpsilonDelta:
+        """Both add up."""
+        return EpsilonDelta(self.count * self.epsilon, min(1.0, self.count * self.delta))
 
 
 @dataclass(frozen=True, kw_only=True)
-class ZCDP:
+class ZCDP(Loss):
     """Anything that is rho-zCDP.
 
     Parameters
@@ -112,18 +149,17 @@ class ZCDP:
     def __post_init__(self) -> None:
         check.non_negative("rho", self.rho)
 
-    @property
-    def count(self) -> int:
-        """Uses: one; rho adds up."""
-        return 1
-
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Tight conversion of Canonne, Kamath and Steinke (2020), Proposition 12."""
-        return _both(zcdp_delta(self.rho, epsilon))
+        return both_directions(zcdp_delta(self.rho, epsilon))
+
+    def zcdp(self) -> RhoDelta:
+        """What it says."""
+        return RhoDelta(self.rho, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianLoss:
+class GaussianLoss(Loss):
     """`count` discrete Gaussian mechanisms on integers.
 
     Parameters
@@ -148,12 +184,16 @@ class GaussianLoss:
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Profile of the dominating Gaussian mechanism."""
-        return _both(np.exp(gaussian_log_delta(self.mu, epsilon)))
+        return both_directions(np.exp(gaussian_log_delta(self.mu, epsilon)))
+
+    def zcdp(self) -> RhoDelta:
+        """As the continuous Gaussian: Canonne, Kamath and Steinke (2020), Theorem 4."""
+        return RhoDelta(self.count * self.sensitivity_over_sigma**2 / 2, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiscreteLaplaceLoss:
-    """`count` discrete Laplace mechanisms on integers: noise z with ``Pr[z] ~ exp(-epsilon |z| / sensitivity)``.
+class DiscreteLaplaceLoss(Loss):
+    """`count` discrete Laplace mechanisms: integer noise with ``Pr[z] ~ exp(-epsilon |z| / sensitivity)``.
 
     Parameters
     ----------
@@ -175,76 +215,31 @@ class DiscreteLaplaceLoss:
         check.whole("sensitivity", self.sensitivity, 1)
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Exact, at the full shift ``s``: ``1 - (a^(m+1) + e^epsilon a^(s-m))/(1+a)`` with m the last value kept."""
+        """Exact, at full shift ``s``: ``1 - (a^(m+1) + e^epsilon a^(s-m))/(1+a)``, m the last value kept."""
         eps = np.asarray(epsilon, dtype=np.float64)
         s, rate = self.sensitivity, self.epsilon / self.sensitivity
         inside = np.minimum(eps, self.epsilon)
         m = np.clip(np.ceil(s * (1 - inside / self.epsilon) / 2 - 1e-9) - 1, 0, s)
         away = (np.exp(-rate * (m + 1)) + np.exp(inside - rate * (s - m))) / (1 + math.exp(-rate))
-        return _both(np.where(eps < self.epsilon, np.maximum(0.0, 1 - away), 0.0))
+        return both_directions(np.where(eps < self.epsilon, np.maximum(0.0, 1 - away), 0.0))
+
+    def pair(self) -> EpsilonDelta:
+        """Pure: delta is 0."""
+        return EpsilonDelta(self.count * self.epsilon, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaplaceLoss:
-    """`count` Laplace mechanisms on real numbers, each with scale sensitivity/epsilon.
-
-    Parameters
-    ----------
-    epsilon : float
-        Loss of each, > 0.
-    count : int
-        How many, >= 1.
-    """
-
-    epsilon: float
-    count: int = 1
-
-    def __post_init__(self) -> None:
-        check.positive("epsilon", self.epsilon)
-        check.whole("count", self.count, 1)
-
-    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Exact: ``1 - exp((epsilon - epsilon_0)/2)``."""
-        gap = np.minimum(0.0, (np.asarray(epsilon, dtype=np.float64) - self.epsilon) / 2)
-        return _both(-np.expm1(gap))
-
-
-@dataclass(frozen=True, kw_only=True)
-class BoundedRangeLoss:
-    """`count` mechanisms of epsilon-bounded range, such as the exponential mechanism (Gumbel report-noisy-max).
-
-    Parameters
-    ----------
-    epsilon : float
-        Range of the log likelihood ratio of each, > 0: the exponential mechanism with scale 2 sensitivity/epsilon.
-    count : int
-        How many, chosen adaptively or not, >= 1.
-    """
-
-    epsilon: float
-    count: int = 1
-
-    def __post_init__(self) -> None:
-        check.positive("epsilon", self.epsilon)
-        check.whole("count", self.count, 1)
-
-    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Largest over all positions of the range: ``(1 - e^((epsilon - epsilon_0)/2))^2 / (1 - e^-epsilon_0)``."""
-        gap = np.minimum(0.0, (np.asarray(epsilon, dtype=np.float64) - self.epsilon) / 2)
-        return _both(np.expm1(gap) ** 2 / -math.expm1(-self.epsilon))
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReleaseLoss:
+class ReleaseLoss(Loss):
     """The release-level test: discrete Laplace sizes at epsilon0, or, where a group first enters, delta.
 
-    A pair of neighbours is at one of the two, so the profile is the larger of both, below (epsilon0, delta)-DP with
-    randomised response (``docs/explanation/proofs/release_test.md``, Theorem 2).
+    A pair of neighbours is at one of the two, so the profile is the larger of both, below (epsilon0,
+    delta)-DP with randomised response (``docs/explanation/proofs/release_test.md``, Theorem 2).
 
     Parameters
     ----------
     epsilon0, delta : float
-        From :func:`sdv_plausible.privacy.accounting.theorem1.release_test_loss`; epsilon0 > 0, delta in [0, 1].
+        As in :func:`sdv_plausible.privacy.accounting.release_test.release_test_loss`; epsilon0 > 0, delta in
+        [0, 1].
     """
 
     epsilon0: float
@@ -254,34 +249,29 @@ class ReleaseLoss:
         check.positive("epsilon0", self.epsilon0)
         check.probability("delta", self.delta)
 
-    @property
-    def count(self) -> int:
-        """Uses: one; sampling from the released groups is free."""
-        return 1
-
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Larger of the noisy size's profile and of the entry of a group."""
         eps = np.asarray(epsilon, dtype=np.float64)
         sizes, _ = DiscreteLaplaceLoss(epsilon=self.epsilon0).profile(eps)
-        absent = np.maximum(0.0, 1 - np.exp(np.minimum(eps, 700.0)) * (1 - self.delta))
+        absent = np.maximum(0.0, 1 - np.exp(np.minimum(eps, _LARGEST_EXPONENT)) * (1 - self.delta))
         return np.maximum(sizes, self.delta), np.maximum(sizes, absent)
+
+    def pair(self) -> EpsilonDelta:
+        """One release: sampling from the released groups is free."""
+        return EpsilonDelta(self.epsilon0, self.delta)
 
 
 @dataclass(frozen=True, kw_only=True)
-class InfiniteLoss:
+class InfiniteLoss(Loss):
     """No differential privacy: something was learned without noise or taken from the rows."""
-
-    @property
-    def count(self) -> int:
-        """Uses: one is enough."""
-        return 1
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """One everywhere."""
-        return _both(np.ones_like(np.asarray(epsilon, dtype=np.float64)))
+        return both_directions(np.ones_like(np.asarray(epsilon, dtype=np.float64)))
 
 
-def _both(delta: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+def both_directions(delta: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """One curve for removing and for adding a row; that it is the same object tells that they are equal."""
     array = np.asarray(delta, dtype=np.float64)
     return array, array
 

@@ -1,4 +1,4 @@
-"""How much one row changes an entropy: the exact worst case, and the paper's bound.
+"""How much one row changes an entropy, in the worst case.
 
 Proofs: ``docs/explanation/proofs/entropy_sensitivity.md``.
 """
@@ -9,20 +9,17 @@ import math
 
 from sdv_plausible.privacy import checks as check
 
-__all__ = [
-    "entropy_sensitivity",
-    "entropy_sensitivity_in_steps",
-    "paper_entropy_sensitivity",
-    "replace_one_entropy_sensitivity",
-]
+__all__ = ["entropy_sensitivity", "entropy_sensitivity_in_steps"]
+
+_FINEST_STEP = 1e-9  # bits; finer ones are comparable to rounding errors
 
 
 def entropy_sensitivity(n: int) -> float:
     """Exact add/remove sensitivity of the empirical entropy of one (possibly joint) discrete attribute.
 
-    ``h2(1/(n+1)) = [(n+1) log2(n+1) - n log2 n] / (n+1)`` bits is the largest ``|H(D + row) - H(D)|`` over all tables
-    D of n rows, whatever the number of categories; it is reached by n equal rows and one that differs. It falls
-    strictly as n grows, so a lower bound on n gives an upper bound on the sensitivity
+    ``h2(1/(n+1)) = [(n+1) log2(n+1) - n log2 n] / (n+1)`` bits is the largest ``|H(D + row) - H(D)|`` over
+    all tables D of n rows, whatever the number of categories; it is reached by n equal rows and one that
+    differs. It falls strictly as n grows, so a lower bound on n gives an upper bound on the sensitivity
     (``docs/explanation/proofs/entropy_sensitivity.md``, Theorem 1).
 
     Parameters
@@ -45,20 +42,12 @@ def entropy_sensitivity(n: int) -> float:
     return 0.0 if n == 0 else (math.log2(n + 1) + n * math.log1p(1 / n) / math.log(2)) / (n + 1)
 
 
-def replace_one_entropy_sensitivity(n: int) -> float:
-    """Exact replace-one sensitivity of the entropy, in bits, of a table of n >= 1 rows: that of adding a row to n - 1.
-
-    ``docs/explanation/proofs/entropy_sensitivity.md``, Theorem 2. Everything else here is add/remove.
-    """
-    return entropy_sensitivity(check.whole("n", n, 1, "a row can only be replaced where there is one") - 1)
-
-
 def entropy_sensitivity_in_steps(n: int, step: float) -> int:
     """Sensitivity of an entropy rounded to a grid, counted in steps of the grid.
 
-    For integer noise on ``floor(H/step + 1/2)``: ``ceil(Delta_H(n)/step) + 1``. Rounding alone needs the ceiling; the
-    one more step pays for the floating-point error of the computed entropy, which must be at most step/2
-    (``docs/explanation/proofs/entropy_sensitivity.md``, Theorem 3).
+    For integer noise on ``floor(H/step + 1/2)``: ``ceil(Delta_H(n)/step) + 1``. Rounding alone needs the
+    ceiling; the one more step pays for the floating-point error of the computed entropy, which must be at
+    most step/2 (``docs/explanation/proofs/entropy_sensitivity.md``, Theorem 3).
 
     Parameters
     ----------
@@ -77,14 +66,5 @@ def entropy_sensitivity_in_steps(n: int, step: float) -> int:
     ValueError
         If n or step is out of range.
     """
-    step = check.at_least("step", step, 1e-9, "it is the grid's width in bits; try 1e-6")
+    step = check.at_least("step", step, _FINEST_STEP, "it is the grid's width in bits; try 1e-6")
     return math.ceil(entropy_sensitivity(n) / step) + 1
-
-
-def paper_entropy_sensitivity(n: int) -> float:
-    """Lemma 1 of Bindschaedler, Shokri and Gunter (2017) as printed: ``(2 + 1/ln 2 + 2 log2 n) / n`` bits, replace-one.
-
-    About twice the exact value (2.03 times at n = 280,000); kept to reproduce the paper. n >= 1.
-    """
-    n = check.whole("n", n, 1, "the bound divides by n")
-    return (2 + 1 / math.log(2) + 2 * math.log2(n)) / n

@@ -1,12 +1,13 @@
 """Secret coins: keyed cryptographic streams of random numbers.
 
-`Coins` is AES-256 in counter mode under a 32-byte key: its holder can repeat it, to everybody else it looks random,
-and released numbers do not give away the state of the generator, as those of an ordinary one do.
+`Coins` is AES-256 in counter mode under a 32-byte key: its holder can repeat it, to everybody else it looks
+random, and released numbers do not give away the state of the generator, as those of an ordinary one do.
 
-Copies and processes. `spawn(*context)` is a pure function of key and context, so every part of a job gets a stream of
-its own by name and repeats it anywhere: in a thread, a forked child, or a process that received the object by pickle.
-A copy (copy, deepcopy, pickle) keeps the position and so repeats the original. What must not happen is that two
-processes draw the same "fresh" numbers by accident. Therefore a secret stream draws only where it is at home:
+Copies and processes. `spawn(*context)` is a pure function of key and context, so every part of a job gets a
+stream of its own by name and repeats it anywhere: in a thread, a forked child, or a process that received the
+object by pickle. A copy (copy, deepcopy, pickle) keeps the position and so repeats the original. What must
+not happen is that two processes draw the same "fresh" numbers by accident. Therefore a secret stream draws
+only where it is at home:
 
 - a root (`from_os_entropy`) in the process that made it, nowhere else;
 - a named stream (`spawn`) in the process that made or unpickled it, not in a fork of that process.
@@ -30,8 +31,7 @@ import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy.special import gammaincinv, ndtri
 
-from sdv_plausible.privacy.array_checks import finite_array, integer_array
-from sdv_plausible.privacy.checks import whole
+from sdv_plausible.privacy.checks import finite_array, integer_array, whole
 
 Bytes = bytes  # Coins has a method of that name
 Size = int | tuple[int, ...] | None
@@ -43,9 +43,10 @@ _BLOCK = 16  # bytes of one AES block
 class Coins:
     """A keyed cryptographic stream of random numbers.
 
-    Make one with `from_os_entropy` (secret) or `from_seed` (reproducible, no privacy claim), and name the streams of
-    the parts of a job with `spawn`. Every draw advances the stream; threads may share one. Where a stream may draw:
-    see the module. The pickle of a stream holds its key: whoever reads it can repeat every draw.
+    Make one with `from_os_entropy` (secret) or `from_seed` (reproducible, no privacy claim), and name the
+    streams of the parts of a job with `spawn`. Every draw advances the stream; threads may share one. Where a
+    stream may draw: see the module. The pickle of a stream holds its key: whoever reads it can repeat every
+    draw.
     """
 
     __slots__ = ("_home", "_is_root", "_is_secret", "_key", "_lock", "_position")
@@ -76,16 +77,17 @@ class Coins:
 
     @property
     def is_secret(self) -> bool:
-        """Whether the key came from the operating system; False for `from_seed` and all that is spawned from it."""
+        """Whether the key came from the operating system; not so for `from_seed` and what it spawns."""
         return self._is_secret
 
     def spawn(self, *context: object) -> Coins:
-        """Return the stream of this name; the same name gives the same stream again, and this one does not move.
+        """Return the stream of this name; the same name gives the same stream, and this one does not move.
 
         Parameters
         ----------
         *context : str, int, float, bytes, bool, None, or a tuple of these
-            The name. Types and grouping count: ("a", "b"), ("ab",) and (("a", "b"),) differ, and so do 1, 1.0 and True.
+            The name. Types and grouping count: ("a", "b"), ("ab",) and (("a", "b"),) differ, and so do 1, 1.0
+            and True.
 
         Raises
         ------
@@ -129,7 +131,8 @@ class Coins:
         if size is None and bound.ndim:
             size = bound.shape
         bounds = np.full(_length(size), bound, np.uint64) if not bound.ndim else _spread(bound, size).astype(np.uint64)
-        # Words beyond the last whole multiple of the bound would favour the small remainders: they are drawn again.
+        # Words beyond the last whole multiple of the bound would favour the small remainders: they are drawn
+        # again.
         last = np.uint64(2**64 - 1)
         limit = last - (last % bounds + np.uint64(1)) % bounds
         words = self.words(bounds.size)
@@ -146,10 +149,6 @@ class Coins:
             words = words[order]
             if not (words[1:] == words[:-1]).any():  # given that no two keys tie, all orders are equally likely
                 return order.astype(np.int64, copy=False)
-
-    def exponential(self, size: Size = None) -> Any:
-        """Return draws of the standard exponential distribution: a float, or a float64 array of shape `size`."""
-        return _shaped(-np.log(self._open_uniform(_length(size))), size)
 
     def normal(self, size: Size = None) -> Any:
         """Return draws of the standard normal distribution: a float, or a float64 array of shape `size`."""
@@ -218,7 +217,7 @@ class Coins:
 
 
 class _Process:
-    """The identity of the running process: random, because process numbers repeat in containers and over time."""
+    """The identity of the running process: random, because process numbers repeat."""
 
     pid = -1
     identity = b""
@@ -236,7 +235,7 @@ def _derive(key: bytes, purpose: bytes, message: bytes = b"") -> bytes:
 
 
 def _encode(item: object) -> bytes:
-    """Encode a context item without ambiguity: one byte for the type, eight for the length, then the value."""
+    """Encode a context item without ambiguity: a byte for the type, eight for the length, the value."""
     match item:
         case None:
             tag, body = b"n", b""

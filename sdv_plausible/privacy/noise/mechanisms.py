@@ -1,11 +1,12 @@
 """Calibrated noise: the only way in which a value computed from private data leaves the privacy core.
 
-Each function is one whole OpenDP measurement fed by the operating system's entropy: it depends on no stream, is fresh
-in every thread and process, and ignores every seed. With reproducible coins (`Coins.from_seed`) it draws the same
-distribution from the stream instead and makes no privacy claim. Neighbours, sensitivities and composition are the
-caller's: see `accounting`.
+Each function is one whole OpenDP measurement fed by the operating system's entropy: it depends on no stream,
+is fresh in every thread and process, and ignores every seed. With reproducible coins (`Coins.from_seed`) it
+draws the same distribution from the stream instead and makes no privacy claim. Neighbours, sensitivities and
+composition are the caller's: see `accounting`. Noise is added to integers only: what is real is counted or
+rounded first.
 
-The other randomness of the package (splits, seeds, proposals) comes from `Coins`; it is exported here as well.
+The other randomness of the package (splits, seeds, proposals) comes from `Coins`.
 """
 
 from __future__ import annotations
@@ -19,21 +20,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from sdv_plausible.privacy.array_checks import finite_array, integer_array
-from sdv_plausible.privacy.checks import positive, whole
+from sdv_plausible.privacy.checks import integer_array, positive, whole
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.opendp import add_noise, measurement
 from sdv_plausible.privacy.noise.samplers import discrete_gaussian_noise, discrete_laplace_noise, saturating_add
 
-__all__ = [
-    "Coins",
-    "NoiseCall",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "exponential_mechanism",
-    "laplace",
-    "record_calls",
-]
+__all__ = ["NoiseCall", "discrete_gaussian", "discrete_laplace", "record_calls"]
 
 Source = Literal["opendp", "keyed stream", "seeded stream"]
 _NO_NOISE = "where no noise is wanted, do not call a noise function"
@@ -50,9 +42,10 @@ class NoiseCall:
     sensitivity, budget : float
         As given; the budget is rho for `discrete_gaussian`, epsilon otherwise.
     scale : float
-        Scale of the noise drawn: the formula's, or a few last bits above where OpenDP's own accounting rounds up.
+        Scale of the noise drawn: the formula's, or a few last bits above where OpenDP's own accounting rounds
+        up.
     shape : tuple of int
-        Shape of the values or scores.
+        Shape of the values.
     source : {"opendp", "keyed stream", "seeded stream"}
         Where the randomness came from; "seeded stream" makes no privacy claim.
     """
@@ -104,12 +97,12 @@ def discrete_laplace(
     epsilon : float
         Budget, finite and above 0.
     coins : Coins
-        Secret: OpenDP's measurement, with the operating system's entropy. Reproducible: the same distribution from
-        the stream, without a privacy claim.
+        Secret: OpenDP's measurement, with the operating system's entropy. Reproducible: the same distribution
+        from the stream, without a privacy claim.
     repeatable : bool, default False
-        Draw the noise of secret coins from their stream too, so that a stream of the same name repeats it; some fifty
-        times faster than OpenDP. Within 2**-120 of exact per value. The guarantee then also rests on AES-256 and on
-        one input per stream: two inputs under the same noise show their difference.
+        Draw the noise of secret coins from their stream too, so that a stream of the same name repeats it;
+        some fifty times faster than OpenDP. Within 2**-120 of exact per value. The guarantee then also rests
+        on AES-256 and on one input per stream: two inputs under the same noise show their difference.
 
     Returns
     -------
@@ -135,9 +128,10 @@ def discrete_laplace(
 
 
 def discrete_gaussian(values: npt.ArrayLike, *, sensitivity: float, rho: float, coins: Coins) -> npt.NDArray[np.int64]:
-    """Add discrete Gaussian noise: Pr[z] proportional to exp(-z**2 / (2 sigma**2)), sigma = sensitivity / sqrt(2 rho).
+    """Add discrete Gaussian noise, Pr[z] ~ exp(-z**2 / (2 sigma**2)) with sigma = sensitivity / sqrt(2 rho).
 
-    Rho-zCDP if the L2 distance of `values` between neighbours is at most `sensitivity` (Canonne, Kamath, Steinke 2020).
+    Rho-zCDP if the L2 distance of `values` between neighbours is at most `sensitivity` (Canonne, Kamath,
+    Steinke 2020).
 
     Parameters
     ----------
@@ -171,96 +165,6 @@ def discrete_gaussian(values: npt.ArrayLike, *, sensitivity: float, rho: float, 
         noisy = saturating_add(counts, discrete_gaussian_noise(coins, scale, counts.size).reshape(counts.shape))
     _record("discrete_gaussian", sensitivity, rho, scale=scale, shape=counts.shape, source=source)
     return noisy
-
-
-def laplace(values: npt.ArrayLike, *, sensitivity: float, epsilon: float, coins: Coins) -> npt.NDArray[np.float64]:
-    """Add Laplace noise of scale sensitivity / epsilon to real values.
-
-    Epsilon-DP if the L1 distance of `values` between neighbours is at most `sensitivity`. OpenDP adds in exact
-    arithmetic, to the exact value of each double, and rounds the sum once, so that its lowest bits tell nothing; what
-    they tell when a noise drawn for zero is added in floating point is the attack of Mironov (2012).
-
-    Parameters
-    ----------
-    values : array of float
-        The true values, finite, any shape.
-    sensitivity : float
-        L1 sensitivity, finite and above 0; the rounding of `values` counts.
-    epsilon : float
-        Budget, finite and above 0.
-    coins : Coins
-        As in `discrete_laplace`; with reproducible coins the addition is the ordinary floating-point one.
-
-    Returns
-    -------
-    array of float64
-        Noisy values, in the shape of `values`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not of its type or out of its range.
-    """
-    reals = finite_array("values", values)
-    sensitivity, epsilon = positive("sensitivity", sensitivity), positive("epsilon", epsilon, _NO_NOISE)
-    source = _source(coins)
-    if source == "opendp":
-        built, scale = measurement("laplace", sensitivity, epsilon)
-        noisy: npt.NDArray[np.float64] = add_noise(built, reals)
-    else:
-        scale = sensitivity / epsilon
-        noisy = reals + scale * (coins.exponential(reals.shape) - coins.exponential(reals.shape))
-    _record("laplace", sensitivity, epsilon, scale=scale, shape=reals.shape, source=source)
-    return noisy
-
-
-def exponential_mechanism(
-    scores: npt.ArrayLike, *, sensitivity: float, epsilon: float, coins: Coins, monotone: bool = False
-) -> int:
-    """Choose an index with probability proportional to exp(score / scale), scale = 2 sensitivity / epsilon.
-
-    This is the exponential mechanism (McSherry, Talwar 2007), the same as report-noisy-max with Gumbel noise:
-    epsilon-DP and epsilon-bounded-range (Dong, Durfee, Rogers 2020), hence epsilon**2 / 8 -zCDP (Cesar, Rogers 2021).
-    It is OpenDP's `make_noisy_max` for the zero-concentrated measure. The same function for max-divergence is
-    permute-and-flip: epsilon-DP too, but not epsilon-bounded-range, so its composition is worse.
-
-    Parameters
-    ----------
-    scores : array of float
-        One finite score per candidate, at least one candidate; larger is better.
-    sensitivity : float
-        The most that any one score differs between neighbours, finite and above 0.
-    epsilon : float
-        Budget, finite and above 0.
-    coins : Coins
-        As in `discrete_laplace`.
-    monotone : bool, default False
-        Whether between two neighbours no score rises while another falls. Then scale = sensitivity / epsilon gives
-        the same.
-
-    Returns
-    -------
-    int
-        Index of the chosen candidate.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not of its type or out of its range.
-    """
-    reals = finite_array("scores", scores)
-    if reals.ndim != 1 or not reals.size:
-        raise ValueError(f"scores (shape {reals.shape}) must be one-dimensional with at least one candidate")
-    sensitivity, epsilon = positive("sensitivity", sensitivity), positive("epsilon", epsilon, _NO_NOISE)
-    source = _source(coins)
-    if source == "opendp":
-        built, scale = measurement("monotone_maximum" if monotone else "maximum", sensitivity, epsilon)
-        chosen = int(built(reals))
-    else:
-        scale = sensitivity / epsilon * (1 if monotone else 2)
-        chosen = int(np.argmax(reals / scale - np.log(coins.exponential(reals.size))))
-    _record("exponential_mechanism", sensitivity, epsilon, scale=scale, shape=reals.shape, source=source)
-    return chosen
 
 
 def _source(coins: Coins, *, repeatable: bool = False) -> Source:

@@ -12,8 +12,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-Kind = Literal["discrete_laplace", "discrete_gaussian", "laplace", "maximum", "monotone_maximum"]
+Kind = Literal["discrete_laplace", "discrete_gaussian"]
 
+_LAST_BIT = 2.0**-52  # of a double, relative
+_LARGEST_SCALE = 2.0**500  # its inverse is the smallest: both well within double precision
 _PIECE = 1 << 14  # values per OpenDP call when a long vector is spread over threads
 _building = threading.Lock()
 
@@ -27,25 +29,17 @@ def measurement(kind: Kind, sensitivity: float, budget: float) -> tuple[Any, flo
     Parameters
     ----------
     kind : Kind
-        Distribution; the two maxima are report-noisy-max with Gumbel noise.
+        Distribution of the noise.
     sensitivity : float
-        In the L1 (Laplace), L2 (Gaussian) or L-infinity (maxima) distance; an int for "discrete_laplace".
+        In the L1 (Laplace) or L2 (Gaussian) distance; an int for "discrete_laplace".
     budget : float
-        rho for "discrete_gaussian", epsilon otherwise.
+        epsilon for "discrete_laplace", rho for "discrete_gaussian".
     """
-    target = budget
-    if kind == "discrete_gaussian":
-        scale = sensitivity / math.sqrt(2 * budget)
-    elif kind == "maximum":
-        scale, target = 2 * (sensitivity / budget), budget**2 / 8
-    elif kind == "monotone_maximum":
-        scale, target = sensitivity / budget, budget**2 / 8
-    else:
-        scale = sensitivity / budget
-    step = 2.0**-52
-    while 2.0**-500 < scale < 2.0**500:
+    scale = sensitivity / (budget if kind == "discrete_laplace" else math.sqrt(2 * budget))
+    step = _LAST_BIT
+    while 1 / _LARGEST_SCALE < scale < _LARGEST_SCALE:
         built = _build(kind, scale)
-        if built.map(sensitivity) <= target:
+        if built.map(sensitivity) <= budget:
             return built, scale
         scale, step = scale * (1 + step), 2 * step
     raise ValueError(f"sensitivity ({sensitivity}) and budget ({budget}) give a noise scale beyond double precision")
@@ -54,8 +48,8 @@ def measurement(kind: Kind, sensitivity: float, budget: float) -> tuple[Any, flo
 def add_noise(built: Any, array: npt.NDArray[Any]) -> Any:
     """Return the release of an additive-noise measurement, in the shape and type of `array`.
 
-    The noise is independent per entry, so pieces in threads (OpenDP runs outside the interpreter's lock) are the same
-    mechanism.
+    The noise is independent per entry, so pieces in threads (OpenDP runs outside the interpreter's lock) are
+    the same mechanism.
     """
     flat = np.ascontiguousarray(array).ravel()
     if flat.size <= _PIECE:
@@ -68,23 +62,16 @@ def add_noise(built: Any, array: npt.NDArray[Any]) -> Any:
 
 def _build(kind: Kind, scale: float) -> Any:
     # Imported here: OpenDP loads a large native library that `import sdv_plausible` should not wait for.
-    from opendp import domains, measurements, measures, metrics, mod
+    from opendp import domains, measurements, metrics, mod
 
     with _building:
         was_enabled = "contrib" in mod.GLOBAL_FEATURES
         mod.enable_features("contrib")  # OpenDP keeps these measurements there; left afterwards as the user had it
         try:
-            if kind in ("discrete_laplace", "discrete_gaussian"):
-                integers = domains.vector_domain(domains.atom_domain(T="i64"))
-                if kind == "discrete_laplace":
-                    return measurements.make_laplace(integers, metrics.l1_distance(T="i64"), scale=scale)
-                return measurements.make_gaussian(integers, metrics.l2_distance(T="f64"), scale=scale)
-            reals = domains.vector_domain(domains.atom_domain(T="f64", nan=False))
-            if kind == "laplace":
-                return measurements.make_laplace(reals, metrics.l1_distance(T="f64"), scale=scale)
-            metric = metrics.linf_distance(T="f64", monotonic=kind == "monotone_maximum")
-            # Gumbel noise goes with this measure; with max_divergence() OpenDP draws exponential noise instead.
-            return measurements.make_noisy_max(reals, metric, measures.zero_concentrated_divergence(), scale=scale)
+            integers = domains.vector_domain(domains.atom_domain(T="i64"))
+            if kind == "discrete_laplace":
+                return measurements.make_laplace(integers, metrics.l1_distance(T="i64"), scale=scale)
+            return measurements.make_gaussian(integers, metrics.l2_distance(T="f64"), scale=scale)
         finally:
             if not was_enabled:
                 mod.disable_features("contrib")

@@ -1,4 +1,4 @@
-"""Integer noise drawn from a keyed stream, for reproducible runs and for noise that a named stream must repeat."""
+"""Integer noise from a keyed stream, for reproducible runs and for noise that a named stream must repeat."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sdv_plausible.privacy.noise.coins import Coins
 def discrete_laplace_noise(coins: Coins, scale: float, n: int) -> npt.NDArray[np.int64]:
     """Return `n` discrete Laplace draws, Pr[z] proportional to exp(-abs(z) / scale).
 
-    Each is the difference of two geometric draws, within 2**-120 of exact in total variation. There is no rejection:
-    how many coins are used tells nothing.
+    Each is the difference of two geometric draws, within 2**-120 of exact in total variation. There is no
+    rejection: how many coins are used tells nothing.
     """
     if not 2.0**-10 <= scale <= 2.0**50:
         raise ValueError(f"sensitivity / budget ({scale}) must lie in 2**-10, ..., 2**50 for noise drawn from a stream")
@@ -24,9 +24,10 @@ def discrete_laplace_noise(coins: Coins, scale: float, n: int) -> npt.NDArray[np
 
 
 def discrete_gaussian_noise(coins: Coins, sigma: float, n: int) -> npt.NDArray[np.int64]:
-    """Return `n` discrete Gaussian draws, Pr[z] proportional to exp(-z**2 / (2 sigma**2)), to double precision.
+    """Return `n` discrete Gaussian draws, Pr[z] ~ exp(-z**2 / (2 sigma**2)), to double precision.
 
-    By rejection from discrete Laplace (Canonne, Kamath, Steinke 2020, Algorithm 3). For reproducible coins only.
+    By rejection from discrete Laplace (Canonne, Kamath, Steinke 2020, Algorithm 3). For reproducible coins
+    only.
     """
     t = math.floor(sigma) + 1.0
     drawn = np.empty(n, dtype=np.int64)
@@ -64,7 +65,7 @@ def _geometric(coins: Coins, scale: float, n: int) -> npt.NDArray[np.int64]:
 
 @functools.lru_cache(maxsize=256)
 def _digit_thresholds(scale: float) -> tuple[tuple[np.uint64, np.uint64], ...]:
-    """Return each digit's probability of a one, rounded down to 128 bits, as two words; up to the last above zero."""
+    """Return each digit's probability of a one, cut to 128 bits, as two words; up to the last above zero."""
     exact = Context(prec=60)
     thresholds: list[tuple[np.uint64, np.uint64]] = []
     while True:

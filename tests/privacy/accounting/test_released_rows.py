@@ -1,0 +1,161 @@
+"""Rows under the randomised test: exact enumeration, the theorem recomputed, and formulas that must be caught."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import oracles_accounting as oracle
+import pytest
+from oracles_accounting import OVERLAPPING, PREFIXES, TOLERANCE
+
+from sdv_plausible.audit import exact
+from sdv_plausible.privacy.accounting.released_rows import (
+    ReleasedRows,
+    largest_feasible_t,
+    largest_mass_increase,
+    released_rows_loss,
+)
+from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
+
+A = Fraction(1, 5)  # exp(-epsilon0): rational, so that the enumeration is exact
+EPSILON0 = math.log(5)
+
+
+class WithoutSmallPartitions(ReleasedRows):
+    """Planted bug: small partitions are not charged."""
+
+    def _small(self) -> float:
+        return 0.0
+
+
+@pytest.mark.parametrize("likelihood", [PREFIXES, OVERLAPPING])
+def test_claim_covers_every_pair(likelihood: list[list[Fraction]]) -> None:
+    worst = -1.0
+    pairs = oracle.released_pairs(likelihood, Fraction(2), exact.randomized_pass(3, A), 2, (2, 3, 4, 5))
+    for n, _, _, more, less, floor in pairs:
+        for t in (1, 2, 3):
+            claim = ReleasedRows(num_rows=2, k=3, gamma=2.0, epsilon0=EPSILON0, t=t, pass_rate_floor=floor, n_lower=n)
+            worst = max(worst, oracle.excess(claim, more, less))
+    assert worst <= TOLERANCE
+
+
+def test_a_sharp_threshold_breaks_the_claim() -> None:
+    worst = -1.0
+    pairs = oracle.released_pairs(OVERLAPPING, Fraction(2), exact.deterministic_pass(3), 2, (4, 5))
+    for n, _, _, more, less, floor in pairs:
+        claim = ReleasedRows(num_rows=2, k=3, gamma=2, epsilon0=EPSILON0, t=2, pass_rate_floor=floor, n_lower=n)
+        worst = max(worst, oracle.excess(claim, more, less))
+    assert worst > 1e-3
+
+
+def test_mixture_over_omega_is_covered_with_gamma_one_and_floor_by_construction() -> None:
+    """Groups of four records under omega = m (all), a coarse and a fine prefix; omega is part of the output."""
+    groups = [(0, 0, 0, 0), (0, 0, 1, 1), (0, 1, 2, 3)]
+    weights = [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)]
+    likelihood = [
+        [w * (group[d] == g) for w, group in zip(weights, groups, strict=True) for g in range(max(group) + 1)] for d in range(4)
+    ]
+    worst, without_small, pairs = -1.0, -1.0, 0
+    enumerated = oracle.released_pairs(likelihood, Fraction(2), exact.randomized_pass(3, A), 2, (3, 4))
+    for n, _, _, more, less, tight in enumerated:
+        floor = float(weights[0]) * oracle.pass_probability(n, 3, EPSILON0, "discrete_laplace")
+        assert floor <= tight
+        common = {"num_rows": 2, "k": 3, "gamma": 1, "epsilon0": EPSILON0, "n_lower": n}
+        for t in (1, 2):
+            worst = max(worst, oracle.excess(ReleasedRows(t=t, pass_rate_floor=floor, **common), more, less))
+            pairs += 1
+        bare = WithoutSmallPartitions(t=2, pass_rate_floor=tight, **common)
+        without_small = max(without_small, oracle.excess(bare, more, less))
+    assert pairs > 300
+    assert worst <= TOLERANCE
+    assert without_small > 1e-3  # planted
+
+
+@pytest.mark.parametrize(("gamma", "t"), [(1.0, 3), (4.0, 5), (2.0, 1)])
+def test_claim_is_the_theorem_recomputed(gamma: float, t: int) -> None:
+    """Theorem 2 of the proof page term by term, where small partitions and the shift of epsilon are not small."""
+    num_rows, k, epsilon0, n, floor = 20, 6, 0.8, 90, 0.7
+    p = [oracle.pass_probability(c, k, epsilon0, "discrete_laplace") for c in range(200)]
+    small = (1 + gamma * (t - 1)) * p[t] / (n * floor)
+    ratio = (1 + gamma / t) * p[t + 1] / p[t]
+    mass = max(p[c + 1] + gamma * c * (p[c + 1] - p[c]) for c in range(199))
+    top = min(ratio - 1, mass / (n * floor * (1 - small)))
+    kept = (1 - small) ** num_rows
+    rows = ReleasedRows(num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, t=t, pass_rate_floor=floor, n_lower=n)
+    for epsilon in (0.5, 1.5, 3.0):
+        shifted = max(0.0, epsilon + num_rows * math.log(1 - small))
+        worst = [0.0, 0.0]
+        for increase in np.linspace(top / 30, top, 30):
+            a0 = increase / (ratio - 1) * (1 - 1e-12)
+            a1 = ratio * a0 / (1 + increase)
+            worst[0] = max(worst[0], oracle.binomial_delta(num_rows, a1, a0, shifted))
+            worst[1] = max(worst[1], oracle.binomial_delta(num_rows, a0, a1, shifted))
+        for found, delta in zip(rows.profile(epsilon), worst, strict=True):
+            expected = 1 - kept + kept * delta
+            assert expected * (1 - 1e-9) <= float(found) <= expected * 1.06 + (1 - kept) * delta
+    delta = 1 - kept + 1e-3
+    found = rows.epsilon(delta)
+    assert float(max(rows.profile(found))) <= delta * 1.1
+    assert found > -num_rows * math.log(1 - small)
+
+
+def test_claim_needs_gamma() -> None:
+    """Planted: the factor gamma forgotten in ratio and mass. One record's likelihood is gamma times the others'."""
+    likelihood = [[Fraction(11, 1000), Fraction(989, 1000)], [Fraction(1, 10), Fraction(9, 10)]]
+    test, table = exact.randomized_pass(2, Fraction(1, 2)), (0,) * 4
+    more, less = (exact.attempt(t, likelihood, test, Fraction(10)) for t in ((*table, 1), table))
+    rows = [oracle.rows(w, 2) for w in (more, less)]
+    common = {
+        "num_rows": 2, "k": 2, "epsilon0": math.log(2), "t": 4, "n_lower": 4,
+        "pass_rate_floor": float(min(sum(more), sum(less))),
+    }  # fmt: skip
+    assert oracle.excess(WithoutSmallPartitions(gamma=10.0, **common), *rows) <= TOLERANCE
+    assert oracle.excess(WithoutSmallPartitions(gamma=1.0, **common), *rows) > 1e-6
+
+
+def test_loss_is_a_thousand_times_below_theorem1_added_up() -> None:
+    added = 10_000 * theorem1_best(50, 4.0, 1.0, 1e-10).epsilon
+    common = {"num_rows": 10_000, "k": 50, "epsilon0": 1.0, "delta": 1e-6, "pass_rate_floor": 0.5, "n_lower": 735_000}
+    assert added > 10_000
+    assert released_rows_loss(gamma=4.0, **common).epsilon < 15
+    assert released_rows_loss(gamma=1.0, **common).epsilon == pytest.approx(7.57, abs=0.01)  # the proof page's figure
+
+
+def test_the_best_t_is_looked_for_below_the_largest() -> None:
+    common = {"num_rows": 500, "k": 40, "gamma": 2.0, "epsilon0": 0.5, "pass_rate_floor": 0.3, "n_lower": 5000}
+    rows = ReleasedRows(t=1, **common)
+    largest = largest_feasible_t(rows, 1e-6)
+    charged = [ReleasedRows(**{**common, "t": t}).small_partition_delta() for t in (largest, largest + 1)]
+    assert charged[0] < 1e-6 <= charged[1]
+    found = released_rows_loss(delta=1e-6, **common)
+    every = min(ReleasedRows(**{**common, "t": t}).epsilon(1e-6) for t in range(1, largest + 1))
+    assert found.t < largest
+    assert every <= found.epsilon <= 1.01 * every
+    assert largest_feasible_t(rows, 1e-30) == 0
+    assert released_rows_loss(delta=1e-30, **common).epsilon == math.inf
+
+
+@pytest.mark.parametrize("noise", ["laplace", "discrete_laplace"])
+@pytest.mark.parametrize("gamma", [1.0, 4.0])
+def test_largest_mass_increase_is_the_maximum_over_all_sizes(noise: str, gamma: float) -> None:
+    for k, epsilon0 in [(1, 3.0), (5, 0.05), (50, 1.0), (200, 0.1)]:
+        p = np.array([oracle.pass_probability(c, k, epsilon0, noise) for c in range(6 * k + 800)])
+        steps = p[1:] + gamma * np.arange(len(p) - 1) * np.diff(p)
+        found = largest_mass_increase(k, epsilon0, gamma, noise)  # type: ignore[arg-type]
+        assert max(1.0, steps.max()) <= found * (1 + 1e-12) <= max(1.0, steps.max()) * 1.02
+
+
+def test_errors_name_parameter_value_and_way_out() -> None:
+    good = {
+        "num_rows": 10, "k": 5, "gamma": 2.0, "epsilon0": 1.0, "delta": 1e-6, "pass_rate_floor": 0.5, "n_lower": 100,
+    }  # fmt: skip
+    bad = {"num_rows": 0, "k": 0, "gamma": 0.5, "epsilon0": -1.0, "delta": 1.0, "pass_rate_floor": 1.5, "n_lower": 0}
+    for name, value in bad.items():
+        with pytest.raises(ValueError, match=rf"{name} \({value}\) must"):
+            released_rows_loss(**{**good, name: value})
+    with pytest.raises(ValueError, match="noise"):
+        released_rows_loss(**good, noise="gaussian")
+    with pytest.raises(ValueError, match="raise epsilon0"):
+        released_rows_loss(**{**good, "epsilon0": 1e-9})

@@ -1,0 +1,85 @@
+"""Theorem 1 and the pass probability: exact enumeration of one attempt."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import oracles_accounting as oracle
+import pytest
+from oracles_accounting import OVERLAPPING, PREFIXES, SLACK
+
+from sdv_plausible.audit import exact
+from sdv_plausible.privacy.accounting.theorem1 import log_pass_probability, theorem1, theorem1_best
+
+A = Fraction(1, 5)  # exp(-epsilon0), rational
+EPSILON0 = math.log(5)
+
+
+def test_noise_tails_of_the_reference_are_sums() -> None:
+    mass = {z: exact.discrete_laplace_mass(z, A) for z in range(-60, 61)}
+    for s in range(-5, 6):
+        tail = float(sum(p for z, p in mass.items() if z >= s))
+        assert tail == pytest.approx(float(exact.discrete_laplace_tail(s, A)))
+
+
+@pytest.mark.parametrize("noise", ["laplace", "discrete_laplace"])
+def test_pass_probability_is_the_noise_tail_and_log_concave(noise: str) -> None:
+    for k, epsilon0 in [(1, 2.0), (7, 0.5), (50, 0.1)]:
+        c = np.arange(3 * k + 40)
+        log_p = log_pass_probability(c, k, epsilon0, noise)  # type: ignore[arg-type]
+        expected = [oracle.pass_probability(int(x), k, epsilon0, noise) for x in c]
+        np.testing.assert_allclose(np.exp(log_p), expected, rtol=1e-12)
+        assert np.all(np.diff(log_p, 2) <= 1e-12)
+    assert np.isfinite(log_pass_probability(1, 10**6, 1.0, noise))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("likelihood", [PREFIXES, OVERLAPPING])
+def test_theorem1_covers_every_pair_of_attempts(likelihood: list[list[Fraction]]) -> None:
+    test = exact.randomized_pass(4, A)
+    tightest = 0.0
+    for n in (1, 2, 3, 5):
+        for table in exact.tables_of(3, n):
+            for extra in range(3):
+                attempts = (exact.attempt(x, likelihood, test, Fraction(2)) for x in ((*table, extra), table))
+                more, less = (dict(enumerate(w)) for w in attempts)
+                for t in (1, 2, 3):
+                    epsilon, delta = theorem1(4, 2.0, EPSILON0, t, n_lower=n)
+                    factor = Fraction(math.exp(epsilon))
+                    removed = float(exact.hockey_stick(more, less, factor))
+                    assert removed <= delta * (1 + SLACK)
+                    assert float(exact.hockey_stick(less, more, factor)) <= delta * (1 + SLACK)
+                    tightest = max(tightest, removed / delta)
+    # Where the new row's group is new (c = 0, t = 1) the sharper delta is reached, so a smaller one would be caught.
+    assert tightest > 0.9 if likelihood is PREFIXES else tightest > 0.1
+
+
+def test_visible_rejection_adds_what_theorem1_does_not_cover() -> None:
+    """100 equal rows and an outlier: Pr[reject] jumps by 1/(n+1), far above Theorem 1's delta."""
+    test = exact.randomized_pass(7, Fraction(math.exp(-2.0)))
+    less = 1 - sum(exact.attempt((0,) * 100, PREFIXES, test, Fraction(2)))
+    more = 1 - sum(exact.attempt((*((0,) * 100), 1), PREFIXES, test, Fraction(2)))
+    assert float(less) < 1e-80
+    assert float(more) == pytest.approx(1 / 101, rel=1e-4)
+    assert theorem1(7, 2.0, 2.0, 3).delta == pytest.approx(math.exp(-8.0))
+    assert float(more - less) > 20 * theorem1(7, 2.0, 2.0, 3).delta
+
+
+def test_theorem1_best_takes_the_largest_t() -> None:
+    choice = theorem1_best(50, 4.0, 1.0, 1e-6)
+    assert choice.t == 36
+    assert choice[:2] == tuple(theorem1(50, 4.0, 1.0, 36))
+    assert theorem1(50, 4.0, 1.0, 37).delta > 1e-6
+    assert theorem1_best(50, 4.0, 1.0, 1e-6, n_lower=735_000).t > 45  # the new row must also be the seed
+    with pytest.raises(ValueError, match="out of reach of k = 5"):
+        theorem1_best(5, 4.0, 1.0, 1e-6)
+    with pytest.raises(ValueError, match=r"k \(3\) must exceed t \(5\)"):
+        theorem1(3, 4.0, 1.0, 5)
+
+
+@pytest.mark.parametrize("n_lower", [None, 1000])
+def test_theorem1_best_is_the_search_over_every_t(n_lower: int | None) -> None:
+    for k, epsilon0, delta in [(2, 3.0, 0.06), (9, 0.7, 0.02), (60, 0.2, 1e-4)]:
+        fitting = [t for t in range(1, k) if theorem1(k, 3.0, epsilon0, t, n_lower=n_lower).delta <= delta]
+        assert theorem1_best(k, 3.0, epsilon0, delta, n_lower=n_lower).t == max(fitting)
