@@ -161,12 +161,12 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def _load_metadata(path: Path) -> Any:
-    from sdv.metadata import Metadata
+    from sdv_plausible.sdv.versions import load_metadata
 
     if not path.is_file():
         raise UsageError(f"there is no metadata file {path}")
     try:
-        return Metadata.load_from_json(str(path))
+        return load_metadata(path)
     except json.JSONDecodeError as error:
         raise UsageError(f"{path} is not a JSON file: {error}") from error
 

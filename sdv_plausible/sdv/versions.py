@@ -47,6 +47,13 @@ def detect_metadata(frame: pd.DataFrame, table_name: str = "table") -> Any:
     return Metadata.detect_from_dataframes({table_name: frame})
 
 
+def load_metadata(path: Path) -> Any:
+    """Metadata from the JSON file that SDV wrote."""
+    from sdv.metadata import Metadata
+
+    return Metadata.load_from_json(str(path))
+
+
 def metadata_from_columns(columns: dict[str, dict[str, Any]], table_name: str = "table") -> Any:
     """Metadata from column specifications; SDV 1.38 does not know the keys of declared ranges and gets none."""
     from sdv.metadata import Metadata

@@ -1,0 +1,125 @@
+"""The import contracts of pyproject.toml see what they are for: each fails when an import that it forbids is planted."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import grimp
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+ROAD = "One-way road: every room has its floor, and imports from floors below only"
+CORE = "The privacy core imports no other room"
+APART = "Accounting draws nothing, noise accounts for nothing"
+JUDGE = "Evaluation judges tables: it knows no mechanism"
+AUDIT = "Audits stand beside what they audit: models and the privacy core"
+JUDGED_BY = "Evaluation is imported by the command line and, for plots, by the synthesizer"
+SIMULATED = "Simulated tables are for the command line's demo"
+SDV = "SDV is imported in the sdv room alone"
+SCORES = "SDMetrics, scikit-learn and plotly are evaluation's"
+COINS = "Randomness is drawn in the noise room alone"
+LOSSES = "dp_accounting is the accounting room's"
+CODES = "Models, audits and the privacy core know codes, not data frames"
+NOBODY = "Nobody imports what stands behind SDV, nor coins that can be guessed"
+CIRCLES = "No circles within a room"
+
+LAZY = "\ndef planted():\n    {}\n"
+TYPES = "\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    {}\n"
+PLAIN = "\n{}\n"
+
+# What is planted, how and where, and the contract that must say so. New modules of a room (planted.py), so that no module of
+# today is named here; none of them is there before, see `planted`.
+PLANTS: list[tuple[str, str, str, str]] = [
+    (ROAD, "privacy/planted.py", PLAIN, "import sdv_plausible.models.base"),
+    (ROAD, "privacy/noise/planted.py", LAZY, "from sdv_plausible import PlausibleDeniabilitySynthesizer"),
+    (ROAD, "privacy/accounting/planted.py", TYPES, "from sdv_plausible.table import domain"),
+    (ROAD, "models/planted.py", LAZY, "from sdv_plausible import evaluation"),
+    (ROAD, "models/planted.py", TYPES, "from ..release import plan"),
+    (ROAD, "table/planted.py", LAZY, "import sdv_plausible.models"),
+    (ROAD, "release/planted.py", PLAIN, "from sdv_plausible.sdv import versions"),
+    (ROAD, "evaluation/planted.py", LAZY, "from sdv_plausible.models import base"),
+    (ROAD, "evaluation/page/planted.py", TYPES, "from sdv_plausible.release import plan"),
+    (ROAD, "sdv/planted.py", LAZY, "import sdv_plausible.cli"),
+    (ROAD, "sdv/planted.py", TYPES, "import sdv_plausible.synthesizer"),
+    (ROAD, "release/planted.py", LAZY, "import sdv_plausible.audit.theory"),
+    (ROAD, "cli.py", LAZY, "from sdv_plausible.audit import exact"),
+    (ROAD, "whole_files.py", LAZY, "import sdv_plausible.table.domain"),
+    (ROAD, "attic.py", PLAIN, '"""A module outside the rooms."""'),
+    (CORE, "privacy/planted.py", PLAIN, "from sdv_plausible.whole_files import write_whole"),
+    (APART, "privacy/noise/planted.py", LAZY, "import sdv_plausible.privacy.accounting"),
+    (APART, "privacy/accounting/planted.py", TYPES, "from sdv_plausible.privacy import noise"),
+    (JUDGE, "evaluation/report/planted.py", TYPES, "from sdv_plausible.privacy import ledger"),
+    (AUDIT, "audit/planted.py", LAZY, "import sdv_plausible.sdv"),
+    (AUDIT, "audit/theory/planted.py", PLAIN, "from sdv_plausible.release import plan"),
+    (JUDGED_BY, "release/planted.py", LAZY, "import sdv_plausible.evaluation.page"),
+    (JUDGED_BY, "audit/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
+    (SIMULATED, "evaluation/planted.py", LAZY, "import sdv_plausible.datasets"),
+    (SDV, "privacy/planted.py", PLAIN, "import sdv"),
+    (SDV, "cli.py", LAZY, "from sdv.metadata import Metadata"),
+    (SDV, "table/planted.py", TYPES, "from sdv.metadata import Metadata"),
+    (SCORES, "sdv/planted.py", LAZY, "from sdmetrics.reports import single_table"),
+    (SCORES, "privacy/planted.py", LAZY, "import sklearn.linear_model"),
+    (SCORES, "privacy/planted.py", PLAIN, "from plotly import express"),
+    (COINS, "models/planted.py", LAZY, "import secrets"),
+    (COINS, "privacy/planted.py", LAZY, "from cryptography.hazmat.primitives import ciphers"),
+    (COINS, "privacy/accounting/planted.py", PLAIN, "import opendp.prelude as dp"),
+    (LOSSES, "models/planted.py", LAZY, "from dp_accounting.pld import privacy_loss_distribution"),
+    (CODES, "privacy/planted.py", TYPES, "import pandas as pd"),
+    (CODES, "models/planted.py", PLAIN, "import pandas as pd"),
+    (NOBODY, "sdv/planted.py", LAZY, "from rdt.transformers import NullTransformer"),
+    (NOBODY, "privacy/noise/planted.py", PLAIN, "from random import SystemRandom"),
+    (NOBODY, "models/planted.py", PLAIN, "from copulas import multivariate"),
+]
+CIRCLE = {
+    "sdv_plausible/models/planted.py": "from sdv_plausible.models import planted_too",
+    "sdv_plausible/models/planted_too.py": "def planted():\n    import sdv_plausible.models.planted\n",
+}
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, bool]]:
+    """What the contracts say of the copy as it is, of each plant in order, and of the circle."""
+    copy = tmp_path_factory.mktemp("planted")
+    shutil.copytree(ROOT / "sdv_plausible", copy / "sdv_plausible", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    plants = [{f"sdv_plausible/{place}": shape.format(text)} for _, place, shape, text in PLANTS]
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("planted_imports.py"))],
+        input=json.dumps([{}, *plants, CIRCLE]), cwd=copy, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    said: list[dict[str, bool]] = json.loads(done.stdout)
+    return said
+
+
+def test_the_package_keeps_every_contract(answers):
+    assert all(answers[0].values()), answers[0]
+
+
+def test_every_contract_is_probed(answers):
+    assert set(answers[0]) == {CIRCLES, *(contract for contract, *_ in PLANTS)}
+
+
+@pytest.mark.parametrize("number", range(len(PLANTS)), ids=[f"{place}-{text}" for _, place, _, text in PLANTS])
+def test_a_planted_import_is_seen(answers, number):
+    contract = PLANTS[number][0]
+    assert answers[1 + number][contract] is False
+
+
+def test_a_planted_circle_is_seen(answers):
+    assert answers[-1][CIRCLES] is False
+
+
+def test_every_library_has_its_place():
+    """A library that no contract names has not been thought about: say in a contract which room may import it."""
+    graph = grimp.build_graph("sdv_plausible", include_external_packages=True, cache_dir=None)
+    external = {module for module in graph.modules if module.split(".")[0] != "sdv_plausible"}
+    named = set(re.findall(r'"(\w+)"', (ROOT / "pyproject.toml").read_text().split("[tool.importlinter]")[1]))
+    everywhere = {"numpy", "scipy"}
+    assert external - set(sys.stdlib_module_names) - named - everywhere == set()
