@@ -1,0 +1,197 @@
+"""What pages and docstrings point at is there: links, anchors, files, modules, tests."""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pages import ROOT, Page, all_pages, repository_files
+
+TREES = ("sdv_plausible", "tests", "benchmarks", "docs")  # a path that begins with one of these is one of the repository
+ELSEWHERE = re.compile(r"^(?:https?:|mailto:)")
+
+
+def broken_links(page: Page, pages: dict[str, Page]) -> list[str]:
+    """Relative links to no file, and anchors that no heading has."""
+    wrong = []
+    for link in page.links:
+        if ELSEWHERE.match(link):
+            continue
+        target, _, anchor = link.partition("#")
+        path = (page.folder / target).resolve()
+        other = page if not target else pages.get(path.relative_to(ROOT).as_posix()) if path.is_relative_to(ROOT) else None
+        found = other is not None or (path.is_relative_to(ROOT) and path.exists())
+        if not found or (anchor and (other is None or anchor not in other.anchors)):
+            wrong.append(link)
+    return wrong
+
+
+@pytest.fixture(scope="module")
+def files() -> list[str]:
+    """Files and folders of the repository, from its root, with a stroke in front so that the end of a path can be looked for."""
+    paths = [path.relative_to(ROOT) for path in repository_files(".py", ".md")]
+    folders = {f"/{folder.as_posix()}/" for path in paths for folder in path.parents}
+    return [f"/{path.as_posix()}" for path in paths] + sorted(folders)
+
+
+@pytest.fixture(scope="module")
+def tests_of() -> dict[str, set[str]]:
+    """The test functions of every test file."""
+    found = {}
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        nodes = ast.walk(ast.parse(path.read_text()))
+        found[path.relative_to(ROOT).as_posix()] = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    return found
+
+
+def missing_files(page: Page, files: list[str]) -> list[str]:
+    """Python files, pages and folders in backticks, whole paths or the end of one, that do not exist."""
+    wrong = []
+    for span in page.code_spans:
+        for name in re.findall(r"^[\w./*-]+(?:\.py|\.md|/)$", span.split("::")[0]):
+            if not fnmatch.filter(files, f"*/{name.lstrip('./')}"):
+                wrong.append(name)
+        for name in re.findall(rf"(?:^|\s)((?:{'|'.join(TREES)})/[\w./-]*)", span.split("::")[0]):
+            if not (ROOT / name).exists():
+                wrong.append(name)
+    return sorted(set(wrong))
+
+
+def missing_tests(page: Page, tests_of: dict[str, set[str]]) -> list[str]:
+    """Tests in backticks that do not exist: `test_x.py::test_name`, `::test_name` of the file before, `test_name` of any."""
+    wrong, current = [], set[str]()
+    anywhere: set[str] = set().union(*tests_of.values())
+    for span in page.code_spans:
+        file, separator, name = span.partition("::")
+        if file.endswith(".py") and Path(file).name.startswith("test_"):
+            matching = fnmatch.filter([f"/{known}" for known in tests_of], f"*/{file}")
+            current = set().union(*(tests_of[known.lstrip("/")] for known in matching))
+        known = current if separator else anywhere
+        if not separator and re.fullmatch(r"test_\w+", span):
+            name = span
+        if name.startswith("test_") and not fnmatch.filter(known, name):
+            wrong.append(span)
+    return wrong
+
+
+def _resolves(name: str) -> bool:
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError, ValueError):
+        return False
+    return True
+
+
+def _dotted_names(text: str) -> Iterator[str]:
+    """Names of the package in backticks, with or without a role: `sdv_plausible.x.y`, :func:`~sdv_plausible.x.y`."""
+    yield from (match.rstrip("()") for match in re.findall(r"`~?(sdv_plausible(?:\.\w+)+(?:\(\))?)`", text))
+
+
+def test_links_resolve():
+    pages = all_pages()
+    assert len(pages) > 20
+    wrong = {name: found for name, page in pages.items() if (found := broken_links(page, pages))}
+    assert wrong == {}
+
+
+def test_files_named_on_pages_exist(files):
+    wrong = {name: found for name, page in all_pages().items() if (found := missing_files(page, files))}
+    assert wrong == {}
+
+
+def test_tests_named_on_pages_exist(tests_of):
+    wrong = {name: found for name, page in all_pages().items() if (found := missing_tests(page, tests_of))}
+    assert wrong == {}
+
+
+def test_names_of_the_package_resolve():
+    wrong = {}
+    for path in repository_files(".md", ".py"):
+        names = set(_dotted_names(path.read_text())) if path.parent.name != "house" else set()
+        if missing := sorted(name for name in names if not _resolves(name)):
+            wrong[path.relative_to(ROOT).as_posix()] = missing
+    assert wrong == {}
+
+
+PLANTED_LINKS = [
+    "[x](no_such_page.md)",
+    "[x](../../README.md#no-such-heading)",
+    "![x](../images/no_such_picture.svg)",
+    "[x](#no-such-heading)",
+    "[x](../../../outside)",
+    "[x][ref]\n\n[ref]: gone.md",
+]
+
+
+@pytest.mark.parametrize("text", PLANTED_LINKS)
+def test_a_planted_link_is_caught(text):
+    page = Page.parse("docs/explanation/planted.md", f"# Heading\n\n{text}\n")
+    assert len(broken_links(page, all_pages())) == 1
+
+
+def test_good_links_are_not():
+    text = "# A heading, with `code`\n\n[a](notation.md) [b](#a-heading-with-code) [c](../../README.md#use) [d](../images/)\n\n```\n[x](y.md)\n```\n"
+    assert broken_links(Page.parse("docs/explanation/planted.md", text), all_pages()) == []
+
+
+PLANTED_FILES = [
+    "`sdv_plausible/gone.py`",
+    "`models/gone.py`",
+    "`models/gone/`",
+    "`tests/no_such_folder/`",
+    "`gone_too.py::test_x`",
+    "`python tests/gone.py`",
+]
+
+
+@pytest.mark.parametrize("text", PLANTED_FILES)
+def test_a_planted_file_is_caught(text, files):
+    assert missing_files(Page.parse("docs/planted.md", text), files)
+
+
+PLANTED_TESTS = [
+    "`test_references.py::test_gone`",
+    "`tests/house/test_references.py`, `::test_gone`",
+    "`tests/house/test_references.py`, `...::test_public_names_resolve`",
+    "`test_gone`",
+]
+
+
+@pytest.mark.parametrize("text", PLANTED_TESTS)
+def test_a_planted_test_is_caught(text, tests_of):
+    assert missing_tests(Page.parse("docs/planted.md", text), tests_of)
+
+
+def test_a_planted_name_is_caught():
+    text = ":func:`~sdv_plausible.evaluation.gone`, `sdv_plausible.gone.X` and `sdv_plausible.Domain.gone`"
+    names = list(_dotted_names(text))
+    assert len(names) == 3
+    assert not any(map(_resolves, names))
+
+
+def rooms(plan: str) -> set[str]:
+    """The rooms and top modules on a plan: a tree in a fenced block, two spaces to a floor."""
+    path: list[str] = []
+    found = set()
+    for line in plan.splitlines()[1:]:
+        indent, name = re.match(r"( *)(\S+)", line).groups()  # type: ignore[union-attr]
+        path[len(indent) // 2 - 1 :] = [name.rstrip("/")]
+        found.add("/".join(path))
+    return found
+
+
+def test_every_room_is_on_the_plan():
+    page = all_pages()["docs/explanation/architecture.md"]
+    plan = next(
+        token.content for token in page.tokens if token.type == "fence" and token.content.startswith("sdv_plausible/\n")
+    )
+    package = ROOT / "sdv_plausible"
+    inner = {path.parent.relative_to(package).as_posix() for path in package.glob("*/**/__init__.py")}
+    top = {path.name for path in package.glob("*.py") if path.name != "__init__.py"}
+    assert rooms(plan) == inner | top
+    assert rooms("a/\n  b/    text\n    c/  text\n  d.py text\n") == {"b", "b/c", "d.py"}
