@@ -1,0 +1,124 @@
+"""Every Python and bash block of every page runs as it stands: top to bottom, in an empty folder, warnings being errors.
+
+A block that cannot run carries the reason in a comment above it, which no reader sees:
+
+    <!-- skip: next "installs packages" -->
+    <!-- skip: next if(find_spec("sdgym") is None, reason="SDGym works with SDV 1.38 alone") -->
+
+SDV_STACK=1 ./dev test runs them on SDV 1.38 too; LONG_PAGES=1, which ./dev slow sets, runs the block that takes three minutes.
+
+A Python block that begins with a file's name, `# my_tables.py`, is written to that file and run as a program.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from unittest import SkipTest
+
+import pytest
+from pages import ROOT, Page, all_pages
+from sybil import Document, Example
+from sybil.evaluators.python import PythonEvaluator
+from sybil.parsers.markdown import CodeBlockParser, SkipParser
+
+LANGUAGES = {"python", "bash"}
+PAGES = [name for name in all_pages() if name in ("README.md", "CONTRIBUTING.md") or name.startswith("docs/")]
+
+
+def run_python(example: Example) -> None:
+    """Run a block in the page's namespace, or as a program of its own where it begins with the name of its file."""
+    file = re.match(r"# (\w+\.py)\n", example.parsed)
+    if file is None:
+        PythonEvaluator()(example)
+    else:
+        Path(file[1]).write_text(example.parsed)
+        runpy.run_path(file[1], run_name="__main__")
+
+
+def run_bash(example: Example) -> None:
+    """Run a block in a shell that stops at the first failure, with this environment's programs first on the path."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", example.parsed],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{example.path}:{example.line}\n{done.stdout}\n{done.stderr}"
+
+
+def run_page(path: str) -> tuple[int, list[str]]:
+    """Run a page; return how many blocks ran, and why the others did not.
+
+    Raises
+    ------
+    Exception
+        Whatever the first block that fails raises.
+    """
+    parsers = (CodeBlockParser("python", run_python), CodeBlockParser("bash", run_bash), SkipParser())
+    document = Document.parse(path, *parsers)
+    document.namespace.update(__name__="page", find_spec=find_spec, environ=os.environ)
+    ran, skipped = 0, []
+    for example in document.examples():
+        is_block = not isinstance(example.parsed, tuple)  # else a skip: ("next", reason)
+        assert is_block or example.parsed[1], f"{path}:{example.line}: a block that does not run says why"
+        try:
+            example.evaluate()
+            ran += is_block
+        except SkipTest as reason:
+            skipped.append(str(reason))
+    return ran, skipped
+
+
+@pytest.fixture
+def empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))  # files that a page writes can be imported by later ones
+    return tmp_path
+
+
+def _blocks(page: Page) -> int:
+    return sum(token.type == "fence" and token.info.split(" ")[0] in LANGUAGES for token in page.tokens)
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if _blocks(all_pages()[name])])
+@pytest.mark.usefixtures("empty_folder")
+@pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")  # SDV on any detected metadata
+@pytest.mark.filterwarnings("ignore:The \\w+ table \\w+ report is deprecated:FutureWarning")  # SDGym when imported
+def test_page(name):
+    ran, skipped = run_page(str(ROOT / name))
+    assert ran + len(skipped) == _blocks(all_pages()[name])  # none was overlooked
+
+
+PLANTED = {
+    "an error": ("```python\nx = 1 / 0\n```\n", ZeroDivisionError),
+    "a name of a later block": ("```python\nprint(x)\n```\n\n```python\nx = 1\n```\n", NameError),
+    "a warning": ("```python\nimport warnings\nwarnings.warn('old')\n```\n", UserWarning),
+    "in a list": ("1. First\n\n   ```python\n   raise KeyError\n   ```\n", KeyError),
+    "a program": ("```python\n# my_program.py\nif __name__ == '__main__':\n    raise KeyError\n```\n", KeyError),
+    "a command": ("```bash\nsdv-plausible --no-such-option\ntrue\n```\n", AssertionError),
+    "after one that is skipped": ('<!-- skip: next "why" -->\n\n```bash\nfalse\n```\n\n```bash\nfalse\n```\n', AssertionError),
+}
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_a_planted_block_fails(kind, empty_folder):
+    text, error = PLANTED[kind]
+    page = empty_folder / "planted.md"
+    page.write_text(f"# Page\n\n{text}")
+    with pytest.raises(error):
+        run_page(str(page))
+
+
+def test_a_block_skipped_without_a_reason_fails(empty_folder):
+    page = empty_folder / "planted.md"
+    page.write_text("<!-- skip: next -->\n\n```bash\nfalse\n```\n")
+    with pytest.raises(AssertionError, match="says why"):
+        run_page(str(page))
