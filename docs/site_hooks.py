@@ -1,0 +1,53 @@
+"""What mkdocs.yml needs beyond mkdocs: pages outside docs/, and formulas that show without scripts or network."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+from latex2mathml.converter import convert
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[1]
+OUTSIDE = ("CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/**/*.md", "benchmarks/**/*.png", "benchmarks/*.py")
+
+DISPLAYED = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
+LIST_AFTER_TEXT = re.compile(r"^(?![-\s]|\d+\. )(.+)\n(?=- |1\. )", re.MULTILINE)
+FORMULA = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the README as the first page, and pages, pictures and scripts outside docs/ at their own places."""
+    outside = {path.relative_to(ROOT).as_posix(): path for pattern in OUTSIDE for path in ROOT.glob(pattern)}
+    outside = {name: path for name, path in outside.items() if "benchmarks/results/" not in name}
+    for name, path in {"index.md": ROOT / "README.md", **outside}.items():
+        files.append(File.generated(config, name, abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Let links cross the border between docs/ and the rest, which are one folder in the site; mark displayed formulas."""
+    markdown = LIST_AFTER_TEXT.sub(r"\1\n\n", markdown)  # mkdocs wants an empty line before a list, and four spaces in it
+    markdown = re.sub(r"^ {3}(?: {4})*(?=\S)", r"\g<0> ", markdown, flags=re.MULTILINE)
+    markdown = DISPLAYED.sub(lambda match: f"$\\displaystyle {' '.join(match[1].split())}$", markdown)
+    name = page.file.src_uri
+    if name == "index.md" or "/" not in name:
+        markdown = markdown.replace("](docs/", "](")
+    elif name.startswith("benchmarks/"):
+        markdown = re.sub(r"\]\(((?:\.\./)+)docs/", r"](\1", markdown)
+    markdown = re.sub(r"\]\(((?:\.\./)*)\.\./benchmarks/", r"](\1benchmarks/", markdown)
+    return re.sub(r"\]\((?!https?:)([^)#]*/)\)", r"](\1README.md)", markdown)  # a folder is its index
+
+
+def on_page_content(content: str, **_: Any) -> str:
+    """Turn TeX into MathML, which browsers show by themselves."""
+
+    def to_mathml(match: re.Match[str]) -> str:
+        formula = html.unescape(match[1])
+        is_displayed = formula.startswith(r"\displaystyle ")
+        return convert(formula.removeprefix(r"\displaystyle "), display="block" if is_displayed else "inline")
+
+    return FORMULA.sub(to_mathml, content)

@@ -1,0 +1,77 @@
+"""The reference shows the public names, all of them and no others.
+
+Public are the names that public modules export, and those that the tutorial and the how-to pages tell users to import.
+"""
+
+from __future__ import annotations
+
+import ast
+import pkgutil
+import re
+from types import ModuleType
+from typing import Any
+
+import pytest
+from pages import ROOT, Page, all_pages
+
+EXPORTING = ("sdv_plausible", "sdv_plausible.synthesizer", "sdv_plausible.evaluation", "sdv_plausible.datasets")
+DIRECTIVE = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
+
+
+def shown(text: str) -> list[str]:
+    """Names that a reference page shows."""
+    return DIRECTIVE.findall(text)
+
+
+def named(page: Page) -> set[str]:
+    """Names of the package that a page imports in its blocks, or writes out with their module."""
+    found = {span for span in page.code_spans if re.fullmatch(r"sdv_plausible(\.\w+)+", span)}
+    for token in page.tokens:
+        if token.type == "fence" and token.info == "python":
+            for node in ast.walk(ast.parse(token.content)):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "sdv_plausible":
+                    found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def _things(names: set[str]) -> dict[Any, str]:
+    """What the names stand for, modules aside: one thing may have several names."""
+    things = {pkgutil.resolve_name(name): name for name in sorted(names)}
+    return {thing: name for thing, name in things.items() if not isinstance(thing, ModuleType)}
+
+
+def differences(documented: set[str], public: set[str]) -> tuple[list[str], list[str]]:
+    """Public names that are not documented, and documented ones that are not public."""
+    on_pages, off_pages = _things(documented), _things(public)
+    missing = sorted(name for thing, name in off_pages.items() if thing not in on_pages)
+    return missing, sorted(name for thing, name in on_pages.items() if thing not in off_pages)
+
+
+@pytest.fixture(scope="module")
+def documented() -> list[str]:
+    return [name for page in sorted((ROOT / "docs/reference").glob("*.md")) for name in shown(page.read_text())]
+
+
+@pytest.fixture(scope="module")
+def public() -> set[str]:
+    exported = {f"{module}.{name}" for module in EXPORTING for name in pkgutil.resolve_name(module).__all__}
+    users = ("README.md", "docs/tutorials/", "docs/how_to/")
+    return exported.union(*(named(page) for name, page in all_pages().items() if name.startswith(users)))
+
+
+def test_the_reference_shows_the_public_names(documented, public):
+    assert len(documented) == len(set(documented)) > 20
+    assert differences(set(documented), public) == ([], [])
+
+
+def test_a_missing_and_a_stray_name_are_caught(documented, public):
+    assert differences({*documented} - {"sdv_plausible.plan"}, public) == (["sdv_plausible.plan"], [])
+    assert differences({*documented, "sdv_plausible.release.sampler.fit_release"}, public)[1]
+    page = Page.parse(
+        "docs/how_to/planted.md",
+        "`sdv_plausible.table.codec.Codec`\n\n```python\nfrom sdv_plausible.models import make_learner\n```\n",
+    )
+    assert differences({*documented}, public | named(page))[0] == [
+        "sdv_plausible.models.make_learner",
+        "sdv_plausible.table.codec.Codec",
+    ]
