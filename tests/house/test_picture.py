@@ -1,0 +1,42 @@
+"""The picture of who imports whom: importers stand above what they import, and what cannot is red."""
+
+from __future__ import annotations
+
+import runpy
+from collections import Counter
+
+import pytest
+from pages import ROOT
+
+
+@pytest.fixture(scope="module")
+def script() -> dict:
+    return runpy.run_path(str(ROOT / "docs/draw_imports.py"))
+
+
+def draw(script: dict, imports: list[str]) -> tuple[dict[str, int], str]:
+    edges = Counter(tuple(pair.split()) for pair in imports)
+    rooms = sorted({room for edge in edges for room in edge})
+    drawing = script["Drawing"](edges, script["stack"](rooms, edges))
+    script["lay_out"](drawing)
+    return drawing.floors, script["to_svg"](drawing, dict.fromkeys(rooms, 7))
+
+
+def test_importers_stand_above_what_they_import(script):
+    floors, picture = draw(script, ["cli sdv", "cli core", "sdv table", "table core", "audit core"])
+    assert floors == {"core": 0, "table": 1, "audit": 1, "sdv": 2, "cli": 3}
+    assert "#cc0000" not in picture
+    assert all(f">{room}<" in picture for room in floors)
+
+
+def test_a_circle_is_red(script):
+    floors, picture = draw(script, ["sdv table", "table core", "core sdv"])
+    assert picture.count("#cc0000") == 2  # one arrow, its line and its head
+    assert sorted(floors.values()) == [0, 1, 2]
+
+
+def test_every_room_of_the_package_is_read(script):
+    imports, lines = script["read_imports"](ROOT / "sdv_plausible")
+    assert {"privacy", "models", "cli"} <= set(lines)
+    assert imports["models", "privacy"] > 1
+    assert not any(room.startswith("_") for room in lines)
