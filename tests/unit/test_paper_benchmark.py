@@ -21,6 +21,8 @@ from benchmarks.paper.synthesis import Study
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 
+pytestmark = pytest.mark.slow
+
 QUICK = SIZES["quick"]
 
 

@@ -25,6 +25,8 @@ from benchmarks.paper.private_linear import (
 )
 from sdv_plausible.privacy.noise.coins import Coins
 
+pytestmark = pytest.mark.slow
+
 LOSSES = {"logistic": LOGISTIC, "huber": HUBER}
 FALSE_ALARM = 1e-6
 
