@@ -49,7 +49,7 @@ class Frequent:
 
 
 def threshold(sigma: float, failure: float, neighbours: Neighbours) -> int:
-    """Least noisy count of a value that is released: ``Pr[most + Z >= threshold] <= failure`` (Lemma 3).
+    """Least noisy count of a value that is released: ``Pr[most + Z >= threshold] <= failure`` (private_domain.md, Lemma 3).
 
     ``most`` is the number of rows that a value can have on the larger of two neighbours if it is not counted on the smaller
     one: ``LEAST_ROWS`` - 1 others and all rows of one unit.

@@ -20,7 +20,7 @@ os.environ["COLUMNS"] = "1000"  # one line per contract
 
 from importlinter.cli import lint_imports
 
-VERDICT = re.compile(r"^(?P<name>.+) (?P<verdict>KEPT|BROKEN)$", re.MULTILINE)
+VERDICT = re.compile(r"^(?P<name>.+) (?P<verdict>KEPT|BROKEN)(?: \([^)]*\))?$", re.MULTILINE)
 
 
 def verdicts() -> dict[str, bool]:

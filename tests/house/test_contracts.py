@@ -25,8 +25,11 @@ SDV = "SDV is imported in the sdv room alone"
 SCORES = "SDMetrics, scikit-learn and plotly are evaluation's"
 COINS = "Randomness is drawn in the noise room alone"
 LOSSES = "dp_accounting is the accounting room's"
-CODES = "Models, audits and the privacy core know codes, not data frames"
+CODES = "Models, questions, audits and the privacy core know codes, not data frames"
 NOBODY = "Nobody imports what stands behind SDV, nor coins that can be guessed"
+WITHIN = "Evaluation: the report over its page over the measures"
+TEMPLATES = "Templates are for pages: evaluation's and the ledger's"
+NOISE = "Noise is added at the door to the rows and in the privacy tests"
 CIRCLES = "No circles within a room"
 
 LAZY = "\ndef planted():\n    {}\n"
@@ -51,12 +54,19 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (ROAD, "cli.py", LAZY, "from sdv_plausible.audit import exact"),
     (ROAD, "whole_files.py", LAZY, "import sdv_plausible.table.domain"),
     (ROAD, "attic.py", PLAIN, '"""A module outside the rooms."""'),
+    (ROAD, "questions/planted.py", TYPES, "from sdv_plausible.table import domain"),
+    (ROAD, "privacy/planted.py", LAZY, "import sdv_plausible.questions"),
+    (CORE, "privacy/accounting/planted.py", LAZY, "from sdv_plausible import counting"),
     (CORE, "privacy/planted.py", PLAIN, "from sdv_plausible.whole_files import write_whole"),
     (APART, "privacy/noise/planted.py", LAZY, "import sdv_plausible.privacy.accounting"),
     (APART, "privacy/accounting/planted.py", TYPES, "from sdv_plausible.privacy import noise"),
     (JUDGE, "evaluation/report/planted.py", TYPES, "from sdv_plausible.privacy import ledger"),
+    (JUDGE, "evaluation/planted.py", LAZY, "import sdv_plausible.questions"),
     (AUDIT, "audit/planted.py", LAZY, "import sdv_plausible.sdv"),
+    (AUDIT, "audit/planted.py", TYPES, "from sdv_plausible.table import domain"),
     (AUDIT, "audit/theory/planted.py", PLAIN, "from sdv_plausible.release import plan"),
+    (WITHIN, "evaluation/page/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
+    (WITHIN, "evaluation/planted.py", PLAIN, '"""A module without a floor of its own."""'),
     (JUDGED_BY, "release/planted.py", LAZY, "import sdv_plausible.evaluation.page"),
     (JUDGED_BY, "audit/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
     (SIMULATED, "evaluation/planted.py", LAZY, "import sdv_plausible.datasets"),
@@ -66,12 +76,16 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (SCORES, "sdv/planted.py", LAZY, "from sdmetrics.reports import single_table"),
     (SCORES, "privacy/planted.py", LAZY, "import sklearn.linear_model"),
     (SCORES, "privacy/planted.py", PLAIN, "from plotly import express"),
+    (TEMPLATES, "release/planted.py", LAZY, "import jinja2"),
+    (NOISE, "models/planted.py", LAZY, "from sdv_plausible.privacy.noise import mechanisms"),
+    (NOISE, "table/planted.py", LAZY, "from sdv_plausible.privacy.noise.mechanisms import *"),
     (COINS, "models/planted.py", LAZY, "import secrets"),
     (COINS, "privacy/planted.py", LAZY, "from cryptography.hazmat.primitives import ciphers"),
     (COINS, "privacy/accounting/planted.py", PLAIN, "import opendp.prelude as dp"),
     (LOSSES, "models/planted.py", LAZY, "from dp_accounting.pld import privacy_loss_distribution"),
     (CODES, "privacy/planted.py", TYPES, "import pandas as pd"),
     (CODES, "models/planted.py", PLAIN, "import pandas as pd"),
+    (CODES, "questions/planted.py", LAZY, "import pandas"),
     (NOBODY, "sdv/planted.py", LAZY, "from rdt.transformers import NullTransformer"),
     (NOBODY, "privacy/noise/planted.py", PLAIN, "from random import SystemRandom"),
     (NOBODY, "models/planted.py", PLAIN, "from copulas import multivariate"),

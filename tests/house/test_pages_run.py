@@ -19,6 +19,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from unittest import SkipTest
 
 import pytest
@@ -54,7 +55,7 @@ def run_bash(example: Example) -> None:
     assert done.returncode == 0, f"{example.path}:{example.line}\n{done.stdout}\n{done.stderr}"
 
 
-def run_page(path: str) -> tuple[int, list[str]]:
+def run_page(path: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[str]]:
     """Run a page; return how many blocks ran, and why the others did not.
 
     Raises
@@ -64,7 +65,10 @@ def run_page(path: str) -> tuple[int, list[str]]:
     """
     parsers = (CodeBlockParser("python", run_python), CodeBlockParser("bash", run_bash), SkipParser())
     document = Document.parse(path, *parsers)
-    document.namespace.update(__name__="page", find_spec=find_spec, environ=os.environ)
+    page = ModuleType("page")  # a module, so that objects of the page's classes can be pickled
+    page.__dict__.update(find_spec=find_spec, environ=os.environ)
+    document.namespace = page.__dict__
+    monkeypatch.setitem(sys.modules, "page", page)
     ran, skipped = 0, []
     for example in document.examples():
         is_block = not isinstance(example.parsed, tuple)  # else a skip: ("next", reason)
@@ -92,8 +96,8 @@ def _blocks(page: Page) -> int:
 @pytest.mark.usefixtures("empty_folder")
 @pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")  # SDV on any detected metadata
 @pytest.mark.filterwarnings("ignore:The \\w+ table \\w+ report is deprecated:FutureWarning")  # SDGym when imported
-def test_page(name):
-    ran, skipped = run_page(str(ROOT / name))
+def test_page(name, monkeypatch):
+    ran, skipped = run_page(str(ROOT / name), monkeypatch)
     assert ran + len(skipped) == _blocks(all_pages()[name])  # none was overlooked
 
 
@@ -109,16 +113,16 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("kind", PLANTED)
-def test_a_planted_block_fails(kind, empty_folder):
+def test_a_planted_block_fails(kind, empty_folder, monkeypatch):
     text, error = PLANTED[kind]
     page = empty_folder / "planted.md"
     page.write_text(f"# Page\n\n{text}")
     with pytest.raises(error):
-        run_page(str(page))
+        run_page(str(page), monkeypatch)
 
 
-def test_a_block_skipped_without_a_reason_fails(empty_folder):
+def test_a_block_skipped_without_a_reason_fails(empty_folder, monkeypatch):
     page = empty_folder / "planted.md"
     page.write_text("<!-- skip: next -->\n\n```bash\nfalse\n```\n")
     with pytest.raises(AssertionError, match="says why"):
-        run_page(str(page))
+        run_page(str(page), monkeypatch)
