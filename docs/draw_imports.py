@@ -3,8 +3,8 @@
     python docs/draw_imports.py sdv_plausible docs/images/imports_after.svg
 
 A box is a room (a folder or a module at the top of the package) with its lines of code; an arrow points from
-the importer to the imported, thicker for more imports. Everything a room imports is below it; an arrow that has to
-point upwards is red.
+the importer to the imported, thicker for more imports. Everything a room imports is below it; an arrow that
+has to point upwards is red.
 """
 
 from __future__ import annotations
@@ -20,14 +20,22 @@ from pathlib import Path
 import grimp
 
 WIDTH, HEIGHT, GAP, FLOOR, MARGIN = 150, 46, 26, 118, 24
-COLOURS = ("#4477aa", "#228833", "#aa3377", "#997700", "#117788", "#994455", "#555555")  # told apart by colour-blind eyes, too
+COLOURS = (
+    "#4477aa",
+    "#228833",
+    "#aa3377",
+    "#997700",
+    "#117788",
+    "#994455",
+    "#555555",
+)  # told apart by colour-blind eyes, too
 
 Edge = tuple[str, str]
 
 
 @dataclass
 class Drawing:
-    """Rooms on floors: `order[i]` lists floor i from left to right, the lowest floor first; points of long arrows included."""
+    """Rooms on floors: `order[i]` lists floor i from left to right, points of long arrows included."""
 
     imports: Counter[Edge]
     floors: dict[str, int]
@@ -48,7 +56,7 @@ class Drawing:
 
 
 def read_imports(package: Path) -> tuple[Counter[Edge], dict[str, int]]:
-    """Number of imports between every two rooms of a package, and the lines of every room that are not blank."""
+    """Number of imports between every two rooms, and the lines of every room that are not blank."""
     sys.path.insert(0, str(package.resolve().parent))
     graph = grimp.build_graph(package.name, cache_dir=None)
     imports: Counter[Edge] = Counter()
@@ -66,7 +74,7 @@ def read_imports(package: Path) -> tuple[Counter[Edge], dict[str, int]]:
 
 
 def stack(rooms: list[str], imports: Counter[Edge]) -> dict[str, int]:
-    """Floor of every room: above everything it imports, as low as that allows; in a circle the latest import is ignored."""
+    """Floor of every room: as low as what it imports allows; in a circle one import is ignored."""
     below = {room: sorted(b for a, b in imports if a == room) for room in rooms}
     floors: dict[str, int] = {}
 
@@ -82,7 +90,7 @@ def stack(rooms: list[str], imports: Counter[Edge]) -> dict[str, int]:
 
 
 def lay_out(drawing: Drawing) -> None:
-    """Order each floor so that arrows cross little, giving long arrows a way between the boxes, and place everything."""
+    """Give long arrows a way between the boxes, order floors so that arrows cross little, place all."""
     order: list[list[str]] = [[] for _ in range(1 + max(drawing.floors.values()))]
     for room, floor in sorted(drawing.floors.items()):
         order[floor].append(room)
@@ -157,7 +165,8 @@ def _arrow(drawing: Drawing, edge: Edge, colour: str) -> str:
     stroke = 1.2 + 0.8 * math.log2(drawing.imports[edge])
     colour = colour if down == 1 else "#cc0000"
     return (
-        f'<path d="{_curve(points)}" fill="none" stroke="{colour}" stroke-width="{stroke:.1f}" stroke-opacity="0.75"/>'
+        f'<path d="{_curve(points)}" fill="none" stroke="{colour}" stroke-width="{stroke:.1f}" '
+        'stroke-opacity="0.75"/>'
         f'<path d="M{x - 5:.0f},{y - down:.0f} l10,0 l-5,{8 * down} z" fill="{colour}"/>'
     )
 
@@ -165,8 +174,8 @@ def _arrow(drawing: Drawing, edge: Edge, colour: str) -> str:
 def _box(drawing: Drawing, room: str, lines: int, colour: str) -> str:
     x, y = drawing.centre(room, drawing.floors[room])
     return (
-        f'<rect x="{x - WIDTH / 2:.0f}" y="{y - HEIGHT / 2:.0f}" width="{WIDTH}" height="{HEIGHT}" rx="5" fill="white" '
-        f'stroke="{colour}" stroke-width="2"/>'
+        f'<rect x="{x - WIDTH / 2:.0f}" y="{y - HEIGHT / 2:.0f}" width="{WIDTH}" height="{HEIGHT}" rx="5" '
+        f'fill="white" stroke="{colour}" stroke-width="2"/>'
         f'<text x="{x:.0f}" y="{y - 3:.0f}" font-weight="bold">{html.escape(room)}</text>'
         f'<text x="{x:.0f}" y="{y + 14:.0f}" font-size="12">{lines:,} lines</text>'
     )
@@ -181,8 +190,9 @@ def to_svg(drawing: Drawing, lines: dict[str, int]) -> str:
     width, height = drawing.size
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
-            f'height="{height:.0f}" font-family="sans-serif" font-size="14" text-anchor="middle">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
+            f'width="{width:.0f}" height="{height:.0f}" font-family="sans-serif" '
+            'font-size="14" text-anchor="middle">',
             '<rect width="100%" height="100%" fill="white"/>',
             *arrows,
             *boxes,

@@ -1,4 +1,4 @@
-"""Docstrings name things with roles, :class:`x.Y`; the reference shows them as code, and as links where it has them."""
+"""Docstrings name things with roles, :class:`x.Y`: code in the reference, and links to what it has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What mkdocs.yml needs beyond mkdocs: pages outside docs/, and formulas that show without scripts or network."""
+"""What mkdocs.yml needs beyond mkdocs: pages outside docs/, and formulas that need no scripts or network."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Let links cross the border between docs/ and the rest, which are one folder in the site; mark displayed formulas."""
-    markdown = LIST_AFTER_TEXT.sub(r"\1\n\n", markdown)  # mkdocs wants an empty line before a list, and four spaces in it
+    """Write lists as mkdocs reads them; let links leave docs/, which the site has not; mark formulas."""
+    markdown = LIST_AFTER_TEXT.sub(r"\1\n\n", markdown)  # an empty line before a list, and four spaces in it
     markdown = re.sub(r"^ {3}(?: {4})*(?=\S)", r"\g<0> ", markdown, flags=re.MULTILINE)
     markdown = DISPLAYED.sub(lambda match: f"$\\displaystyle {' '.join(match[1].split())}$", markdown)
     name = page.file.src_uri

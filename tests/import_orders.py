@@ -1,6 +1,6 @@
-"""Runs programs that import SDV and the package in different orders, each in a process that has imported neither.
+"""Runs programs that import SDV and the package in different orders, each in a process that has neither yet.
 
-The processes are forks of one that has loaded what is neither SDV's nor ours: loading that takes most of the time.
+The processes are forks of one that has loaded what is neither SDV's nor ours: that takes most of the time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ assert not {"sdv", "rdt", "sdmetrics", "ctgan", "copulas", "sdv_plausible"} & se
 for name, program in json.load(sys.stdin).items():
     child = os.fork()
     if child == 0:
-        warnings.filterwarnings("error", message="Failed to")  # SDV and SDMetrics warn where an add-on does not load
+        warnings.filterwarnings("error", message="Failed to")  # load an add-on, say SDV and SDMetrics
         try:
             exec(program, {})
         except BaseException:
@@ -32,6 +32,10 @@ for name, program in json.load(sys.stdin).items():
 def run_in_turn(programs: Mapping[str, str]) -> dict[str, str]:
     """What each program raised, as text; empty where it ran to its end. One that dies is missing."""
     done = subprocess.run(
-        [sys.executable, "-c", FORKING], input=json.dumps(programs), capture_output=True, text=True, check=True
+        [sys.executable, "-c", FORKING],
+        input=json.dumps(programs),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith('["'))

@@ -1,8 +1,9 @@
-"""Run in a folder with a copy of the package: plants imports in it and says which contracts each of them breaks.
+"""Run in a folder with a copy of the package: plants imports in it and says which contracts each one breaks.
 
-Standard input: a JSON list of plants, each a mapping of files to the text put at their end. Standard output: a JSON list, for
-each plant, of the contracts' names and whether they are kept. test_contracts.py runs it in a process of its own, where
-nothing has imported the package yet, so that the copy is the one found.
+Standard input: a JSON list of plants, each a mapping of files to the text put at their end. Standard
+output: a JSON list, for each plant, of the contracts' names and whether they are kept. test_contracts.py
+runs it in a process of its own, where nothing has imported the package yet, so that the copy is the one
+found.
 """
 
 from __future__ import annotations

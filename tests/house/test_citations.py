@@ -2,10 +2,11 @@
 
 Whether the sentence fits the theorem is for humans. Forms that are understood, in code, tests and pages:
 
-    (docs/explanation/proofs/x.md, Theorem 2)       [x](x.md), Lemmas 1 and 3        [Theorem 2 there](x.md)
-    Theorem 2 of [x](x.md)                          Theorem 3 there                  Lemma 1, on a proof page: its own
+    (docs/explanation/proofs/x.md, Theorem 2)     [x](x.md), Lemmas 1 and 3     [Theorem 2 there](x.md)
+    Theorem 2 of [x](x.md)     Theorem 3 there: of the page named last     Lemma 1, on a proof page: its own
 
-Without a page, "Theorem 1" is the paper's; results of other papers follow a year, "(Zhu, Dong, Wang 2022, Theorem 10)".
+Without a page, "Theorem 1" is the paper's; those of other papers follow a year:
+"(Zhu, Dong, Wang 2022, Theorem 10)".
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ import pytest
 from pages import ROOT, repository_files
 
 PROOFS = ROOT / "docs/explanation/proofs"
-PAPER = {"theorem 1", "theorem 2", "theorem 3", "theorem 4", "lemma 1"}  # of Bindschaedler, Shokri, Gunter 2017
+PAPER = {
+    "theorem 1",
+    "theorem 2",
+    "theorem 3",
+    "theorem 4",
+    "lemma 1",
+}  # of Bindschaedler, Shokri, Gunter 2017
 
 KIND = r"(?:Theorem|Lemma|Remark|Corollary|Proposition)"
 RESULT = re.compile(rf"(?<![\w/]){KIND}s? (?:\d+)(?:(?:, | and | or | to )\d+)*", re.IGNORECASE)
@@ -27,7 +34,7 @@ REMARKS = re.compile(r"^\*\*Remarks\.\*\*\n((?:.+\n?)+)", re.MULTILINE)
 
 
 def results(page: str) -> set[str]:
-    """What a proof page proves: "theorem 1", "lemma 2", "remark 3", as its bold heads and its list of remarks number them."""
+    """What a proof page proves: "theorem 1", "lemma 2", by its bold heads, and "remark 3"."""
     found = {f"{kind} {number}".lower() for kind, number in DEFINITION.findall(page)}
     for block in REMARKS.findall(page):
         found |= {f"remark {number}" for number in re.findall(r"^(\d+)\. ", block, re.MULTILINE)}
@@ -35,7 +42,7 @@ def results(page: str) -> set[str]:
 
 
 def _flat(text: str) -> str:
-    """Text on one line: no comment signs, quotation marks or markup between a page and what is cited from it."""
+    """Text on one line, without the signs that may stand between a page and what is cited from it."""
     text = re.sub(r"\n[ \t]*(?:#(?!#)[ \t]*)?", " ", text)
     return re.sub(r"[`*]", "", text)
 
@@ -98,7 +105,7 @@ def test_citations_resolve(proofs):
 
 
 def test_pages_named_in_code_exist():
-    """A name of a page in a comment or docstring is a page: the whole path from the root, or the end of one."""
+    """A page named in a comment or docstring exists: the whole path from the root, or the end of one."""
     pages = [f"/{path.relative_to(ROOT).as_posix()}" for path in repository_files(".md")]
     wrong = {}
     for path in repository_files(".py"):
@@ -112,11 +119,19 @@ def test_pages_named_in_code_exist():
 FOUND = [
     ("as (docs/explanation/proofs/pass_rate.md, Theorem 3)", "pass_rate.md", "theorem 3"),
     ("    # (``docs/explanation/proofs/seed_test.md``,\n    # Lemma 1).", "seed_test.md", "lemma 1"),
-    ("([entropy_sensitivity](entropy_sensitivity.md), Theorems 1 and 3)", "entropy_sensitivity.md", "theorem 3"),
+    (
+        "([entropy_sensitivity](entropy_sensitivity.md), Theorems 1 and 3)",
+        "entropy_sensitivity.md",
+        "theorem 3",
+    ),
     ("By [Lemma 2](seed_test.md) a coin", "seed_test.md", "lemma 2"),
     ("([Theorem 2 there](seed_test.md), gamma", "seed_test.md", "theorem 2"),
     ("By Theorem 2 of\n[composition](composition.md) all of it", "composition.md", "theorem 2"),
-    ("of [composition](composition.md) all of it, corrected by Theorem 3 there.", "composition.md", "theorem 3"),
+    (
+        "of [composition](composition.md) all of it, corrected by Theorem 3 there.",
+        "composition.md",
+        "theorem 3",
+    ),
     ("[conditional_release](conditional_release.md) remark 4 |", "conditional_release.md", "remark 4"),
     ("adding up Theorem 1 gives", None, "theorem 1"),
 ]

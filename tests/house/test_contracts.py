@@ -1,4 +1,4 @@
-"""The import contracts of pyproject.toml see what they are for: each fails when an import that it forbids is planted."""
+"""The import contracts of pyproject.toml see what they are for: each fails when an import is planted."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ LAZY = "\ndef planted():\n    {}\n"
 TYPES = "\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    {}\n"
 PLAIN = "\n{}\n"
 
-# What is planted, how and where, and the contract that must say so. New modules of a room (planted.py), so that no module of
-# today is named here; none of them is there before, see `planted`.
+# The contract that must say so, and what is planted, where and how: in new modules of a room (planted.py), so
+# that hardly a module of today is named here.
 PLANTS: list[tuple[str, str, str, str]] = [
     (ROAD, "privacy/planted.py", PLAIN, "import sdv_plausible.models.base"),
     (ROAD, "privacy/noise/planted.py", LAZY, "from sdv_plausible import PlausibleDeniabilitySynthesizer"),
@@ -131,7 +131,7 @@ def test_a_planted_circle_is_seen(answers):
 
 
 def test_every_library_has_its_place():
-    """A library that no contract names has not been thought about: say in a contract which room may import it."""
+    """A library that no contract names has not been thought about: say in one which room may import it."""
     graph = grimp.build_graph("sdv_plausible", include_external_packages=True, cache_dir=None)
     external = {module for module in graph.modules if module.split(".")[0] != "sdv_plausible"}
     named = set(re.findall(r'"(\w+)"', (ROOT / "pyproject.toml").read_text().split("[tool.importlinter]")[1]))

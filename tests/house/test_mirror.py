@@ -1,6 +1,7 @@
-"""The tests mirror the package: what `sdv_plausible/table/codec.py` does is tested in `tests/table/test_codec.py`.
+"""The tests mirror the package: `sdv_plausible/table/codec.py` is tested in `tests/table/test_codec.py`.
 
-A module whose tests are elsewhere is listed with the reason; the list may not name a module that is gone or has its file.
+A module whose tests are elsewhere is listed with the reason; the list may not name one that is gone or has
+its file.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ ELSEWHERE = {
 
 
 def has_code(source: str) -> bool:
-    """Whether a module defines something: a docstring, imports, `__all__` and constants need no test of their own."""
+    """Whether a module defines a function or class: imports and constants need no test of their own."""
     return any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in ast.parse(source).body)
 
 
 def mirrored(module: str) -> str:
-    """The test file of a module, both from their roots; a package's `__init__` is tested under the package's name."""
+    """The test file of a module, both from their roots; that of an `__init__` has the package's name."""
     path = Path(module)
     if path.name == "__init__.py":
         path = path.parent.with_suffix(".py") if path.parent.name else Path("package.py")
@@ -33,7 +34,7 @@ def mirrored(module: str) -> str:
 
 
 def without_tests(modules: dict[str, str], tests: set[str], elsewhere: dict[str, str]) -> list[str]:
-    """Modules with code that have no mirrored test file and no reason, and reasons that are no longer needed."""
+    """Modules with code, no mirrored test file and no reason; and reasons that are no longer needed."""
     needed = {module for module, source in modules.items() if has_code(source) and mirrored(module) not in tests}
     return sorted(needed ^ set(elsewhere))
 
@@ -47,7 +48,12 @@ def test_every_module_has_its_test_file():
 
 def test_a_module_without_tests_is_caught():
     code = "def f():\n    pass\n"
-    modules = {"table/codec.py": code, "table/__init__.py": '"""Doc."""\n', "models/__init__.py": code, "__init__.py": code}
+    modules = {
+        "table/codec.py": code,
+        "table/__init__.py": '"""Doc."""\n',
+        "models/__init__.py": code,
+        "__init__.py": code,
+    }
     tests = {"table/test_codec.py", "test_models.py", "test_package.py"}
     assert without_tests(modules, tests, {}) == []
     assert without_tests(modules, tests - {"table/test_codec.py"}, {}) == ["table/codec.py"]

@@ -1,11 +1,12 @@
-"""Every Python and bash block of every page runs as it stands: top to bottom, in an empty folder, warnings being errors.
+"""Every Python and bash block of every page runs as it stands, in order, without warnings.
 
 A block that cannot run carries the reason in a comment above it, which no reader sees:
 
     <!-- skip: next "installs packages" -->
     <!-- skip: next if(find_spec("sdgym") is None, reason="SDGym works with SDV 1.38 alone") -->
 
-SDV_STACK=1 ./dev test runs them on SDV 1.38 too; LONG_PAGES=1, which ./dev slow sets, runs the block that takes three minutes.
+SDV_STACK=1 ./dev test runs them on SDV 1.38 too. LONG_PAGES=1, which SDV_STACK=1 ./dev slow sets, runs the
+block that takes three minutes.
 
 A Python block that begins with a file's name, `# my_tables.py`, is written to that file and run as a program.
 """
@@ -33,7 +34,7 @@ PAGES = [name for name in all_pages() if name in ("README.md", "CONTRIBUTING.md"
 
 
 def run_python(example: Example) -> None:
-    """Run a block in the page's namespace, or as a program of its own where it begins with the name of its file."""
+    """Run a block in the page's namespace, or as a program if it begins with the name of its file."""
     file = re.match(r"# (\w+\.py)\n", example.parsed)
     if file is None:
         PythonEvaluator()(example)
@@ -43,7 +44,7 @@ def run_python(example: Example) -> None:
 
 
 def run_bash(example: Example) -> None:
-    """Run a block in a shell that stops at the first failure, with this environment's programs first on the path."""
+    """Run a block in a shell that stops at the first failure and finds this environment's programs first."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", example.parsed],
@@ -106,9 +107,15 @@ PLANTED = {
     "a name of a later block": ("```python\nprint(x)\n```\n\n```python\nx = 1\n```\n", NameError),
     "a warning": ("```python\nimport warnings\nwarnings.warn('old')\n```\n", UserWarning),
     "in a list": ("1. First\n\n   ```python\n   raise KeyError\n   ```\n", KeyError),
-    "a program": ("```python\n# my_program.py\nif __name__ == '__main__':\n    raise KeyError\n```\n", KeyError),
+    "a program": (
+        "```python\n# my_program.py\nif __name__ == '__main__':\n    raise KeyError\n```\n",
+        KeyError,
+    ),
     "a command": ("```bash\nsdv-plausible --no-such-option\ntrue\n```\n", AssertionError),
-    "after one that is skipped": ('<!-- skip: next "why" -->\n\n```bash\nfalse\n```\n\n```bash\nfalse\n```\n', AssertionError),
+    "after one that is skipped": (
+        '<!-- skip: next "why" -->\n\n```bash\nfalse\n```\n\n```bash\nfalse\n```\n',
+        AssertionError,
+    ),
 }
 
 

@@ -1,7 +1,7 @@
 """Randomness is made in privacy/noise: what imports alone do not show, read off the syntax trees.
 
-`np.random`, `os.urandom`, the draws of SciPy and pandas are attributes, and a module may be imported by a name in a string:
-the import contracts see neither.
+`np.random`, `os.urandom`, the draws of SciPy and pandas are attributes, and a module may be imported by a
+name in a string: the import contracts see neither.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The reference shows the public names, all of them and no others.
 
-Public are the names that public modules export, and those that the tutorial and the how-to pages import, or write out with
-their module. What these pages only mention (`Queryable`) may be shown, too.
+Public are the names that public modules export, and those that the tutorial and the how-to pages import, or
+write out with their module. What these pages only mention (`Queryable`) may be shown, too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ from typing import Any
 import pytest
 from pages import ROOT, Page, all_pages
 
-EXPORTING = ("sdv_plausible", "sdv_plausible.synthesizer", "sdv_plausible.evaluation", "sdv_plausible.datasets")
+EXPORTING = (
+    "sdv_plausible",
+    "sdv_plausible.synthesizer",
+    "sdv_plausible.evaluation",
+    "sdv_plausible.datasets",
+)
 DIRECTIVE = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
 
 
@@ -47,7 +52,7 @@ def _things(names: set[str]) -> dict[Any, str]:
 
 
 def differences(documented: set[str], public: set[str], words: set[str]) -> tuple[list[str], list[str]]:
-    """Public names that are not documented, and documented ones that are neither public nor among the words of users' pages."""
+    """Public names that are not documented, and documented ones neither public nor among the words."""
     on_pages, off_pages = _things(documented), _things(public)
     missing = sorted(name for thing, name in off_pages.items() if thing not in on_pages)
     stray = sorted(name for thing, name in on_pages.items() if thing not in off_pages and name.rsplit(".", 1)[-1] not in words)

@@ -12,7 +12,12 @@ from pathlib import Path
 import pytest
 from pages import ROOT, Page, all_pages, repository_files
 
-TREES = ("sdv_plausible", "tests", "benchmarks", "docs")  # a path that begins with one of these is one of the repository
+TREES = (
+    "sdv_plausible",
+    "tests",
+    "benchmarks",
+    "docs",
+)  # a path that begins with one of these is one of the repository
 ELSEWHERE = re.compile(r"^(?:https?:|mailto:)")
 
 
@@ -33,7 +38,7 @@ def broken_links(page: Page, pages: dict[str, Page]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def files() -> list[str]:
-    """Files and folders of the repository, from its root, with a stroke in front so that the end of a path can be looked for."""
+    """Files and folders, from the root, with a stroke in front: the end of a path is looked for."""
     paths = [path.relative_to(ROOT) for path in repository_files(".py", ".md")]
     folders = {f"/{folder.as_posix()}/" for path in paths for folder in path.parents}
     return [f"/{path.as_posix()}" for path in paths] + sorted(folders)
@@ -63,7 +68,7 @@ def missing_files(page: Page, files: list[str]) -> list[str]:
 
 
 def missing_tests(page: Page, tests_of: dict[str, set[str]]) -> list[str]:
-    """Tests in backticks that do not exist: `test_x.py::test_name`, `::test_name` of the file before, `test_name` of any."""
+    """Tests in backticks that do not exist: `test_x.py::test_a`, `::test_a` of the last file, `test_a`."""
     wrong, current = [], set[str]()
     anywhere: set[str] = set().union(*tests_of.values())
     for span in page.code_spans:
@@ -88,7 +93,7 @@ def _resolves(name: str) -> bool:
 
 
 def _dotted_names(text: str) -> Iterator[str]:
-    """Names of the package in backticks, with or without a role: `sdv_plausible.x.y`, :func:`~sdv_plausible.x.y`."""
+    """Names of the package in backticks: `sdv_plausible.x.y`, or with a role, :func:`~sdv_plausible.x.y`."""
     yield from (match.rstrip("()") for match in re.findall(r"`~?(sdv_plausible(?:\.\w+)+(?:\(\))?)`", text))
 
 
@@ -136,7 +141,8 @@ def test_a_planted_link_is_caught(text):
 
 
 def test_good_links_are_not():
-    text = "# A heading, with `code`\n\n[a](notation.md) [b](#a-heading-with-code) [c](../../README.md#use) [d](../images/)\n\n```\n[x](y.md)\n```\n"
+    links = "[a](notation.md) [b](#a-heading-with-code) [c](../../README.md#use) [d](../images/)"
+    text = f"# A heading, with `code`\n\n{links}\n\n```\n[x](y.md)\n```\n"
     assert broken_links(Page.parse("docs/explanation/planted.md", text), all_pages()) == []
 
 
@@ -176,7 +182,7 @@ def test_a_planted_name_is_caught():
 
 
 def on_plan(plan: str) -> set[str]:
-    """Folders and modules on a plan: a tree in a fenced block, two spaces to a floor, more names on a line where they fit."""
+    """Folders and modules on a plan: a tree, two spaces to a floor; a line may hold several."""
     path: list[str] = []
     found = set()
     for line in plan.splitlines()[1:]:
@@ -203,5 +209,11 @@ def test_every_room_is_on_the_plan():
 
 
 def test_the_plan_is_read():
-    plan = "a/\n  b/    one: of d/*.py\n    c/  text; e.py, f/ (so)\n    g.py   text      h.py text\n  i.py, j.py text\n"
-    assert on_plan(plan) == {"b", "b/c", "b/c/e.py", "b/c/f", "b/g.py", "b/h.py", "i.py", "j.py"}
+    lines = [
+        "a/",
+        "  b/    of d/*.py",
+        "    c/  text; e.py, f/ (so)",
+        "    g.py   text   h.py text",
+        "  i.py, j.py text",
+    ]
+    assert on_plan("\n".join(lines)) == {"b", "b/c", "b/c/e.py", "b/c/f", "b/g.py", "b/h.py", "i.py", "j.py"}
