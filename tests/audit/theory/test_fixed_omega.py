@@ -113,7 +113,7 @@ def test_empty_group_is_charged() -> None:
     assert float(rows.profile(50.0)[0]) == pytest.approx(alone)
 
 
-TABLE = [  # privacy.md, section 4: n, k, epsilon0, rows; Laplace at floors 1, .9, .5; discrete Laplace
+TABLE = [  # n, k, epsilon0, rows; Laplace at floors 1, .9, .5; discrete Laplace
     (735_000, 50, 1.0, 10_000, (4.97, 5.50, 6.62), (5.78, 6.11, 7.50)),
     (735_000, 200, 0.1, 10_000, (0.75, 0.78, 0.98), (0.77, 0.79, 1.00)),
     (16_000, 100, 0.3, 1_000, (3.36, 3.47, 4.51), (3.57, 3.72, 4.83)),

@@ -29,7 +29,7 @@ def test_binomial_pairs_agree_with_sums_over_every_count(seed: int) -> None:
 
 
 def test_domination_of_coins_is_by_the_range_of_likelihood_ratios() -> None:
-    """Lemma 2 of the proof page: a wider range is worse at every epsilon, and only the frontier is kept."""
+    """Lemma 2 of seed_test.md: a wider range is worse at every epsilon, and only the frontier is kept."""
     rng = np.random.default_rng(0)
     high, low = rng.uniform(0.1, 1.5, 60), -rng.uniform(0.1, 1.5, 60)
     pairs = BernoulliPairs(log_high=high, log_low=low)

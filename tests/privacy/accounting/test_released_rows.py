@@ -75,7 +75,7 @@ def test_mixture_over_omega_is_covered_with_gamma_one_and_floor_by_construction(
 
 @pytest.mark.parametrize(("gamma", "t"), [(1.0, 3), (4.0, 5), (2.0, 1)])
 def test_claim_is_the_theorem_recomputed(gamma: float, t: int) -> None:
-    """Theorem 2 of the proof page term by term, where small partitions and the shift of epsilon are not small."""
+    """Theorem 2 of seed_test.md term by term, where small partitions and the shift of epsilon are not small."""
     num_rows, k, epsilon0, n, floor = 20, 6, 0.8, 90, 0.7
     p = [oracle.pass_probability(c, k, epsilon0, "discrete_laplace") for c in range(200)]
     small = (1 + gamma * (t - 1)) * p[t] / (n * floor)
