@@ -121,6 +121,11 @@ class Attribute:
         return len(self.values) + len(self.lower) + self.nullable
 
     @property
+    def num_ordered(self) -> int:
+        """Number of leading codes of which neighbours are similar values: bins, or the values of an ordinal attribute."""
+        return len(self.values) if self.kind == "ordinal" else len(self.lower)
+
+    @property
     def is_ordered(self) -> bool:
         """Whether neighbouring codes are similar values."""
         return self.kind != "categorical"

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from sdv_plausible.models.adaptive.denoising import haar_denoise, rake, shrink_singular_values
+from sdv_plausible.models.adaptive.denoising import haar_denoise, rake, shrink_singular_values, trim_ends
 from sdv_plausible.models.adaptive.maximum_entropy import Estimates
 from sdv_plausible.models.adaptive.schedule import BUCKET_FLOOR, Round, Schedule, margin_shares, pair_noise
 from sdv_plausible.models.buckets import make_buckets
@@ -39,7 +39,7 @@ class Measurements:
     def __init__(self, rows: Queryable, domain: Domain, schedule: Schedule) -> None:
         self._rows = rows
         self._pair_sigma, self._worth = schedule.pair_sigma, schedule.worth
-        self._ordered = [a.is_ordered for a in domain]
+        self._ordered = [a.num_ordered for a in domain]
         cards = domain.cardinalities
         shares = margin_shares(cards, schedule.margin_share).tolist()
         margins = rows.ask_tables([[Axis.of_codes(j, c)] for j, c in enumerate(cards)], shares)
@@ -146,8 +146,11 @@ class Measurements:
             self.coarse[j] = np.bincount(bucket, self.margins[j], self._sizes[j])
 
     def _clean(self, j: int, counts: np.ndarray) -> np.ndarray:
-        smooth = haar_denoise(counts, self._sigmas[j]) if self._ordered[j] else counts
-        return project_to_simplex(smooth, self.total) / self.total
+        k, sigma = self._ordered[j], self._sigmas[j]
+        smooth = np.concatenate([haar_denoise(counts[:k], sigma), counts[k:]])
+        cleaned = project_to_simplex(smooth, self.total)
+        cleaned[:k] = trim_ends(cleaned[:k], sigma)
+        return cleaned / cleaned.sum()
 
     def _estimate(self, e: Pair) -> np.ndarray:
         """The current model's count table of a pair."""
