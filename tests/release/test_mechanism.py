@@ -1,49 +1,21 @@
-"""Mechanism 1 and its release-level form: what leaves, in which order, and what is kept."""
+"""Mechanism 1: what leaves, in which order, and what is kept."""
 
 from __future__ import annotations
 
-import copy
-import pickle
 import re
-from dataclasses import fields, is_dataclass
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import oracles
 import pytest
-from doors import release_seeds
+from release_cases import SEEDS, network, state
 from scipy.stats import binom
 
 from sdv_plausible.models.base import Proposals
-from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.models.omega import Omega
-from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import SeedRecords
-from sdv_plausible.release.fitting import split_rows
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
-from sdv_plausible.release.release_level import ReleaseTest
-from sdv_plausible.release.released_prefixes import ReleasedPrefixes
 from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
-
-CARDS = (2, 3, 4, 3)
-
-
-def network() -> BayesianNetwork:
-    rng = np.random.default_rng(1)
-
-    def table(child, parents=()):
-        p = rng.dirichlet(np.ones(CARDS[child]), int(np.prod([CARDS[j] for j in parents], dtype=int)))
-        buckets = tuple(np.arange(CARDS[j]) for j in parents)
-        return ConditionalTable(child=child, parents=parents, buckets=buckets, probabilities=p)
-
-    return BayesianNetwork([table(0), table(3, (0,)), table(1, (3, 0)), table(2, (1,))])
-
-
-SEEDS = network().sample(300, Coins.from_seed(2))
 
 
 class Watched:
@@ -107,20 +79,6 @@ def test_without_the_test_other_rows_would_leave():
     assert (sizes >= 40).any()
 
 
-def test_the_randomised_test_passes_with_the_probability_of_its_noise():
-    """At k' = k the chance is Pr[z >= 0] = 1/(1+a), two below it a^2/(1+a); 20,000 draws, false alarm 1e-6 in all.
-
-    Control: a threshold that is not drawn afresh gives all or nothing.
-    """
-    test, a = RandomizedTest(k=20, gamma=4.0, epsilon0=0.7), np.exp(-0.7)
-    for size, p in ((20, 1 / (1 + a)), (18, a**2 / (1 + a)), (23, 1 - a**4 / (1 + a))):
-        passed = int(test.passes(np.full(20_000, size), Coins.from_seed(size)).sum())
-        low, high = binom.ppf([2e-7, 1 - 2e-7], 20_000, p)
-        assert low <= passed <= high
-        one_threshold = 20_000 * int(test.passes(np.array([size]), Coins.from_seed(size))[0])
-        assert not low <= one_threshold <= high
-
-
 def test_no_rows_need_no_proposal():
     model = Watched()
     assert mechanism(DeterministicTest(k=5, gamma=4.0), 1, model).release(0, Coins.from_seed(0)).shape == (0, 4)
@@ -141,24 +99,6 @@ def test_the_seed_free_share_is_the_share_of_proposals_that_resample_all():
 
 
 # --- what is kept -----------------------------------------------------------------------------------------------------
-
-
-def state(value: Any, seen: set[int] | None = None) -> Any:
-    """Everything an object holds, as plain nested values; derived look-up tables are named by their key only."""
-    seen = set() if seen is None else seen
-    if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, value.tobytes()
-    if isinstance(value, (str, bytes, int, float, bool, type(None))):
-        return value
-    if id(value) in seen:
-        return None
-    seen.add(id(value))
-    if isinstance(value, dict):
-        return {str(k): state(v, seen) for k, v in value.items() if k not in ("_log", "_guide", "_levels")}
-    if isinstance(value, (list, tuple)):
-        return [state(v, seen) for v in value]
-    held = {f.name: getattr(value, f.name) for f in fields(value)} if is_dataclass(value) else {}
-    return type(value).__name__, state({**held, **getattr(value, "__dict__", {})}, seen)
 
 
 @pytest.mark.parametrize("test", [DeterministicTest(k=30, gamma=4.0), RandomizedTest(k=30, gamma=4.0, epsilon0=1.0)])
@@ -211,138 +151,3 @@ def test_too_few_releases_nothing_and_tells_nothing():
     assert len(some.release(10, Coins.from_seed(1))) == 10
     with pytest.raises(TooFewReleasedError):
         some.release(10_000, Coins.from_seed(1), 100)
-
-
-# --- the release test -------------------------------------------------------------------------------------------------
-
-TEST = ReleaseTest(k=8, epsilon0=1.0, delta=0.01)
-
-
-def arrays(value: Any) -> list[np.ndarray]:
-    if isinstance(value, np.ndarray):
-        return [value]
-    if is_dataclass(value):
-        return [a for f in fields(value) for a in arrays(getattr(value, f.name))]
-    return [a for v in value for a in arrays(v)] if isinstance(value, (list, tuple)) else []
-
-
-def true_size(part: ReleasedPrefixes, prefix: np.ndarray) -> int:
-    order = network().order
-    return oracles.prefix_size(SEEDS[:, order], prefix, part.kept)
-
-
-@pytest.mark.parametrize("omega", [0, 1, 2, 3, (1, 3), (0, 4), "all"])
-@pytest.mark.parametrize("seed", range(3))
-def test_every_released_prefix_has_k_true_seeds(omega, seed):
-    released = release_seeds(network(), SEEDS, omega, TEST, Coins.from_seed(seed))
-    for part in released.parts:
-        assert all(true_size(part, p) >= TEST.k for p in part.prefixes if part.kept)
-        assert (part.sizes >= TEST.k + TEST.margin).all() or part.kept == 0
-        assert part.prefixes.tolist() == sorted(part.prefixes.tolist())  # the seeds' order does not show
-
-
-def without_pre_threshold(sizes: np.ndarray, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
-    """Planted bug: small groups are given noise as well."""
-    noisy = noise.discrete_laplace(sizes, sensitivity=1, epsilon=TEST.epsilon0, coins=coins)
-    kept = np.flatnonzero(noisy >= TEST.k + TEST.margin)
-    return kept, noisy[kept]
-
-
-def test_without_the_pre_threshold_smaller_groups_leave():
-    """Control. A group of 7 needs noise of 6 or more: about 1 in 550 each, 2,000 groups of 7 are tried.
-
-    None of them gets out with probability below e^-3.6 only, but the coins are fixed and one does.
-    """
-    sizes = np.full(2000, TEST.k - 1)
-    for seed in range(5):
-        assert not len(TEST.release(sizes, Coins.from_seed(seed))[0])
-    assert any(len(without_pre_threshold(sizes, Coins.from_seed(seed))[0]) for seed in range(5))
-
-
-def test_a_record_in_a_small_group_leaves_no_trace_at_all():
-    """Whether it is there or not, what is kept is the same to the last byte. Control: without pre-threshold it is not."""
-    canary = np.array([[1, 2, 3, 2]], dtype=SEEDS.dtype)
-    rest = SEEDS[~(SEEDS[:, network().order[:3]] == canary[0, list(network().order[:3])]).all(axis=1)]
-    canaries = np.concatenate([rest, *[canary] * (TEST.k - 1)])
-    leaky = SimpleNamespace(release=without_pre_threshold, charge=TEST.charge, k=1, epsilon0=TEST.epsilon0, delta=TEST.delta)
-
-    def kept(seeds: np.ndarray, test: Any) -> bytes:
-        return pickle.dumps(release_seeds(network(), seeds, 1, test, Coins.from_seed(3)))
-
-    assert kept(canaries, TEST) == kept(rest, TEST)
-    assert kept(canaries, leaky) != kept(rest, leaky)
-
-
-@pytest.mark.parametrize("omega", [1, 2, (1, 3)])
-def test_what_is_kept_are_prefixes_and_noisy_sizes_only(omega):
-    released = release_seeds(network(), SEEDS, omega, TEST, Coins.from_seed(0))
-    assert any(len(part.sizes) for part in released.parts)
-    for part in released.parts:
-        assert part.kept < 4
-        assert {a.shape for a in arrays(part)} == {part.prefixes.shape, part.sizes.shape}
-        assert part.prefixes.shape == (len(part.sizes), part.kept)
-        assert len({tuple(p) for p in part.prefixes.tolist()}) == len(part.prefixes)
-        assert part.prefixes.base is None or not np.shares_memory(part.prefixes, SEEDS)
-        sizes = [true_size(part, p) for p in part.prefixes]
-        assert part.sizes.tolist() != sizes or not sizes
-
-
-def test_the_seeds_order_and_further_copies_do_not_show():
-    shuffled = SEEDS[np.random.default_rng(0).permutation(len(SEEDS))]
-    draws = [release_seeds(network(), s, 1, TEST, Coins.from_seed(1)) for s in (SEEDS, shuffled)]
-    assert pickle.dumps(draws[0]) == pickle.dumps(draws[1])
-
-
-def test_every_seed_serves_one_part_of_a_range():
-    """Parts are disjoint: with tiny noise the released sizes of all parts add up to the seeds at most."""
-    exact = ReleaseTest(k=1, epsilon0=50.0, delta=0.5)
-    released = release_seeds(network(), SEEDS, (1, 4), exact, Coins.from_seed(0))
-    totals = [int(part.sizes.sum()) for part in released.parts if part.kept]
-    assert sum(totals) < len(SEEDS)
-    assert min(totals) > 20  # about a quarter of 300, less the groups of one
-    whole = release_seeds(network(), SEEDS, 1, exact, Coins.from_seed(0))
-    assert whole.parts[0].sizes.sum() > 250
-
-
-def test_no_released_group_is_one_clear_error():
-    released = release_seeds(network(), SEEDS, 1, ReleaseTest(k=301, epsilon0=1.0, delta=0.01), Coins.from_seed(0))
-    with pytest.raises(TooFewReleasedError, match=r"share 3 attributes.*lower k"):
-        released.sample(5, network(), Coins.from_seed(0))
-    with pytest.raises(TooFewReleasedError, match=r"share 3 attributes.*lower k"):
-        released.sample_given(5, {0: 1}, network(), Coins.from_seed(0))
-
-
-def test_rows_and_conditional_rows_start_with_released_prefixes():
-    net = network()
-    released = release_seeds(net, SEEDS, 2, TEST, Coins.from_seed(0))
-    prefixes = {tuple(p) for p in released.parts[0].prefixes.tolist()}
-    order = list(net.order[:2])
-    before = copy.deepcopy(state(released))
-    for rows in (released.sample(300, net, Coins.from_seed(1)), released.sample_given(300, {2: 3}, net, Coins.from_seed(1))):
-        assert len(rows) == 300
-        assert {tuple(r) for r in rows[:, order].tolist()} <= prefixes
-    assert (rows[:, 2] == 3).all()
-    assert state(released) == before
-
-
-# --- the split --------------------------------------------------------------------------------------------------------
-
-
-def test_a_split_is_disjoint_secret_and_in_proportion():
-    """10,000 rows: false alarm 1e-6 for each part. Parts below 1 in all leave rows unused."""
-    rows, shares = CodeArray(np.arange(10_000).reshape(-1, 1), [10_000]), (0.2, 0.3, 0.4)
-
-    def parts(seed: int) -> dict[str, list[int]]:
-        split = split_rows(rows, shares, Coins.from_seed(seed))
-        return {name: part.records()[:, 0].tolist() for name, part in split.items()}
-
-    found = parts(0)
-    ids = [*found["structure"], *found["parameters"], *found["seeds"]]
-    assert len(set(ids)) == len(ids)
-    assert set(found["learning"]) == {*found["structure"], *found["parameters"]}
-    for name, share in zip(("structure", "parameters", "seeds"), shares, strict=True):
-        low, high = binom.ppf([5e-7, 1 - 5e-7], 10_000, share)
-        assert low <= len(found[name]) <= high
-    assert parts(0) == found
-    assert parts(1)["seeds"] != found["seeds"]
-    assert all(part is rows for part in split_rows(rows, None, Coins.from_seed(0)).values())
