@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import math
 
+import neighbouring
 import numpy as np
 import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.models.paper.entropies import EntropyTable, count_entropies
+from sdv_plausible.models.paper.entropies import ENTROPY_GRID, Entropies, EntropyTable, count_entropies
+from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.questions.codes import CodeArray
 
 CARDS = (3, 2, 4)
@@ -69,3 +72,51 @@ def test_flatten_and_back(m, seed):
     off = ~np.eye(m, dtype=bool)
     assert (again.joint[off] == table.joint[off]).all()
     assert (EntropyTable.unflatten(vector, m).flatten() == vector).all()
+
+
+# --- how far one row moves them ---------------------------------------------------------------------------------------
+
+SMALL = (3, 2)
+SMALL_BUCKETS = [np.array([0, 1, 0]), np.array([0, 1])]
+
+
+def farthest(question: Entropies, least: int, most: int) -> tuple[float, float]:
+    """Largest L2 move, and of one number alone, over all tables of least..most rows and all rows added; in steps."""
+    universe = oracles.universe(SMALL)
+    answers = {
+        table: question.exact(CodeArray(neighbouring.as_codes(table, 2), SMALL)).astype(float)
+        for table in neighbouring.multisets(universe, most + 1, least)
+    }
+    moves = [
+        answers[tuple(sorted((*table, row)))] - answer
+        for table, answer in answers.items() if len(table) <= most
+        for row in universe
+    ]  # fmt: skip
+    return max(float(np.linalg.norm(m)) for m in moves), max(float(np.abs(m).max()) for m in moves)
+
+
+@pytest.mark.parametrize("least", [0, 1, 2, 3])
+def test_entropies_move_no_further_than_stated_by_brute_force(least):
+    """And one of them moves by all but two steps of it: n equal rows and one that differs."""
+    question = Entropies(SMALL, SMALL_BUCKETS, max(least, 1))
+    together, alone = farthest(question, least, 4)
+    assert together <= question.sensitivity(ONE_ROW)
+    steps = question.sensitivity(ONE_ROW) / math.sqrt(6)
+    assert steps - 2 <= alone <= steps
+
+
+def test_planted_fault_a_bound_on_the_rows_that_is_too_high():
+    question = Entropies(SMALL, SMALL_BUCKETS, 40)
+    together, alone = farthest(question, 1, 3)
+    assert together > question.sensitivity(ONE_ROW)
+    assert alone > question.sensitivity(ONE_ROW) / math.sqrt(6)
+
+
+def test_the_answer_is_the_entropies_on_the_grid():
+    codes = rows(3)
+    question = Entropies(CARDS, BUCKETS, 10)
+    exact = question.exact(CodeArray(codes, CARDS))
+    assert exact.dtype == np.int64
+    table = count_entropies(CodeArray(codes, CARDS), CARDS, BUCKETS)
+    np.testing.assert_allclose(exact * ENTROPY_GRID, table.flatten(), atol=ENTROPY_GRID / 2)
+    assert (question.table(exact.astype(float)).flatten() == exact * ENTROPY_GRID).all()
