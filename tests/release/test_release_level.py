@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 from dataclasses import fields, is_dataclass
 from types import SimpleNamespace
@@ -14,8 +15,14 @@ import pytest
 from doors import release_seeds
 from release_cases import SEEDS, network, state
 
+from sdv_plausible.models.omega import Omega
+from sdv_plausible.privacy.accounting.losses import ReleaseLoss
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.mechanism import TooFewReleasedError
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.released_prefixes import ReleasedPrefixes
@@ -128,3 +135,61 @@ def test_rows_and_conditional_rows_start_with_released_prefixes():
         assert {tuple(r) for r in rows[:, order].tolist()} <= prefixes
     assert (rows[:, 2] == 3).all()
     assert state(released) == before
+
+
+# --- one group, by enumeration ----------------------------------------------------------------------------------------
+
+
+def chance_of_release(test: ReleaseTest, size: int, monkeypatch) -> float:
+    """Probability that a group of so many seeds is released: all noise is tried, its law is a^|z| (1 - a) / (1 + a)."""
+    a, reach, total = math.exp(-test.epsilon0), 400, 0.0
+    for z in range(-reach, reach + 1):
+        with monkeypatch.context() as patch:
+            patch.setattr(noise, "discrete_laplace", lambda values, **_: values + z)  # noqa: B023
+            released, sizes = test.release(np.array([size]), Coins.from_seed(0))
+        assert sizes.tolist() == [size + z] * len(released)
+        total += len(released) * a ** abs(z) * (1 - a) / (1 + a)
+    return total
+
+
+@pytest.mark.parametrize("epsilon0", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("delta", [0.2, 1e-3, 1e-6])
+def test_a_group_that_first_reaches_k_is_released_as_seldom_as_charged(epsilon0, delta, monkeypatch):
+    """Theorem 2 of docs/explanation/proofs/release_test.md. Control: a margin one smaller releases it more often."""
+    test = ReleaseTest(k=8, epsilon0=epsilon0, delta=delta)
+    assert chance_of_release(test, 7, monkeypatch) == 0
+    entered = chance_of_release(test, 8, monkeypatch)
+    assert entered <= delta * (1 + 1e-9)
+    assert chance_of_release(test, 8 + 2 * test.margin, monkeypatch) > 1 - delta * (1 + 1e-9)
+    if test.margin > 1:
+        margin = test.margin - 1
+        monkeypatch.setattr(ReleaseTest, "margin", property(lambda self: margin))
+        assert chance_of_release(test, 8, monkeypatch) > delta
+
+
+def test_the_noise_is_what_is_charged():
+    """One call for all groups that are large enough; the smaller ones get none."""
+    with record_calls() as calls:
+        TEST.release(np.array([3, 8, 700, 7, 9]), Coins.from_os_entropy())
+    (call,) = calls
+    assert (call.name, call.sensitivity, call.budget, call.shape) == ("discrete_laplace", 1.0, TEST.epsilon0, (3,))
+    assert call.source == "opendp"
+    with record_calls() as calls:
+        released, sizes = TEST.release(np.array([1, 7]), Coins.from_os_entropy())
+    assert (len(released), len(sizes), calls) == (0, 0, [])
+
+
+def test_one_entry_pays_for_any_number_of_rows():
+    (entry,) = TEST.charge(4.0)
+    assert entry.losses == (ReleaseLoss(epsilon0=TEST.epsilon0, delta=TEST.delta),)
+    assert entry.parts == ("seeds",)
+    assert TEST.charge(1.0) == TEST.charge(4.0)  # gamma plays no part
+    (free,) = ReleaseTest(k=8, epsilon0=1.0, delta=0.01, uses_seeds=False).charge(4.0)
+    assert (free.losses, free.status) == ((), "declared")
+
+
+def test_a_door_pays_for_one_release_of_groups():
+    rows = Queryable(CodeArray(SEEDS, (2, 3, 4, 3)), PrivacyLedger(delta=1e-6), TEST.charge(1.0), Coins.from_seed(0))
+    TEST.start(network(), rows, Omega.parse(1), Coins.from_seed(1))
+    with pytest.raises(BudgetExceededError):
+        TEST.start(network(), rows, Omega.parse(1), Coins.from_seed(1))

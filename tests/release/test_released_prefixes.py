@@ -12,6 +12,8 @@ from networks import FALSE_ALARM, UNIVERSE, Fixed, network, p_value
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release import released_prefixes
+from sdv_plausible.release.mechanism import TooFewReleasedError
 from sdv_plausible.release.released_prefixes import LEAST_WEIGHTED, ReleasedPrefixes, ReleasedSeeds
 
 
@@ -104,3 +106,49 @@ def test_rows_of_weight_zero_are_never_chosen(monkeypatch):
     # Control: of weights shared out first and added up then, the sum falls short of 1, and u behind the last row that fits.
     short = np.cumsum(np.exp(log_weight - log_weight.max()) / cumulative[-1])
     assert np.searchsorted(short, 1 - 2.0**-53, side="right") >= LEAST_WEIGHTED - 1
+
+
+def test_prefixes_are_sorted_with_their_sizes():
+    """In an order that says nothing: that of the values."""
+    rng = np.random.default_rng(0)
+    prefixes = np.array([[2, 0], [0, 1], [0, 0], [1, 5], [0, 7]])
+    for _ in range(5):
+        order = rng.permutation(5)
+        made = ReleasedPrefixes.sort(prefixes[order], np.arange(5)[order] * 10)
+        assert made.prefixes.tolist() == [[0, 0], [0, 1], [0, 7], [1, 5], [2, 0]]
+        assert made.sizes.tolist() == [20, 10, 40, 30, 0]
+        assert made.kept == 2
+
+
+def test_prefixes_start_rows_in_proportion_to_their_sizes(monkeypatch):
+    """At every point of the unit interval, its ends included: never one without size at the edge of another."""
+    net = network()
+    (part, alone) = released(net).parts
+    for u, prefix in ((0.0, [0, 1]), (0.4999, [0, 1]), (0.5, [1, 0]), (0.7999, [1, 0]), (0.8, [1, 1]), (1 - 2.0**-53, [1, 1])):
+        codes = part.start(3, net, Fixed.at(u))
+        assert codes[:, [2, 0]].tolist() == [prefix] * 3
+        assert (codes[:, [1, 3]] == 0).all()
+    assert (alone.start(3, net, Fixed.at(0.5)) == 0).all()
+
+
+def test_rows_of_many_are_drawn_independently(monkeypatch):
+    """Beyond so many rows nothing is spread evenly: the law is the same. Control: few rows scatter less than chance."""
+    net = network()
+    monkeypatch.setattr(released_prefixes, "SYSTEMATIC_ROWS", 1000)
+    seen = []
+    honest = type(net).complete
+    monkeypatch.setattr(
+        type(net), "complete", lambda self, *a, systematic=False: seen.append(systematic) or honest(self, *a, systematic=systematic)
+    )  # fmt: skip
+    assert p_value(released(net).sample(20_000, net, Coins.from_seed(2)), exact_law(net)) > FALSE_ALARM
+    released(net).sample(1000, net, Coins.from_seed(2))
+    assert seen == [False, True]
+
+
+def test_parts_of_which_nothing_was_released_are_left_out():
+    net = network()
+    part, alone = released(net).parts
+    empty = ReleasedPrefixes(kept=1, prefixes=np.empty((0, 1), dtype=int), sizes=np.empty(0, dtype=int))
+    assert ReleasedSeeds(parts=(empty, part, alone)).usable() == (part, alone)
+    with pytest.raises(TooFewReleasedError, match="share 1 attributes"):
+        ReleasedSeeds(parts=(empty,)).sample(3, net, Coins.from_seed(0))
