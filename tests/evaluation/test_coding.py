@@ -5,20 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sdmetrics.errors import IncomputableMetricError
 
 from sdv_plausible.evaluation.coding import as_numbers, encode, encode_pair, quantile_edges, sample_positions
-from sdv_plausible.evaluation.tables import column_kinds, prepare, prepare_holdout
-
-
-class Described:
-    """Stands for SDV's Metadata object."""
-
-    def __init__(self, document):
-        self.document = document
-
-    def to_dict(self):
-        return self.document
+from sdv_plausible.evaluation.tables import prepare
 
 
 def codes_of(real, synthetic, kind="categorical", **options):
@@ -74,81 +63,6 @@ def test_datetimes_are_read_in_utc_and_by_format():
 def test_a_bin_is_needed():
     with pytest.raises(ValueError, match=r"num_bins \(0\) must be at least 1"):
         codes_of(pd.Series([1.0]), pd.Series([1.0]), "numerical", num_bins=0)
-
-
-def test_keys_and_personal_data_are_not_compared():
-    described = {
-        "primary_key": "id",
-        "alternate_keys": ["number", ["a", "b"]],
-        "columns": {
-            "id": {"sdtype": "id"},
-            "number": {"sdtype": "numerical"},
-            "a": {"sdtype": "categorical"},
-            "b": {"sdtype": "categorical"},
-            "email": {"sdtype": "email", "pii": True},
-            "name": {"sdtype": "categorical", "pii": True},
-            "age": {"sdtype": "numerical"},
-            "grade": {"sdtype": "ordinal"},
-            "seen": {"sdtype": "datetime"},
-        },
-    }
-    assert column_kinds(described, pd.DataFrame()) == {"age": "numerical", "grade": "categorical", "seen": "datetime"}
-
-
-def test_kinds_are_inferred_without_metadata(mixed_table):
-    kinds = column_kinds(None, mixed_table)
-    assert kinds["age"] == kinds["children"] == kinds["income"] == "numerical"
-    assert kinds["member"] == kinds["grade"] == kinds["city"] == "categorical"
-    assert kinds["start"] == "datetime"
-
-
-@pytest.mark.parametrize("wrap", [lambda f: f, lambda f: {"people": f}])
-@pytest.mark.parametrize("nested", [True, False])
-@pytest.mark.parametrize("kind", [dict, Described])
-def test_frames_dicts_and_metadata_objects_are_accepted(wrap, nested, kind):
-    frame = pd.DataFrame({"x": [1, 2], "y": ["a", "b"]})
-    document = {"columns": {"x": {"sdtype": "numerical"}, "y": {"sdtype": "categorical"}}}
-    metadata = kind({"tables": {"people": document}} if nested else document)
-    pair = prepare(wrap(frame), wrap(frame), metadata)
-    assert pair.kinds == {"x": "numerical", "y": "categorical"}
-    assert pair.real.equals(frame)
-
-
-def test_one_of_several_tables_is_named():
-    frames = {"a": pd.DataFrame({"x": [1]}), "b": pd.DataFrame({"y": [1]})}
-    tables = {"a": {"columns": {"x": {"sdtype": "numerical"}}}, "b": {"columns": {"y": {"sdtype": "numerical"}}}}
-    assert prepare(frames, frames, {"tables": tables}, "b").kinds == {"y": "numerical"}
-    with pytest.raises(ValueError, match="table_name .None. must name one of the tables"):
-        prepare(frames, frames, {"tables": tables})
-
-
-@pytest.mark.parametrize(
-    ("real", "synthetic", "metadata", "error", "words"),
-    [
-        ([1], pd.DataFrame({"x": [1]}), None, ValueError, "real_data .list. must be a DataFrame"),
-        (pd.DataFrame({"x": [1]}), pd.DataFrame({"y": [1]}), None, ValueError, "synthetic_data lacks the columns"),
-        (pd.DataFrame({"x": []}), pd.DataFrame({"x": [1]}), None, IncomputableMetricError, "real_data has no rows"),
-        (pd.DataFrame({"x": [1]}), pd.DataFrame({"x": [1]}), 7, TypeError, "metadata .int. must be a dict"),
-        (
-            pd.DataFrame({"x": [1]}),
-            pd.DataFrame({"x": [1]}),
-            {"columns": {"x": {"sdtype": "id"}}},
-            IncomputableMetricError,
-            "no column can be compared",
-        ),
-    ],
-)
-def test_bad_tables_get_clear_errors(real, synthetic, metadata, error, words):
-    with pytest.raises(error, match=words):
-        prepare(real, synthetic, metadata)
-
-
-def test_holdout_must_have_the_columns():
-    pair = prepare(pd.DataFrame({"x": [1]}), pd.DataFrame({"x": [1]}))
-    assert prepare_holdout(pair, None) is None
-    assert list(prepare_holdout(pair, pd.DataFrame({"x": [2], "z": [3]}))) == ["x"]
-    with pytest.raises(ValueError, match="holdout .1 rows, lacking columns .'x'.. must have rows"):
-        prepare_holdout(pair, pd.DataFrame({"z": [3]}))
 
 
 def test_subsampling_is_drawn_without_replacement_and_reported():

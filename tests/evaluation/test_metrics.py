@@ -1,22 +1,17 @@
-"""The metrics of [PD] section 6: hand-computed tables, identical tables, noise, agreement with SDMetrics.
-
-Bounds on accuracies over a test mix of N independent rows are Hoeffding's, ``sqrt(log(2 / ALARM) / (2 N))``: given the
-trained classifier, each test is false with probability at most ALARM = 1e-6 over its seed.
-"""
+"""The metrics of [PD] section 6: hand-computed tables, identical tables, noise, agreement with SDMetrics."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
+from metric_cases import QUICK, categorical_table
 from sdmetrics import compute_metrics
 from sdmetrics.column_pairs import ContingencySimilarity
 from sdmetrics.errors import IncomputableMetricError
 from sdmetrics.single_column import TVComplement
 from sdmetrics.single_table import SingleTableMetric
 
-from sdv_plausible.evaluation import game, prediction
-from sdv_plausible.evaluation.features import FeatureEncoder
 from sdv_plausible.evaluation.metrics import (
     ClassifierAccuracy,
     ClassifierAgreement,
@@ -34,22 +29,6 @@ ALL = (
     ClassifierAgreement,
     DistinguishingGame,
 )
-ALARM = 1e-6
-QUICK = {"num_runs": 1}
-
-
-def bound(num_rows):
-    return np.sqrt(np.log(2 / ALARM) / (2 * num_rows))
-
-
-def categorical_table(num_rows, seed, num_columns=4):
-    """Columns of 2, 3, ... values, each depending on the one before."""
-    rng = np.random.default_rng(seed)
-    columns, last = {}, np.zeros(num_rows, dtype=int)
-    for j in range(num_columns):
-        last = (last + (rng.random(num_rows) < 0.3) * rng.integers(0, j + 2, num_rows)) % (j + 2)
-        columns[f"c{j}"] = np.array([f"v{v}" for v in range(j + 2)], dtype=object)[last]
-    return pd.DataFrame(columns)
 
 
 def options_of(metric):
@@ -84,79 +63,6 @@ def test_a_lost_missing_value_is_a_difference():
     assert TVComplement.compute(real["c"], synthetic["c"]) == 1.0  # where SDMetrics differs
 
 
-def test_model_accuracy_by_hand_and_by_structure():
-    """b copies a, c is alone: given the others b and a are certain, c is its commonest value or not."""
-    n = 400
-    a = np.arange(n) % 4
-    table = pd.DataFrame({"a": a, "b": a * 10, "c": np.where(np.arange(n) % 3 == 0, "rare", "often")}).astype(str)
-    holdout = table.iloc[:120]
-    for structure in (None, {"b": ["a"]}):
-        found = ModelAccuracy.compute_breakdown(table, table, structure=structure, holdout=holdout)["columns"]
-        assert found["a"]["score"] == found["b"]["score"] == found["b"]["real"] == 1.0
-        assert found["a"]["majority"] == found["a"]["random_guess"] == 0.25
-        assert found["c"]["majority"] == pytest.approx(80 / 120)
-    assert ModelAccuracy.compute_breakdown(table, table, structure={}, holdout=holdout)["columns"]["b"]["score"] == 0.25
-
-
-def test_model_accuracy_by_structure_finds_the_most_likely_value_exactly():
-    """Against enumeration of the joint distribution of a chain a -> b -> c with an unseen configuration."""
-    rng = np.random.default_rng(3)
-    train, test = (rng.integers(0, (3, 2, 4), (n, 3)).astype(np.int32) for n in (60, 200))
-    cards, parents = (3, 2, 4), {1: [0], 2: [1]}
-    predict = prediction.network_predictor(parents, cards)
-
-    def likelihood(row):
-        p = 1.0
-        for child in range(3):
-            above = parents.get(child, [])
-            same = np.all(train[:, above] == row[above], axis=1)
-            share = (np.sum(train[:, child] == row[child]) + 0.5) / (len(train) + 0.5 * cards[child])
-            p *= (np.sum(train[same, child] == row[child]) + share) / (same.sum() + 1)
-        return p
-
-    for attribute in range(3):
-        expected = []
-        for row in test:
-            options = [np.where(np.arange(3) == attribute, v, row) for v in range(cards[attribute])]
-            expected.append(int(np.argmax([likelihood(option) for option in options])))
-        assert predict(train, test, attribute).tolist() == expected
-
-
-def test_an_unknown_column_in_the_structure_is_an_error():
-    table = categorical_table(20, 0)
-    with pytest.raises(ValueError, match=r"structure names \['nobody'\]"):
-        ModelAccuracy.compute(table, table, structure={"c0": ["nobody"]})
-
-
-def test_classifiers_by_hand():
-    """y equals x in the real rows and is its opposite in the synthetic ones: accuracy 0, agreement 0."""
-    x = np.arange(200) % 2
-    real, opposite = (pd.DataFrame({"x": x, "y": np.where(y == 1, "yes", "no")}) for y in (x, 1 - x))
-    found = ClassifierAccuracy.compute_breakdown(real, opposite, num_runs=2)
-    assert found["target"] == "y"
-    assert set(found["classifiers"]) == {"tree", "random_forest", "adaboost", "logistic_regression", "linear_svm"}
-    for part in found["classifiers"].values():
-        assert (part["score"], part["real"]["score"], part["low"], part["high"]) == (0.0, 1.0, 0.0, 0.0)
-    assert ClassifierAgreement.compute(real, opposite, **QUICK) == 0.0
-    assert ClassifierAccuracy.compute(real, real, **QUICK) == 1.0
-
-
-def test_a_numerical_target_is_split_at_the_real_median():
-    real = pd.DataFrame({"x": np.arange(100.0), "y": np.arange(100.0) * 2})
-    found = ClassifierAccuracy.compute_breakdown(real, real, target="y", classifiers=["tree"], num_runs=2)
-    assert found["score"] > 0.9
-    assert found["majority"] < 0.7
-
-
-def test_held_out_rows_are_what_is_tested():
-    x = np.arange(60) % 2
-    real = pd.DataFrame({"x": x, "y": x.astype(str)})
-    reversed_rows = pd.DataFrame({"x": x, "y": (1 - x).astype(str)})
-    found = ClassifierAccuracy.compute_breakdown(real, real, holdout=reversed_rows, classifiers=["tree"], **QUICK)
-    assert found["score"] == 0.0
-    assert (found["num_rows_train"], found["num_rows_test"]) == (60, 60)
-
-
 # Identical tables, noise
 
 
@@ -168,65 +74,6 @@ def test_identical_tables(seed, mixed_table):
     assert ClassifierAgreement.compute(table, table.copy(), target="city", num_runs=2) == 1.0
     assert DistinguishingGame.compute(table, table.copy(), **QUICK) == 0.5
     assert DistinguishingGame.normalize(0.5) == 1.0
-
-
-def play(real, synthetic, **options):
-    options = {"num_runs": 1, "test_fraction": 0.5, "max_rows": 20_000, "classifiers": ["random_forest"], **options}
-    found = DistinguishingGame.compute_breakdown(real, synthetic, **options)
-    return found["classifiers"]["random_forest"]["score"], found["num_rows_test"]
-
-
-def numbers_and_rare_words(seed, num_rows=4000):
-    rng = np.random.default_rng(seed)
-    return pd.DataFrame({"word": rng.integers(0, 50_000, num_rows).astype(str), "x": rng.normal(size=num_rows)})
-
-
-def test_the_game_on_rows_of_one_source_is_a_coin_toss():
-    """False alarm 1e-6. The words are many and rare: a known vocabulary of one side would give it away (next test)."""
-    accuracy, num_test = play(numbers_and_rare_words(1), numbers_and_rare_words(2))
-    assert num_test == 4000
-    assert abs(accuracy - 0.5) <= bound(num_test)
-
-
-@pytest.mark.parametrize("bug", ["tested on its training rows", "vocabulary of the real table"])
-def test_the_coin_toss_test_sees_planted_bugs(bug, monkeypatch):
-    real = numbers_and_rare_words(1)
-    if bug == "tested on its training rows":
-        mixes = game._mixes
-        monkeypatch.setattr(game, "_mixes", lambda *args: (mixes(*args)[0],) * 2)
-    else:
-
-        class Knowing(FeatureEncoder):
-            def fit(self, frame):
-                return super().fit(real)
-
-        monkeypatch.setattr(game, "FeatureEncoder", Knowing)
-    accuracy, num_test = play(real, numbers_and_rare_words(2))
-    assert abs(accuracy - 0.5) > bound(num_test)
-
-
-def test_independent_noise_is_told_from_dependent_columns():
-    """The game, the pairs and the agreement see that all dependence is gone; the columns alone cannot."""
-    real = categorical_table(4000, 1)
-    rng = np.random.default_rng(0)
-    noise = pd.DataFrame({c: rng.permutation(real[c].to_numpy()) for c in real})
-    assert TotalVariationDistance.compute(real, noise) == 0.0
-    assert PairwiseTotalVariationDistance.compute(real, noise) > 0.15
-    accuracy, num_test = play(real, noise)
-    assert accuracy - 0.5 > bound(num_test)
-    fresh = categorical_table(4000, 2)
-    for metric in (ModelAccuracy, ClassifierAccuracy, ClassifierAgreement):
-        options = {"max_rows": 1500} | ({} if metric is ModelAccuracy else QUICK)
-        assert metric.compute(real, noise, **options) < metric.compute(real, fresh, **options) - 0.1
-
-
-def test_held_out_rows_make_the_game_fair_to_copies():
-    """Copies of training rows pull a memoriser below 0.5; held-out rows do not know them. False alarm 1e-6."""
-    real, holdout = numbers_and_rare_words(1), numbers_and_rare_words(2)
-    copied, num_test = play(real, real.copy())
-    assert copied < 0.5 - bound(num_test)
-    fair, num_test = play(real, real.copy(), holdout=holdout)
-    assert abs(fair - 0.5) <= bound(num_test)
 
 
 # Agreement with SDMetrics
@@ -368,9 +215,3 @@ def test_subsampled_means_that_max_rows_left_rows_out():
         found = DistinguishingGame.compute_breakdown(table, longer, classifiers="tree", num_runs=1, max_rows=max_rows)
         assert found["subsampled"] is expected
         assert ModelAccuracy.compute_breakdown(table, longer, max_rows=max_rows)["subsampled"] is expected
-
-
-def test_a_single_parent_may_be_given_by_itself():
-    table = pd.DataFrame({"child": ["a", "b"] * 50, "parent": ["x", "y"] * 50})
-    scores = [ModelAccuracy.compute(table, table, structure={"child": above}) for above in ("parent", ["parent"])]
-    assert scores == [1, 1]

@@ -7,23 +7,17 @@ each with a probability that is computed beside it (:mod:`miss_rates`) and below
 from __future__ import annotations
 
 import math
-import os
 import random
-import subprocess
-import sys
 from collections.abc import Callable
-from decimal import Decimal, localcontext
 from functools import partial
 
 import miss_rates
 import numpy as np
 import pytest
-from opendp import mod
 from scipy import stats
 
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise import opendp as _opendp
-from sdv_plausible.privacy.noise import samplers as _samplers
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import (
     NoiseCall,
@@ -113,40 +107,6 @@ def test_discrete_gaussian_has_sigma_sensitivity_over_root_two_rho(coins, sensit
         assert fit.misses(8_000, gaussian_weight(sigma / math.sqrt(factor))) < MISSED
 
 
-@pytest.mark.parametrize("scale", [0.1, 0.5, 1.0, 3.7, 1e3, 2.0**50])
-def test_geometric_digits_multiply_to_the_exact_distribution(scale: float) -> None:
-    def largest_error(thresholds: tuple[tuple[np.uint64, np.uint64], ...]) -> Decimal:
-        a = (-1 / Decimal(scale)).exp()
-        ones = [(int(high) * 2**64 + int(low)) / Decimal(2**128) for high, low in thresholds]
-        digits = max(len(ones), 12)
-        ones += [Decimal(0)] * (digits - len(ones))
-        errors = []
-        for g in [*range(40), int(scale), int(7 * scale)]:
-            chances = [p if g >> i & 1 else 1 - p for i, p in enumerate(ones)]
-            errors.append(abs(math.prod(chances, start=Decimal(1)) - (1 - a) * a**g))
-        return max(errors)
-
-    with localcontext() as context:
-        context.prec = 80
-        assert largest_error(_samplers._digit_thresholds(scale)) < Decimal(2) ** -122
-        assert largest_error(_samplers._digit_thresholds(scale * (1 + 1e-15))) > Decimal(2) ** -122  # control
-
-
-def test_a_tie_in_the_first_64_bits_is_decided_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    first_digit = _samplers._digit_thresholds(1.0)[:1]
-    monkeypatch.setattr(_samplers, "_digit_thresholds", lambda scale: first_digit)
-    high, low = first_digit[0]
-    one = np.uint64(1)
-
-    def digits(second_words: list[np.uint64]) -> list[int]:
-        planted = iter([[high - one, high, high + one, high], second_words])
-        monkeypatch.setattr(Coins, "words", lambda self, n: np.array(next(planted)))
-        return _samplers._geometric(SEEDED, 1.0, 4).tolist()
-
-    assert digits([low - one, low]) == [1, 1, 0, 0]
-    assert digits([low, low - one]) == [1, 0, 0, 1]
-
-
 # ---- the budget is what OpenDP itself accounts for ------------------------------------------------------------------
 
 CALLS: list[tuple[str, Callable[[Coins], object], float, float, float]] = [
@@ -205,17 +165,6 @@ def test_the_spy_records_everything_inside_its_block_only() -> None:
     assert noise._recorders == []
 
 
-@pytest.mark.parametrize("kind", ["discrete_laplace", "discrete_gaussian"])
-def test_opendps_own_privacy_map_stays_within_the_budget(kind: _opendp.Kind) -> None:
-    exceeded = 0
-    for sensitivity, budget in [(1, 0.1), (1, 1 / 3), (3, 0.7), (1, 1e-6), (100, 0.05), (7, 1e3)]:
-        built, scale = _opendp.measurement(kind, sensitivity, budget)
-        assert built.map(sensitivity) <= budget
-        assert built.map(sensitivity) > budget * (1 - 1e-13)  # and nothing is wasted
-        exceeded += _opendp._build(kind, scale * 0.999).map(sensitivity) > budget
-    assert exceeded == 6  # control: a smaller scale would not do
-
-
 # ---- sources of randomness ------------------------------------------------------------------------------------------
 
 MECHANISMS = {
@@ -266,29 +215,6 @@ def test_long_vectors_keep_their_order_and_have_fresh_noise_everywhere() -> None
 
     assert not repeats(drawn)
     assert repeats(np.tile(drawn.ravel()[: _opendp._PIECE], 4))  # control: one piece's noise for all
-
-
-def test_opendp_is_loaded_late_and_its_features_are_left_alone() -> None:
-    script = """
-import sys
-from sdv_plausible.privacy.noise.mechanisms import discrete_laplace
-from sdv_plausible.privacy.noise.coins import Coins
-assert "opendp" not in sys.modules
-discrete_laplace([1], sensitivity=1, epsilon=1, coins=Coins.from_seed(1))
-assert "opendp" not in sys.modules
-discrete_laplace([1], sensitivity=1, epsilon=1, coins=Coins.from_os_entropy())
-from opendp import mod
-assert not mod.GLOBAL_FEATURES
-"""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stderr
-
-
-def test_features_that_the_user_enabled_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mod, "GLOBAL_FEATURES", {"contrib", "other"})
-    _opendp._build("discrete_laplace", 1.0)
-    assert {"contrib", "other"} == mod.GLOBAL_FEATURES
 
 
 # ---- shapes, ends of the range, errors ------------------------------------------------------------------------------

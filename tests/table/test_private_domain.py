@@ -15,31 +15,21 @@ from scipy import stats
 
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
-from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions import queryable
-from sdv_plausible.questions.frequent import LEAST_ROWS, Frequent, threshold
+from sdv_plausible.questions.frequent import LEAST_ROWS, Frequent
 from sdv_plausible.questions.queryable import Answer, Queryable
-from sdv_plausible.sdv.output_types import output_type, usual_types
-from sdv_plausible.sdv.stand_ins import stand_in_table
 from sdv_plausible.table import private_domain
-from sdv_plausible.table.columns import FrameColumns, MissingOrNot, value_counts
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.columns import FrameColumns, MissingOrNot
+from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.inference import infer_attribute
-from sdv_plausible.table.lattice import DATE_UNITS, Cells, Lattice, equal_parts, make_bins, split_heavy
+from sdv_plausible.table.lattice import Lattice
 from sdv_plausible.table.private_domain import DomainPlan, learn_attributes
 
 ALARM = 1e-6
 SDTYPES = {"city": "categorical", "flag": "boolean", "amount": "numerical", "when": "datetime"}
-LATTICES = [
-    Lattice(kind="integer"),
-    Lattice(kind="float", decimals=2),
-    Lattice(kind="float"),
-    Lattice(kind="float", decimals=9),
-    *(Lattice(kind="datetime", unit=unit) for unit in DATE_UNITS),
-]
 
 
 def make_table(n: int, seed: int = 0) -> pd.DataFrame:
@@ -68,22 +58,7 @@ def learn_from(table: pd.DataFrame, plan: DomainPlan, max_bins: int, coins: Coin
     return learn_attributes(columns_behind_a_door(table, plan, coins), plan, {}, {}, max_bins)
 
 
-# ---- the threshold -----------------------------------------------------------------------------------------------------
-
-
-def gaussian_tail(sigma: float, least: int) -> float:
-    """Pr[Z >= least] of the discrete Gaussian, by summing."""
-    z = np.arange(-math.ceil(40 * sigma), math.ceil(40 * sigma) + 1)
-    weight = np.exp(-(z**2) / (2 * sigma**2))
-    return float(weight[z >= least].sum() / weight.sum())
-
-
-@pytest.mark.parametrize("mu", [0.01, 0.1, 1.0, 3.0])
-@pytest.mark.parametrize("failure", [1e-11, 1e-6, 0.05])
-def test_threshold_keeps_its_failure_probability(mu, failure):
-    least = threshold(1 / mu, failure, ONE_ROW) - LEAST_ROWS
-    assert gaussian_tail(1 / mu, least) <= failure
-    assert gaussian_tail(1 / mu, least - 3) > failure  # and wastes at most two counts
+# ---- rare values ------------------------------------------------------------------------------------------------------
 
 
 class Values:
@@ -173,16 +148,6 @@ def test_one_missing_value_does_not_change_how_whole_numbers_or_categories_are_w
         )
         assert repr(first) == repr(second)
         assert first.values == (0, 1, 2, 3, 4) or first.kind == "integer"
-
-
-def test_true_and_one_are_told_apart_whatever_comes_first():
-    values = [True, 1, 1.0, "1", 2.5, True, np.int64(1), np.True_]
-    expected = {(True, True): 3, (False, 1): 3, (False, "1"): 1, (False, 2.5): 1}
-    for order in itertools.islice(itertools.permutations(values), 0, 40320, 1777):
-        counts, missing = value_counts(pd.Series([*order, None], dtype=object))
-        assert missing == 1
-        assert counts == expected
-        assert {type(v) for _, v in counts} == {bool, int, str, float}
 
 
 def recorded_tables(table: pd.DataFrame, sdtype: str, monkeypatch) -> list[object]:
@@ -345,118 +310,3 @@ def test_odd_numbers(column):
     plan = DomainPlan.make({"x": "numerical"}, 5.0, 1e-6)
     found = learn_from(pd.DataFrame({"x": column * 2000}), plan, 20, Coins.from_seed(1))["x"]
     assert found.cardinality <= 21
-
-
-# ---- public grids ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("lattice", LATTICES, ids=str)
-def test_lattice_keeps_order_and_values_and_its_grid_covers_everything(lattice):
-    rng = np.random.default_rng(0)
-    if lattice.kind == "datetime":
-        values = np.sort(rng.integers(-(2**62), 2**62, 500) // lattice.unit * lattice.unit)
-        ends = np.array([np.iinfo(np.int64).min + 1, np.iinfo(np.int64).max])
-    else:
-        values = np.sort(np.concatenate([rng.normal(0, 10.0**e, 60) for e in range(-2, 8)] + [[0.0, -0.0]]))
-        values = np.round(values, lattice.decimals if lattice.kind == "float" and lattice.decimals else 15)
-        values = np.rint(values) if lattice.kind == "integer" else values
-        ends = np.array([-np.inf, -1e300, 5e-324, 1e300, np.inf])
-    points = lattice.index(values)
-    assert (np.diff(points) >= 0).all()
-    assert [lattice.value(p) for p in points.tolist()] == values.tolist()
-    first, last = lattice.grid()
-    assert (last >= first).all()
-    assert (first[1:].astype(object) == last[:-1].astype(object) + 1).all()
-    for points_ in (points, lattice.index(ends)):
-        assert (first[0] <= points_).all()
-        assert (points_ <= last[-1]).all()
-    assert all(np.isfinite(float(lattice.value(int(p)))) for p in (first[0], last[-1]))
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_bins_are_disjoint_few_and_keep_spikes_alone(seed):
-    rng = np.random.default_rng(seed)
-    starts = np.sort(rng.choice(4000, 60, replace=False)) * int(rng.choice([1, 3, 10**6]))
-    last = np.minimum(np.append(starts[1:] - 1, starts[-1] + 50), starts + rng.integers(0, 10**6, 60))
-    cells = Cells(starts, last, rng.normal(50, 100, 60), np.full(60, 100.0))
-    spikes = sorted({int(p) for p in rng.choice(np.concatenate([starts, last]), rng.integers(0, 6))})
-    most = int(rng.integers(2 * len(spikes) + 2, 80))
-    bins = make_bins(cells, spikes, most)
-    assert 1 <= len(bins) <= most
-    assert all(a <= b for a, b in bins)
-    assert all(b < c for (_, b), (c, _) in itertools.pairwise(bins))
-    if most > 60:
-        assert all((s, s) in bins for s in spikes)
-
-
-def test_heavy_cells_are_cut_into_equal_parts():
-    cells = Cells(np.array([0, 10, 100]), np.array([9, 10, 355]), np.array([5.0, 900.0, 900.0]), np.ones(3))
-    stays, parts = split_heavy(cells, 100.0)
-    assert stays.first.tolist() == [0, 10]
-    assert parts == equal_parts(100, 355, 64)
-    assert parts[0] == (100, 103)
-    assert parts[-1][1] == 355
-
-
-# ---- types of the output -----------------------------------------------------------------------------------------------
-
-
-def types(table: pd.DataFrame, domain: Domain) -> dict[str, str]:
-    specs = {"key": {"sdtype": "id"}, "lat": {"sdtype": "latitude", "pii": True}}
-    specs = {**{name: {"sdtype": "categorical"} for name in table}, **specs}
-    invented = stand_in_table(table.dtypes, specs, ["key"]).dtypes[["key", "lat"]]
-    modelled = {a.name: output_type(a, table.dtypes[a.name]) for a in domain}
-    return {name: repr(t) for name, t in {**modelled, **invented}.items()}
-
-
-def test_output_types_do_not_show_one_row():
-    domain = Domain(
-        (
-            Attribute(name="n", kind="integer", lower=(0,), upper=(9,), nullable=True),
-            Attribute(name="x", kind="float", lower=(0.0,), upper=(9.0,), nullable=True),
-            Attribute(name="flag", kind="categorical", values=(False, True), nullable=True),
-            Attribute(name="grade", kind="ordinal", values=("A", "B"), nullable=True),
-        )
-    )
-    table = pd.DataFrame(
-        {"n": [1, 2], "x": [1, 2], "flag": [True, False], "grade": pd.Categorical(["A", "B"]), "key": [1, 2], "lat": [1, 2]}
-    )
-    longer = pd.DataFrame(
-        {"n": [1, 2, None], "x": [1, 2, 0.5], "flag": [True, False, None], "grade": pd.Categorical(["A", "B", "Z"]),
-         "key": [1, 2, None], "lat": [1, 2, None]}
-    )  # fmt: skip
-    assert types(table, domain) == types(longer, domain)
-    assert not table.dtypes.equals(longer.dtypes)  # SDV would write these
-    inferred = Domain(tuple(Attribute(**{**vars(a), "provenance": "inferred"}) for a in domain))
-    assert types(table, inferred) != types(longer, inferred)
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [("float32", "float64"), ("M8[s]", "M8[ns]"), ("string", "object"), ("int8", "float64"), ("bool", "object")],
-)
-def test_a_type_that_one_finer_or_odd_row_widens_is_not_written(first, second):
-    attributes = [
-        Attribute(name="x", kind="float", lower=(0.0,), upper=(9.0,), nullable=True),
-        Attribute(name="n", kind="integer", lower=(0,), upper=(9,), nullable=True),
-        Attribute(name="d", kind="datetime", lower=(0,), upper=(9,)),
-        Attribute(name="c", kind="categorical", values=("a", "b")),
-        Attribute(name="f", kind="categorical", values=(False, True)),
-    ]
-    for attribute in attributes:
-        written = [output_type(attribute, pd.Series(dtype=t).dtype) for t in (first, second)]
-        assert written[0] == written[1]
-
-
-def test_settled_types_are_those_of_the_values():
-    domain = Domain(
-        (
-            Attribute(name="flag", kind="categorical", values=(False, True), nullable=True),
-            Attribute(name="code", kind="categorical", values=(1, 2), nullable=True),
-            Attribute(name="text", kind="categorical", values=("a", "b"), nullable=True),
-        )
-    )
-    full = pd.DataFrame({"flag": [True, False], "code": [1, 2], "text": ["a", "b"]}, dtype=object)
-    assert [t.kind for t in usual_types(full.copy(), domain).dtypes] == ["b", "i", "O"]
-    gaps = pd.DataFrame({"flag": [True, np.nan], "code": [1, np.nan], "text": ["a", np.nan]}, dtype=object)
-    assert [t.kind for t in usual_types(gaps, domain).dtypes] == ["O", "f", "O"]

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from sdv_plausible.models import make_learner
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
@@ -21,7 +20,6 @@ from sdv_plausible.models.paper.entropies import ENTROPY_GRID
 from sdv_plausible.models.paper.learner import BayesianNetworkLearner
 from sdv_plausible.models.paper.shares import LearningPlan
 from sdv_plausible.models.uniform import UniformLearner
-from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -283,15 +281,6 @@ def test_no_noise_without_a_finite_budget(name):
         assert not ledger.claims_privacy
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.floats(0.01, 20), st.floats(1e-12, 1e-2), st.integers(1, 30))
-def test_plans_keep_to_their_budget(epsilon, delta, m):
-    domain = Domain(tuple(Attribute(name=f"x{i}", kind="ordinal", values=(0, 1)) for i in range(m)))
-    for name in ("cfs", "independent", "adaptive"):
-        entries = LEARNERS[name].plan(domain, ModelBudget(epsilon=epsilon, delta=delta))
-        assert compose([loss for entry in entries for loss in entry.losses], delta) <= epsilon * (1 + 1e-9)
-
-
 # --- the number of rows -----------------------------------------------------------------------------------------------
 
 
@@ -347,16 +336,3 @@ def test_a_given_structure_too_large_for_memory_is_refused():
     rows = np.zeros((5, 12), dtype=np.int32)
     with pytest.raises(ValueError, match=r"structure: the table of 'x11'.*1,000,000,000,000 cells.*leave out parents"):
         learn(learner, rows, wide, FREE, PrivacyLedger(delta=1e-6), Coins.from_seed(0))
-
-
-def test_learners_by_name():
-    assert isinstance(make_learner("bayesian_network"), AdaptiveLearner)
-    assert make_learner("bayesian_network", "cfs", {"max_cost": 9}) == BayesianNetworkLearner(max_cost=9)
-    assert make_learner("bayesian_network", {"a": ["b"]}).structure == {"a": ["b"]}
-    assert make_learner("independent").structure == "independent"
-    assert make_learner("uniform") == UniformLearner()
-    own = LEARNERS["uniform"]
-    assert make_learner(own) is own
-    for model, options in (("tree", {}), (3, {}), ("uniform", {"max_cost": 3}), ("bayesian_network", {"depth": 3})):
-        with pytest.raises(ValueError, match="model"):
-            make_learner(model, None, options)

@@ -1,0 +1,41 @@
+"""Classifiers trained on real and on synthetic rows: by hand, and tested on the rows they should be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from metric_cases import QUICK
+
+from sdv_plausible.evaluation.metrics import (
+    ClassifierAccuracy,
+    ClassifierAgreement,
+)
+
+
+def test_classifiers_by_hand():
+    """y equals x in the real rows and is its opposite in the synthetic ones: accuracy 0, agreement 0."""
+    x = np.arange(200) % 2
+    real, opposite = (pd.DataFrame({"x": x, "y": np.where(y == 1, "yes", "no")}) for y in (x, 1 - x))
+    found = ClassifierAccuracy.compute_breakdown(real, opposite, num_runs=2)
+    assert found["target"] == "y"
+    assert set(found["classifiers"]) == {"tree", "random_forest", "adaboost", "logistic_regression", "linear_svm"}
+    for part in found["classifiers"].values():
+        assert (part["score"], part["real"]["score"], part["low"], part["high"]) == (0.0, 1.0, 0.0, 0.0)
+    assert ClassifierAgreement.compute(real, opposite, **QUICK) == 0.0
+    assert ClassifierAccuracy.compute(real, real, **QUICK) == 1.0
+
+
+def test_a_numerical_target_is_split_at_the_real_median():
+    real = pd.DataFrame({"x": np.arange(100.0), "y": np.arange(100.0) * 2})
+    found = ClassifierAccuracy.compute_breakdown(real, real, target="y", classifiers=["tree"], num_runs=2)
+    assert found["score"] > 0.9
+    assert found["majority"] < 0.7
+
+
+def test_held_out_rows_are_what_is_tested():
+    x = np.arange(60) % 2
+    real = pd.DataFrame({"x": x, "y": x.astype(str)})
+    reversed_rows = pd.DataFrame({"x": x, "y": (1 - x).astype(str)})
+    found = ClassifierAccuracy.compute_breakdown(real, real, holdout=reversed_rows, classifiers=["tree"], **QUICK)
+    assert found["score"] == 0.0
+    assert (found["num_rows_train"], found["num_rows_test"]) == (60, 60)

@@ -1,0 +1,139 @@
+"""Denoising against slow definitions: averages over all shifts, singular values one by one, margins by loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdv_plausible.models.adaptive.denoising import haar_denoise, rake, shrink_singular_values
+
+# --- Haar -------------------------------------------------------------------------------------------------------------
+
+
+def haar(a: list[float], cut: float, levels: int) -> list[float]:
+    """Plain Haar transform of a list, details within the cut set to 0, and back."""
+    if levels == 0 or len(a) < 2:
+        return a
+    means, details = [], []
+    for x, y in zip(a[::2], a[1::2], strict=True):
+        means.append((x + y) / 2**0.5)
+        detail = (x - y) / 2**0.5
+        details.append(detail if abs(detail) > cut else 0.0)
+    back = []
+    for mean, detail in zip(haar(means, cut, levels - 1), details, strict=True):
+        back += [(mean + detail) / 2**0.5, (mean - detail) / 2**0.5]
+    return back
+
+
+def over_all_shifts(a: list[float], cut: float, levels: int) -> list[float]:
+    """Coifman and Donoho's definition: shift, denoise, shift back; the average over all shifts."""
+    shifts = min(2**levels, len(a))
+    total = [0.0] * len(a)
+    for shift in range(shifts):
+        done = haar(a[shift:] + a[:shift], cut, levels)
+        done = done[len(a) - shift :] + done[: len(a) - shift]
+        total = [t + d / shifts for t, d in zip(total, done, strict=True)]
+    return total
+
+
+@settings(max_examples=60)
+@given(st.sampled_from([8, 16, 32]), st.integers(0, 2**32 - 1), st.floats(0, 3), st.integers(1, 4))
+def test_denoising_is_the_average_over_all_shifts(size, seed, threshold, levels):
+    values = np.random.default_rng(seed).normal(0, 3, size)
+    found = haar_denoise(values, 1.0, threshold, levels)
+    np.testing.assert_allclose(found, over_all_shifts(values.tolist(), threshold, levels), atol=1e-9)
+
+
+@settings(max_examples=60)
+@given(st.integers(8, 70), st.integers(0, 2**32 - 1))
+def test_nothing_is_lost_where_there_is_no_noise(size, seed):
+    values = np.random.default_rng(seed).normal(0, 3, size)
+    np.testing.assert_allclose(haar_denoise(values, 1e-12), values, atol=1e-6)
+    assert haar_denoise(values, 0.0) is values
+    assert haar_denoise(values[:7], 5.0).tolist() == values[:7].tolist()  # too short to smooth
+
+
+def test_spikes_stay_and_noise_goes():
+    """Seeded. Control: a single moving average wears the spike down."""
+    rng = np.random.default_rng(0)
+    truth = np.full(100, 50.0)
+    truth[37] = 900.0
+    noisy = truth + rng.normal(0, 10, 100)
+    found = haar_denoise(noisy, 10.0)
+    flat = np.arange(100) != 37
+    assert np.abs(found - truth)[flat].mean() < 0.6 * np.abs(noisy - truth)[flat].mean()
+    assert abs(found[37] - 900) < 60
+    assert np.convolve(noisy, np.full(3, 1 / 3), "same")[37] < 400
+
+
+# --- singular values --------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 6), st.integers(0, 6), st.floats(0.1, 30), st.integers(0, 2**32 - 1))
+def test_shrinking_undoes_what_noise_does_to_singular_values(short, more, sigma, seed):
+    """A signal of singular value x shows as y = sqrt((x + 1/x)(x + beta/x)), in units of sigma sqrt(long)."""
+    rng = np.random.default_rng(seed)
+    long, beta = short + more, short / (short + more)
+    x = np.sort(rng.uniform(beta**0.25 * 1.01, 9, short))[::-1]
+    y = np.sqrt((x + 1 / x) * (x + beta / x)) * sigma * np.sqrt(long)
+    u, v = (np.linalg.qr(rng.normal(size=(n, n)))[0][:, :short] for n in (short, long))
+    for shown in ((u * y) @ v.T, ((u * y) @ v.T).T):
+        found = np.linalg.svd(shrink_singular_values(shown, sigma), compute_uv=False)
+        np.testing.assert_allclose(found, x * sigma * np.sqrt(long), rtol=1e-7)
+
+
+def test_noise_alone_leaves_next_to_nothing():
+    """Seeded. Control: a link stands out of the same noise."""
+    rng = np.random.default_rng(1)
+    noise = rng.normal(0, 2.0, (30, 50))
+    left = np.linalg.svd(shrink_singular_values(noise, 2.0), compute_uv=False)
+    assert np.count_nonzero(left > 1e-9) <= 1  # of 30: the largest may stand at the edge
+    link = 40 * np.outer(np.sin(np.arange(30)), np.cos(np.arange(50)))
+    found = shrink_singular_values(link + noise, 2.0)
+    assert np.linalg.norm(found - link) < 0.4 * np.linalg.norm(noise)
+    assert shrink_singular_values(noise, 0.0) is noise
+
+
+# --- raking -----------------------------------------------------------------------------------------------------------
+
+
+def raked(table: np.ndarray, rows: np.ndarray, columns: np.ndarray, rounds: int) -> list[list[float]]:
+    """Iterative proportional fitting, cell by cell."""
+    whole = sum(columns)
+    t = [[max(x, 0.0) + 1e-9 * r * c / whole for x, c in zip(line, columns, strict=True)] for line, r in zip(table, rows, strict=True)]  # fmt: skip
+    for _ in range(rounds):
+        t = [[x * r / sum(line) for x in line] for line, r in zip(t, rows, strict=True)]
+        sums = [sum(line[j] for line in t) for j in range(len(columns))]
+        t = [[x * c / s for x, c, s in zip(line, columns, sums, strict=True)] for line in t]
+    return t
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 5), st.integers(1, 5), st.integers(0, 2**32 - 1), st.integers(1, 20))
+def test_raking_by_plain_loops(a, b, seed, rounds):
+    rng = np.random.default_rng(seed)
+    table = rng.normal(3, 4, (a, b))
+    rows, columns = rng.uniform(0.5, 9, a), rng.uniform(0.5, 9, b)
+    columns *= rows.sum() / columns.sum()
+    before = table.copy()
+    np.testing.assert_allclose(rake(table, rows, columns, rounds), raked(table, rows, columns, rounds), rtol=1e-9)
+    assert (table == before).all()
+
+
+def test_raking_meets_both_margins_and_keeps_odds_ratios():
+    rng = np.random.default_rng(0)
+    table, rows, columns = rng.uniform(1, 9, (3, 4)), np.array([5.0, 3.0, 2.0]), np.array([1.0, 2.0, 3.0, 4.0])
+    found = rake(table, rows, columns, 200)
+    np.testing.assert_allclose(found.sum(axis=1), rows, rtol=1e-9)
+    np.testing.assert_allclose(found.sum(axis=0), columns, rtol=1e-9)
+    for t in (table, found):
+        assert t[0, 0] * t[1, 1] / (t[0, 1] * t[1, 0]) == pytest.approx(table[0, 0] * table[1, 1] / (table[0, 1] * table[1, 0]))
+
+
+def test_margins_stay_in_reach_of_an_empty_table():
+    rows, columns = np.array([2.0, 0.0, 1.0]), np.array([1.0, 2.0])
+    found = rake(np.full((3, 2), -5.0), rows, columns)
+    np.testing.assert_allclose(found, np.outer(rows, columns) / 3, atol=1e-9)

@@ -1,0 +1,219 @@
+"""What the adaptive learner makes of its answers, against plain loops: totals, fusing, choosing pairs, forests."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from doors import door
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdv_plausible.models.adaptive import measurements
+from sdv_plausible.models.adaptive.measurements import Measurements
+from sdv_plausible.models.adaptive.schedule import Schedule
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.budget import Allowance
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.table.domain import Attribute, Domain
+
+CARDS = (3, 2, 4, 12)
+PAIRS = list(itertools.combinations(range(4), 2))
+
+
+def domain(cards=CARDS) -> Domain:
+    nominal = [Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(cards[:-1])]
+    ends = tuple(range(cards[-1]))
+    return Domain((*nominal, Attribute(name="number", kind="integer", lower=ends, upper=ends)))
+
+
+def table(n: int, seed: int = 0) -> np.ndarray:
+    """Columns 0, 1 and 3 depend on one another, column 2 on none."""
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, 3, n)
+    second = (first == 1) ^ (rng.random(n) < 0.1)
+    return np.stack([first, second, rng.integers(0, 4, n), first * 4 + rng.integers(0, 4, n)], axis=1)
+
+
+def measured(n: int = 5000, mu: float = 1.0, seed: int = 1, cards=CARDS, codes=None) -> tuple[Measurements, Schedule]:
+    schedule = Schedule.make(n, Allowance(mu=mu), len(cards))
+    rows = door(table(n) if codes is None else codes, cards, mu, Coins.from_seed(seed))
+    return Measurements(rows, domain(cards), schedule), schedule
+
+
+def joint(codes: np.ndarray, buckets: list[np.ndarray], i: int, j: int) -> np.ndarray:
+    """Distribution of a pair's buckets, one row after another."""
+    found = np.zeros((buckets[i].max() + 1, buckets[j].max() + 1))
+    for row in codes:
+        found[buckets[i][row[i]], buckets[j][row[j]]] += 1 / len(codes)
+    return found
+
+
+# --- without noise ----------------------------------------------------------------------------------------------------
+
+
+def test_without_noise_the_rows_are_what_is_estimated():
+    """Totals, margins, and after all rounds every measured pair, to the last bits."""
+    codes = table(5000)
+    made, schedule = measured(mu=math.inf)
+    assert made.total == 5000
+    for j, margin in enumerate(made.margins):
+        np.testing.assert_allclose(margin, np.bincount(codes[:, j], minlength=CARDS[j]) / 5000, atol=1e-12)
+    for this in schedule.rounds:
+        made.measure_pairs(this)
+    found = made.estimates()
+    assert found.pairs
+    for (i, j), pair in found.pairs.items():
+        np.testing.assert_allclose(pair, joint(codes, made.buckets, i, j), atol=1e-7)
+        np.testing.assert_allclose(found.pairs[j, i], pair.T)
+    assert {(0, 1), (0, 3)} <= set(found.pairs)
+
+
+# --- with noise -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "mu"), [(0, 0.3), (1, 1.0), (40, 0.1), (3000, 1.0), (100_000, 3.0)])
+def test_estimates_are_distributions_whatever_the_noise(n, mu):
+    made, schedule = measured(n, mu)
+    for this in schedule.rounds:
+        made.measure_pairs(this)
+    found = made.estimates()
+    assert made.total >= 1
+    for margin, coarse, bucket in zip(found.margins, found.coarse, found.buckets, strict=True):
+        assert (margin >= 0).all()
+        assert margin.sum() == pytest.approx(1)
+        np.testing.assert_allclose(coarse, np.bincount(bucket, margin), atol=1e-12)
+    for (i, j), pair in found.pairs.items():
+        assert pair.shape == (len(found.coarse[i]), len(found.coarse[j]))
+        assert (pair >= 0).all()
+        np.testing.assert_allclose(pair.sum(axis=0), found.coarse[j], atol=1e-2)  # so many rounds of raking
+
+
+def test_the_total_is_the_mean_of_all_tables_by_their_noise():
+    """Each one-way table sums to the number of rows with variance cells * sigma^2; smaller variances weigh more."""
+    made, _ = measured(200, 0.5)
+    precise = [1 / (c * s**2) for c, s in zip(CARDS, made._sigmas, strict=True)]
+    mean = sum(w * t.sum() for w, t in zip(precise, made._counts, strict=True)) / sum(precise)
+    assert made.total == pytest.approx(mean)
+    assert len(set(made._sigmas)) > 1
+
+
+def test_pairs_that_depend_are_chosen_and_no_pair_twice(monkeypatch):
+    """Seeded. Control: among independent columns hardly any is chosen at this noise."""
+    asked: list[list] = []
+    honest = Queryable.ask_tables
+
+    def spy(self, sets, shares):
+        asked.append([tuple(axis.column for axis in axes) for axes in sets])
+        return honest(self, sets, shares)
+
+    monkeypatch.setattr(Queryable, "ask_tables", spy)
+    made, schedule = measured(5000, 1.0)
+    assert [made.measure_pairs(this) for this in schedule.rounds] == [True, True]
+    one_way, *pairs = asked
+    assert one_way == [(0,), (1,), (2,), (3,)]
+    listed = [e for chosen in pairs for e in chosen]
+    assert len(set(listed)) == len(listed)
+    assert {(0, 1), (0, 3)} <= set(pairs[0])
+    assert (1, 3) not in pairs[0]  # first a forest
+    rng = np.random.default_rng(5)
+    made, schedule = measured(5000, 0.4, codes=np.stack([rng.integers(0, c, 5000) for c in CARDS], axis=1))
+    before = len(asked)
+    for this in schedule.rounds:
+        made.measure_pairs(this)
+    assert sum(len(chosen) for chosen in asked[before:]) <= 1
+
+
+def test_what_is_spent_is_the_schedules():
+    made, schedule = measured(5000, 1.0)
+    rows = made._rows
+    assert rows.spent_share == pytest.approx(schedule.margin_share)
+    for this in schedule.rounds:
+        before = rows.spent_share
+        chosen = made.measure_pairs(this)
+        assert rows.spent_share - before == pytest.approx(this.score_share + (this.pair_share if chosen else 0))
+    assert rows.spent_share <= 1
+
+
+def test_nothing_is_asked_where_no_pair_could_pay():
+    """Columns of one value, or of no row, have nothing to do with one another."""
+    for made, schedule in (measured(500, 1.0, cards=(1, 1, 1), codes=np.zeros((500, 3), dtype=int)), measured(0, 0.05)):
+        spent = made._rows.spent_share
+        assert [made.measure_pairs(this) for this in schedule.rounds] == [False] * len(schedule.rounds)
+        assert made._rows.spent_share == spent
+
+
+# --- fusing -----------------------------------------------------------------------------------------------------------
+
+
+def test_each_margin_is_the_inverse_variance_mean_over_all_tables_it_is_in():
+    """By least squares: a bucket's count is seen in its own table (codes added up) and in every pair table (a line each)."""
+    made, schedule = measured(3000, 0.6, seed=3)
+    made.measure_pairs(schedule.rounds[0])
+    cleaned: dict[int, np.ndarray] = {}
+    made._clean = lambda j, counts: cleaned.setdefault(j, counts) / made.total  # what goes into cleaning
+    made._fuse()
+    assert made._raw
+    for j, bucket in enumerate(made.buckets):
+        for b in range(bucket.max() + 1):
+            codes = np.flatnonzero(bucket == b)
+            seen = [(made._counts[j][codes].sum(), len(codes) * made._sigmas[j] ** 2)]
+            for e, (pair, _, sigma) in made._raw.items():
+                if j in e:
+                    line = pair[b] if e[0] == j else pair[:, b]
+                    seen.append((line.sum(), len(line) * sigma**2))
+            mean = sum(v / w for v, w in seen) / sum(1 / w for _, w in seen)
+            assert cleaned[j][codes].sum() == pytest.approx(mean)
+            moved = cleaned[j][codes] - made._counts[j][codes]
+            assert np.ptp(moved) < 1e-6  # spread evenly over the bucket's codes
+
+
+# --- choosing ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pairs_are_chosen_by_the_largest_gain(seed, monkeypatch):
+    """All numbers of pairs are tried: scores less chance, capped, less the L1 noise of measuring so many."""
+    made, schedule = measured(2000, 0.7, seed=seed)
+    rng = np.random.default_rng(seed)
+    estimate = {e: made._estimate(e) for e in PAIRS}
+    noisy = rng.uniform(0, 2500, len(PAIRS))
+    this = schedule.rounds[-1]
+    chosen, shares = made._worth_measuring(PAIRS, estimate, noisy, this)
+
+    scores, prices = [], []
+    for e, value in zip(PAIRS, noisy, strict=True):
+        chance = sum(x if x < 0.5 else 0.8 * math.sqrt(x) for x in estimate[e].ravel())
+        most = made.total * min(2.0, *(4 * (1 - max(made.coarse[j])) for j in e))
+        scores.append(min(value - chance, most))
+        prices.append(made._price(e))
+    best, wanted = 0.0, []
+    for k in range(1, len(PAIRS) + 1):
+        deviation = made._rows.sigma(this.pair_share / k)
+        top = sorted(range(len(PAIRS)), key=lambda i: deviation * prices[i] - scores[i])[:k]
+        roots = [prices[i] ** (1 / 3) for i in top]
+        parts = [this.pair_share * r / sum(roots) for r in roots]
+        gain = sum(scores[i] - made._rows.sigma(s) * prices[i] for i, s in zip(top, parts, strict=True))
+        if gain > best:
+            best, wanted = gain, [PAIRS[i] for i in top]
+    assert chosen == wanted
+    assert sum(shares) == pytest.approx(this.pair_share if chosen else 0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(2, 7), st.integers(0, 2**32 - 1))
+def test_a_forest_takes_the_best_pairs_that_close_no_circle(columns, seed):
+    """Kruskal's way, written out."""
+    rng = np.random.default_rng(seed)
+    pairs = list(itertools.combinations(range(columns), 2))
+    pairs = [pairs[i] for i in rng.permutation(len(pairs))[: rng.integers(1, len(pairs) + 1)]]
+    ranked = rng.permutation(len(pairs))
+    tree, wanted = list(range(columns)), []
+    for i in ranked:
+        a, b = (tree[j] for j in pairs[i])
+        if a != b:
+            wanted.append(i)
+            tree = [a if t == b else t for t in tree]
+    assert measurements._forest(ranked, pairs, columns).tolist() == wanted

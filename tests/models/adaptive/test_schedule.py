@@ -1,0 +1,97 @@
+"""How the adaptive learner shares out its budget: from public numbers alone, never more than all of it."""
+
+from __future__ import annotations
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdv_plausible.models.adaptive.denoising import shrink_singular_values
+from sdv_plausible.models.adaptive.schedule import (
+    RICH,
+    SIZE_SHARE,
+    Schedule,
+    forecast,
+    margin_shares,
+    pair_noise,
+)
+from sdv_plausible.questions.budget import Allowance
+from sdv_plausible.table.domain import Attribute, Domain
+
+
+@settings(max_examples=200)
+@given(st.floats(-1e6, 1e12), st.one_of(st.floats(1e-6, 1e3), st.just(math.inf)), st.integers(1, 300))
+def test_all_shares_together_are_the_whole_whatever_the_number_of_rows(rows, mu, columns):
+    """Also for a noisy number below 0: under a guarantee the number of rows may not decide whether there is an error."""
+    made = Schedule.make(rows, Allowance(mu=mu), columns)
+    rounds = sum(r.score_share + r.pair_share for r in made.rounds)
+    assert SIZE_SHARE + made.margin_share + rounds == pytest.approx(1.0)
+    assert min(made.margin_share, made.pair_share, *(r.pair_share for r in made.rounds)) > 0
+    assert sum(r.pair_share for r in made.rounds) == pytest.approx(made.pair_share)
+    assert made.most_buckets >= 10
+    assert (made.pair_sigma > 0) == math.isfinite(mu)
+
+
+def test_the_more_power_the_less_goes_into_margins_and_the_finer_the_pairs():
+    made = [Schedule.make(power, Allowance(mu=1.0), 10) for power in (30, 300, RICH, 3 * RICH, 1e5)]
+    margins, buckets = [s.margin_share for s in made], [s.most_buckets for s in made]
+    assert margins == sorted(margins, reverse=True)
+    assert buckets == sorted(buckets)
+    assert [len(s.rounds) for s in made] == [1, 1, 1, 2, 2]
+    assert [s.worth for s in made] == [2.0, 2.0, 2.0, 1.0, 1.0]
+    assert [r.forest for r in made[-1].rounds] == [True, False]
+
+
+def test_one_number_decides():
+    """Rows per unit of noise: more rows at less budget give the same shares."""
+    assert Schedule.make(1000, Allowance(mu=0.5), 7).margin_share == Schedule.make(5000, Allowance(mu=0.1), 7).margin_share
+
+
+def test_a_schedule_is_told_nothing_but_public_numbers():
+    """A number of rows (from a noisy answer), the allowance and the number of columns: no rows, no engine, no door."""
+    hints = inspect.get_annotations(Schedule.make.__func__)
+    assert {name: hint for name, hint in hints.items() if name != "return"} == {
+        "rows": "float", "allowance": "Allowance", "num_columns": "int",
+    }  # fmt: skip
+
+
+@settings(max_examples=100)
+@given(st.lists(st.integers(1, 100), min_size=1, max_size=8), st.integers(0, 2**32 - 1))
+def test_margin_shares_give_the_least_noise_over_all_tables(cardinalities, seed):
+    """L1 noise of a table of c cells at share s is c / sqrt(s): no other way of sharing out gives less."""
+    shares = margin_shares(cardinalities, 0.4)
+    assert shares.sum() == pytest.approx(0.4)
+    least = sum(c / math.sqrt(s) for c, s in zip(cardinalities, shares, strict=True))
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        other = shares * rng.uniform(0.7, 1.4, len(shares))
+        other *= 0.4 / other.sum()
+        assert sum(c / math.sqrt(s) for c, s in zip(cardinalities, other, strict=True)) >= least * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(("a", "b"), [(2, 2), (4, 4), (10, 10), (5, 30), (20, 20)])
+def test_pair_noise_is_about_what_rank_one_denoising_leaves(a, b):
+    """Seeded: the L1 distance of a denoised link in noise from the link itself, 60 draws, within a factor of 1.6."""
+    rng = np.random.default_rng(a * 100 + b)
+    left, right = rng.normal(size=a), rng.normal(size=b)
+    left, right = left - left.mean(), right - right.mean()
+    signal = 40 * np.outer(left, right) / np.sqrt(np.mean(np.outer(left, right) ** 2))
+    found = []
+    for _ in range(60):
+        noise = rng.normal(size=(a, b))
+        noise -= noise.mean(0) + noise.mean(1, keepdims=True) - noise.mean()  # the margins are known from elsewhere
+        found.append(np.abs(shrink_singular_values(signal + noise, 1.0) - signal).sum())
+    stated = float(pair_noise(np.array(a), np.array(b)))
+    assert np.mean(found) / 1.6 < stated < 1.6 * np.mean(found)
+
+
+def test_a_forecast_needs_noise_and_no_rows():
+    domain = Domain(tuple(Attribute(name=f"x{i}", kind="ordinal", values=tuple(range(5))) for i in range(6)))
+    assert forecast(domain, Allowance(mu=math.inf), 1000) is None
+    few, many = (forecast(domain, Allowance(mu=0.2), n) for n in (500, 50_000))
+    assert few.link > many.link
+    assert all(few.columns[name] > many.columns[name] for name in domain.names)

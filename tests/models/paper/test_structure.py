@@ -1,0 +1,101 @@
+"""Structure learning against plain loops: merit and greedy search; and structures that are given."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdv_plausible.models.paper.entropies import count_entropies
+from sdv_plausible.models.paper.structure import cfs_merit, check_structure, correlation_feature_selection
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.table.domain import Attribute, Domain
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(2, 6), st.integers(0, 2**32 - 1))
+def test_merit_by_definition(m, seed):
+    rng = np.random.default_rng(seed)
+    correlation = rng.random((m, m))
+    child, *others = rng.permutation(m).tolist()
+    for number in range(m):
+        assert cfs_merit(correlation, child, others[:number]) == pytest.approx(
+            oracles.cfs_merit(correlation, child, others[:number])
+        )
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(2, 5), st.integers(1, 40), st.integers(0, 2**32 - 1))
+def test_greedy_search_by_definition(m, max_cost, seed):
+    """Random correlations have no ties, so that the search has one answer: cost bound, acyclicity and order of gains."""
+    rng = np.random.default_rng(seed)
+    correlation, sizes = rng.random((m, m)), rng.integers(1, 5, m).tolist()
+    found = correlation_feature_selection(correlation, [np.arange(s) for s in sizes], max_cost)
+    assert [set(p) for p in found] == oracles.greedy_parents(correlation, sizes, max_cost)
+    assert oracles.is_acyclic(found)
+    assert all(math.prod(sizes[p] for p in chosen) <= max_cost for chosen in found)
+
+
+def test_the_search_bounds_the_number_of_parents():
+    rng = np.random.default_rng(1)
+    correlation, buckets = rng.random((6, 6)), [np.arange(2)] * 6
+    free = correlation_feature_selection(correlation, buckets, 10**6)
+    assert max(map(len, free)) > 1
+    for most in (0, 1, 2):
+        bounded = correlation_feature_selection(correlation, buckets, 10**6, most)
+        assert max(map(len, bounded)) == most
+
+
+def test_the_order_of_the_columns_does_not_matter():
+    rng = np.random.default_rng(2)
+    correlation, sizes, shuffle = rng.random((5, 5)), np.array([2, 3, 2, 4, 2]), rng.permutation(5)
+    found = correlation_feature_selection(correlation, [np.arange(s) for s in sizes], 20)
+    moved = correlation_feature_selection(correlation[np.ix_(shuffle, shuffle)], [np.arange(s) for s in sizes[shuffle]], 20)
+    assert {(int(shuffle[c]), int(shuffle[p])) for c, ps in enumerate(moved) for p in ps} == {
+        (c, p) for c, ps in enumerate(found) for p in ps
+    }
+
+
+# --- given structures --------------------------------------------------------------------------------------------------
+
+
+DOMAIN = Domain(tuple(Attribute(name=n, kind="ordinal", values=(0, 1)) for n in ("a", "b", "c")))
+
+
+def test_given_structures():
+    assert check_structure({"c": ["a", "b", "a"], "b": ("a",)}, DOMAIN) == ((), (0,), (0, 1))
+    assert check_structure({}, DOMAIN) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    ("structure", "rule"),
+    [
+        ({"z": ["a"]}, r"structure names \['z'\]"),
+        ({"a": ["z"]}, r"structure names \['z'\]"),
+        ({"a": ["a"]}, "cycle"),
+        ({"a": ["b"], "b": ["c"], "c": ["a"]}, "cycle"),
+        ({"c": "ab"}, "parents of 'c'.*must be a list"),
+    ],
+)
+def test_bad_structures(structure, rule):
+    with pytest.raises(ValueError, match=rule):
+        check_structure(structure, DOMAIN)
+
+
+def test_cfs_finds_the_parents_and_avoids_redundant_ones():
+    rng = np.random.default_rng(1)
+    a = rng.integers(0, 4, 5000)
+    codes = np.stack([a, a, (a + rng.integers(0, 2, 5000)) % 4, rng.integers(0, 3, 5000)], axis=1)
+    table = count_entropies(CodeArray(codes, (4, 4, 4, 3)), (4, 4, 4, 3), [np.arange(4)] * 3 + [np.arange(3)])
+    correlation = table.correlation()
+    assert correlation[0, 1] == pytest.approx(1)
+    assert correlation[3, 0] < 0.01
+    both, one = cfs_merit(correlation, 2, [0, 1]), cfs_merit(correlation, 2, [0])
+    assert both == pytest.approx(one)  # a copy of a parent adds nothing
+    parents = correlation_feature_selection(correlation, [np.arange(4)] * 3 + [np.arange(3)], max_cost=100)
+    assert sum(len(p) for p in parents[:3]) >= 2
+    assert parents[3] == () or all(correlation[3, p] < 0.01 for p in parents[3])

@@ -1,0 +1,230 @@
+"""Learners and models: what they may spend, and what a model gets for two methods, against slow definitions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from networks import FALSE_ALARM, UNIVERSE, network, p_value
+
+from sdv_plausible.models import base
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.base import (
+    HasStructure,
+    ModelBudget,
+    PrefixModel,
+    Proposals,
+    SeedModel,
+    makes,
+    planned_entries,
+    plausible_gamma,
+)
+from sdv_plausible.models.uniform import UniformLearner
+from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, PureDP
+from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.table.domain import Attribute, Domain
+
+DOMAIN = Domain((Attribute(name="x", kind="ordinal", values=(0, 1)),))
+
+# --- budgets ----------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=30)
+@given(
+    st.floats(0.3, 8),
+    st.floats(1e-10, 1e-3),
+    st.floats(0, 0.9),
+    st.sampled_from([(), (GaussianLoss(sensitivity_over_sigma=0.01),), (PureDP(epsilon=0.02),)]),
+)
+def test_a_learner_may_spend_what_is_left_and_hardly_less(epsilon, delta, share, spent):
+    """With what was spent before, and a failure, it stays within (epsilon, delta); a hundredth more noise would waste."""
+    failure = share * delta
+    mu = ModelBudget(epsilon=epsilon, delta=delta, spent=spent).gaussian(failure)
+
+    def total(mu: float) -> float:
+        losses = [*spent, GaussianLoss(sensitivity_over_sigma=mu)]
+        return compose([*losses, ApproxDP(epsilon=0.0, delta=failure)] if failure else losses, delta)
+
+    assert total(mu) <= epsilon * (1 + 1e-6)
+    assert total(1.02 * mu) > epsilon
+
+
+def test_the_entry_of_a_budget_says_what_it_costs():
+    budget = ModelBudget(epsilon=1.0, delta=1e-6)
+    entry = budget.entry("one-way counts")
+    assert entry.losses == (GaussianLoss(sensitivity_over_sigma=budget.gaussian()),)
+    assert "one-way counts" in entry.mechanism
+    assert set(entry.parts) == {"structure", "parameters"}
+    free = ModelBudget(epsilon=math.inf, delta=1e-6)
+    assert free.gaussian() == math.inf
+    assert [type(loss) for loss in free.entry("one-way counts").losses] == [InfiniteLoss]
+    assert "no noise" in free.entry("one-way counts").mechanism
+
+
+class Silent:
+    """A learner that plans nothing."""
+
+    def plan(self, domain, budget):
+        return []
+
+
+class Plans(Silent):
+    def plan(self, domain, budget):
+        return [LedgerEntry(name="model", mechanism="", losses=(), scope="")]
+
+
+def test_a_learner_that_charges_nothing_ends_the_claim():
+    """One that says that it learned nothing does not."""
+    budget = ModelBudget(epsilon=1.0, delta=1e-6)
+    (entry,) = planned_entries(Silent(), DOMAIN, budget)
+    assert entry.status == "no claim"
+    assert planned_entries(Plans(), DOMAIN, budget) == Plans().plan(DOMAIN, budget)
+    assert [e.status for e in planned_entries(UniformLearner(), DOMAIN, budget)] == ["declared"]
+
+
+def test_only_prefix_models_have_equally_likely_plausible_seeds():
+    """A learner that says nothing, or nonsense, may make any model: the test's gamma then counts in the accounting."""
+    told = Silent()
+    for wrong in (None, "PrefixModel", int, PrefixModel.__mro__):
+        told.makes = wrong
+        assert (makes(told), plausible_gamma(told, 4.0)) == (SeedModel, 4.0)
+    told.makes = PrefixModel
+    assert plausible_gamma(told, 4.0) == 1.0
+    assert plausible_gamma(AdaptiveLearner(), 4.0) == 1.0
+    assert makes(Silent()) is SeedModel
+
+
+# --- models of two methods --------------------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(0)
+STATES, SEEDS = 5, RNG.integers(0, 5, (23, 1))
+KERNEL = RNG.dirichlet(np.full(STATES, 0.3), STATES)  # Pr[candidate | seed], of very unequal likelihoods
+
+
+class Kernel(SeedModel):
+    """One column; a candidate is drawn from a row of a matrix. It keeps no prefix."""
+
+    @property
+    def num_attributes(self):
+        return 1
+
+    def propose(self, rows, omega, coins):
+        u = coins.uniform(len(rows))
+        found = (np.cumsum(KERNEL, axis=1)[self.seeds[rows, 0]] <= u[:, None]).sum(axis=1)
+        return Proposals(candidates=found[:, None].astype(np.int32), seeds=rows, omega=omega)
+
+    def log_likelihood(self, proposals, rows):
+        with np.errstate(divide="ignore"):
+            return np.log(KERNEL[self.seeds[rows, 0]][:, proposals.candidates[:, 0]].T)
+
+
+@pytest.mark.parametrize("gamma", [1.5, 4.0, 100.0])
+@pytest.mark.parametrize("block", [3, 1000])
+def test_plausible_seeds_of_any_model_by_definition(gamma, block, monkeypatch):
+    """Records in the partition of the candidate's own seed, with exact fractions; in blocks of any size."""
+    monkeypatch.setattr(base, "SCAN_BLOCK", block)
+    model = Kernel()
+    model.attach_seeds(SeedRecords(SEEDS))
+    coins = Coins.from_seed(0)
+    proposals = model.propose(coins.integers(23, 200), np.ones(200, dtype=int), coins)
+    found = model.count_plausible(proposals, gamma)
+    wanted = []
+    for y, own in zip(proposals.candidates[:, 0], proposals.seeds, strict=True):
+        parts = [oracles.partition(Fraction(KERNEL[s, y]), Fraction(gamma)) for s in SEEDS[:, 0]]
+        wanted.append(sum(part == parts[own] for part in parts))
+    assert found.tolist() == wanted
+    assert len(set(wanted)) > 1
+
+
+def test_look_up_in_groups_agrees_with_looking_at_all_records():
+    net = network()
+    coins = Coins.from_seed(1)
+    net.attach_seeds(SeedRecords(net.sample(200, coins)))
+    proposals = net.propose(coins.integers(200, 300), coins.integers(5, 300), coins)
+    assert net.count_plausible(proposals, 4.0).tolist() == SeedModel.count_plausible(net, proposals, 4.0).tolist()
+
+
+def test_proposals_are_taken_together():
+    proposals = Proposals(candidates=np.arange(6).reshape(3, 2), seeds=np.array([5, 6, 7]), omega=np.array([0, 1, 2]))
+    taken = proposals.take(np.array([2, 0]))
+    assert (taken.candidates.tolist(), taken.seeds.tolist(), taken.omega.tolist()) == ([[4, 5], [0, 1]], [7, 5], [2, 0])
+
+
+def test_seeds_come_first():
+    net = network()
+    for look in (lambda: net.seeds, lambda: net.groups, lambda: Kernel().seeds):
+        with pytest.raises(RuntimeError, match="attach_seeds comes before"):
+            look()
+
+
+# --- models that keep a prefix ----------------------------------------------------------------------------------------
+
+
+class Shortest(PrefixModel):
+    """The shared network with nothing but the two methods that a prefix model must have."""
+
+    def __init__(self):
+        self.inner = network()
+
+    @property
+    def order(self):
+        return self.inner.order
+
+    @property
+    def cardinalities(self):
+        return self.inner.cardinalities
+
+    def complete(self, codes, kept, coins, *, systematic=False):
+        return self.inner.complete(codes, kept, coins)
+
+    def log_completion(self, candidates, kept):
+        return self.inner.log_completion(candidates, kept)
+
+
+def test_everything_else_follows_from_two_methods():
+    """Likelihood of every candidate from every seed, by definition; and candidates, by chi-square."""
+    model = Shortest()
+    seeds = np.array(UNIVERSE)
+    model.attach_seeds(SeedRecords(seeds))
+    for omega in range(5):
+        proposals = Proposals(
+            candidates=seeds, seeds=np.zeros(len(seeds), dtype=int), omega=np.full(len(seeds), omega)
+        )  # fmt: skip
+        wanted = [[float(oracles.likelihood(model.inner.tables, y, s, omega)) for s in UNIVERSE] for y in UNIVERSE]
+        np.testing.assert_allclose(np.exp(model.log_likelihood(proposals, np.arange(48))), wanted, rtol=1e-12)
+    made = model.propose(np.full(20_000, 9), np.full(20_000, 2), Coins.from_seed(0))
+    exact = [oracles.likelihood(model.inner.tables, y, UNIVERSE[9], 2) for y in UNIVERSE]
+    assert p_value(made.candidates, exact) > FALSE_ALARM
+    assert p_value(model.sample(20_000, Coins.from_seed(1)), exact) < FALSE_ALARM  # control
+    assert model.num_attributes == 4
+
+
+def test_known_values_by_drawing_all_and_keeping_what_fits():
+    """The general way: weight 1 or 0; the rows that fit have the exact conditional law."""
+    model, known = Shortest(), {3: 2, 0: 1}
+    codes, log_weight = model.complete_given(np.zeros((40_000, 4), dtype=np.int32), 0, known, Coins.from_seed(3))
+    assert set(np.exp(log_weight).tolist()) == {0.0, 1.0}
+    fits = np.isfinite(log_weight)
+    assert (fits == ((codes[:, 3] == 2) & (codes[:, 0] == 1))).all()
+    joint = [oracles.likelihood(model.inner.tables, y, y, 4) * (y[3] == 2 and y[0] == 1) for y in UNIVERSE]
+    law = [p / sum(joint) for p in joint]
+    assert p_value(codes[fits], law) > FALSE_ALARM
+    assert p_value(codes, law) < FALSE_ALARM  # control
+
+
+def test_a_network_tells_its_structure():
+    assert isinstance(network(), HasStructure)
+    assert not isinstance(Kernel(), HasStructure)
+    structure = network().structure()
+    assert [child for child, _ in structure] == [2, 0, 1, 3]
+    before = itertools.accumulate(({child} for child, _ in structure), set.union, initial=set())
+    assert all(set(parents) <= earlier for (_, parents), earlier in zip(structure, before, strict=False))

@@ -1,0 +1,174 @@
+"""The network: its likelihood is the definition, its sampler draws what the likelihood says."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from networks import CARDS, FALSE_ALARM, UNIVERSE, network, p_value, table
+
+from sdv_plausible.models import conditional_table
+from sdv_plausible.models.base import Proposals
+from sdv_plausible.models.bayesian_network import BayesianNetwork, topological_order
+from sdv_plausible.models.conditional_table import ConditionalTable
+from sdv_plausible.models.omega import Omega
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.queryable import SeedRecords
+
+
+@st.composite
+def networks(draw):
+    """Any structure over up to five columns, with any buckets, in any order of columns."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    m = draw(st.integers(1, 5))
+    cards = rng.integers(1, 4, m)
+    order = rng.permutation(m)
+    tables = []
+    for position, child in enumerate(order):
+        parents = rng.permutation(order[:position])[: rng.integers(0, position + 1)].tolist()
+        buckets = [np.unique(rng.integers(0, cards[p], cards[p]), return_inverse=True)[1] for p in parents]
+        tables.append(table(int(child), parents, buckets, int(cards[child]), rng, zeros=bool(rng.integers(2))))
+    return BayesianNetwork(tables)
+
+
+# --- likelihood -------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(networks(), st.integers(0, 2**32 - 1))
+def test_likelihood_is_the_definition_and_sums_to_one(net, seed):
+    """For every seed of a small universe, and every omega: all candidates together have probability 1."""
+    candidates = np.array(oracles.universe(net.cardinalities))
+    rng = np.random.default_rng(seed)
+    seeds = candidates[rng.integers(0, len(candidates), 3)]
+    net.attach_seeds(SeedRecords(seeds))
+    for omega in range(net.num_attributes + 1):
+        proposals = Proposals(
+            candidates=candidates, seeds=np.zeros(len(candidates), dtype=int), omega=np.full(len(candidates), omega)
+        )
+        found = net.log_likelihood(proposals, np.arange(3))
+        exact = [[oracles.likelihood(net.tables, y, s, omega) for s in seeds] for y in candidates]
+        assert all(abs(sum(column) - 1) < Fraction(1, 10**12) for column in zip(*exact, strict=True))
+        np.testing.assert_allclose(np.exp(found), np.array(exact, dtype=float), rtol=1e-12)
+        np.testing.assert_allclose(np.exp(found).sum(axis=0), 1, rtol=1e-12)
+
+
+def test_every_candidate_has_its_own_omega():
+    net = network()
+    net.attach_seeds(SeedRecords(np.array(UNIVERSE)))
+    rng = np.random.default_rng(0)
+    candidates, omega = np.array(UNIVERSE)[rng.integers(0, 48, 100)], rng.integers(0, 5, 100)
+    found = net.log_likelihood(Proposals(candidates=candidates, seeds=np.zeros(100, dtype=int), omega=omega), np.arange(48))
+    wanted = [
+        [float(oracles.likelihood(net.tables, y, s, o)) for s in UNIVERSE] for y, o in zip(candidates, omega, strict=True)
+    ]
+    np.testing.assert_allclose(np.exp(found), wanted, rtol=1e-12)
+
+
+# --- sampler ----------------------------------------------------------------------------------------------------------
+
+
+def proposed(net: BayesianNetwork, omega, seed_row: int = 17) -> np.ndarray:
+    net.attach_seeds(SeedRecords(np.array(UNIVERSE)))
+    coins = Coins.from_seed(5)
+    rows = np.full(30_000, seed_row)
+    return net.propose(rows, Omega.parse(omega).draw(4, len(rows), coins), coins).candidates
+
+
+def shifted(net: BayesianNetwork) -> BayesianNetwork:
+    """Planted bug: the last table is read one configuration further on."""
+    last = net.tables[3]
+    wrong = ConditionalTable(
+        child=3, parents=last.parents, buckets=last.buckets, probabilities=np.roll(last.probabilities, 1, axis=0)
+    )
+    return BayesianNetwork([*net.tables[:3], wrong])
+
+
+def swapped(net: BayesianNetwork) -> BayesianNetwork:
+    """Planted bug: the buckets of two parents are exchanged in the numbering of configurations."""
+    last = net.tables[3]
+    wrong = ConditionalTable(child=3, parents=last.parents[::-1], buckets=last.buckets[::-1], probabilities=last.probabilities)
+    return BayesianNetwork([*net.tables[:3], wrong])
+
+
+@pytest.mark.parametrize("omega", [0, 1, 2, 3, "all", (1, 3), (0, 4)])
+@pytest.mark.parametrize("guided", [False, True])
+def test_sampler_agrees_with_the_likelihood(omega, guided, monkeypatch):
+    if guided:
+        monkeypatch.setattr(conditional_table, "GUIDED_CELLS", 0)
+    net = network()
+    low, high = (4, 4) if omega == "all" else omega if isinstance(omega, tuple) else (omega, omega)
+    seed = UNIVERSE[17]
+    exact = [oracles.mixture(net.tables, y, seed, range(low, high + 1)) for y in UNIVERSE]
+    assert p_value(proposed(net, omega), exact) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("bug", [shifted, swapped])
+@pytest.mark.parametrize("omega", [1, (1, 3), "all"])
+def test_planted_bugs_are_caught(bug: Callable[[BayesianNetwork], BayesianNetwork], omega):
+    net = network()
+    low, high = (4, 4) if omega == "all" else omega if isinstance(omega, tuple) else (omega, omega)
+    exact = [oracles.mixture(net.tables, y, UNIVERSE[17], range(low, high + 1)) for y in UNIVERSE]
+    assert p_value(proposed(bug(net), omega), exact) < FALSE_ALARM
+
+
+def test_a_candidate_keeps_the_seed_where_it_should():
+    net = network()
+    seeds = np.array(UNIVERSE)
+    net.attach_seeds(SeedRecords(seeds))
+    coins = Coins.from_seed(0)
+    rows, omega = coins.integers(48, 500), coins.integers(5, 500)
+    made = net.propose(rows, omega, coins)
+    for position, column in enumerate(net.order):
+        kept = position < 4 - omega
+        assert (made.candidates[kept, column] == seeds[rows[kept], column]).all()
+    assert (made.candidates[omega == 0] == seeds[rows[omega == 0]]).all()
+    assert (made.seeds == rows).all()
+    assert (made.omega == omega).all()
+
+
+# --- given values -----------------------------------------------------------------------------------------------------
+
+
+# --- construction -----------------------------------------------------------------------------------------------------
+
+
+def test_order_and_columns_are_checked():
+    net = network()
+    with pytest.raises(ValueError, match="column 0 comes before one of its parents"):
+        BayesianNetwork([net.tables[1], net.tables[0], *net.tables[2:]])
+    with pytest.raises(ValueError, match="exactly one table"):
+        BayesianNetwork([net.tables[0], net.tables[0]])
+    with pytest.raises(ValueError, match="exactly one table"):
+        BayesianNetwork(net.tables[:2] + net.tables[3:])
+    assert net.order == (2, 0, 1, 3)
+    assert net.cardinalities == CARDS
+
+
+def test_a_pickled_network_draws_the_same():
+    net = network()
+    again = pickle.loads(pickle.dumps(net))
+    assert (again.sample(500, Coins.from_seed(1)) == net.sample(500, Coins.from_seed(1))).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 8), st.integers(0, 2**32 - 1))
+def test_parents_come_first_and_small_domains_early(m, seed):
+    rng = np.random.default_rng(seed)
+    hidden = rng.permutation(m)
+    parents = [()] * m
+    for position, child in enumerate(hidden):
+        parents[child] = tuple(rng.permutation(hidden[:position])[: rng.integers(0, position + 1)].tolist())
+    cards = rng.integers(1, 4, m).tolist()
+    order = topological_order(tuple(parents), cards)
+    assert sorted(order) == list(range(m))
+    for position, child in enumerate(order):
+        assert set(parents[child]) <= set(order[:position])
+        ready = [j for j in order[position:] if set(parents[j]) <= set(order[:position])]
+        assert (cards[child], child) == min((cards[j], j) for j in ready)

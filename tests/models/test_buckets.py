@@ -1,0 +1,151 @@
+"""Buckets: every code in one, few enough, heavy enough; and merging parents against plain loops."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdv_plausible.models.buckets import default_buckets, make_buckets, merge_parents
+from sdv_plausible.table.domain import Attribute
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 60), st.booleans(), st.booleans(), st.integers(2, 12), st.integers(0, 2**32 - 1), st.booleans())
+def test_default_buckets(size, ordered, nullable, most, seed, with_margin):
+    kind = "ordinal" if ordered else "categorical"
+    attribute = Attribute(name="x", kind=kind, values=tuple(range(size)), nullable=nullable)
+    rng = np.random.default_rng(seed)
+    margin = rng.normal(0.02, 0.05, attribute.cardinality) if with_margin else None  # noisy: cells below zero
+    bucket = default_buckets(attribute, margin, most)
+    assert len(bucket) == attribute.cardinality
+    assert set(bucket) == set(range(bucket.max() + 1))  # dense: no empty configuration
+    assert bucket.max() + 1 <= most + nullable
+    if size <= most:
+        assert bucket.tolist() == list(range(attribute.cardinality))
+        return
+    if nullable:
+        assert (bucket == bucket[-1]).sum() == 1  # missing stands alone
+    if ordered:
+        assert (np.diff(bucket[:size]) >= 0).all()
+    elif with_margin:
+        alone = [c for c in range(size) if (bucket == bucket[c]).sum() == 1]
+        mass = np.maximum(margin[:size], 0)  # cells below zero are all equally unlikely
+        assert set(np.flatnonzero(mass > np.sort(mass)[-most])) <= set(alone)
+
+
+def test_ordered_buckets_have_about_equal_mass():
+    margin = np.concatenate([np.full(50, 0.002), np.full(50, 0.018)])
+    attribute = Attribute(name="x", kind="integer", lower=tuple(range(100)), upper=tuple(range(100)))
+    mass = np.bincount(default_buckets(attribute, margin, 10), margin)
+    assert len(mass) == 10
+    assert mass.max() < 0.13
+    assert np.bincount(default_buckets(attribute, None, 10)).tolist() == [10] * 10
+
+
+def test_declared_buckets_are_used_and_made_dense():
+    attribute = Attribute(name="x", kind="categorical", values=("a", "b", "c"), buckets=(7, 2, 7))
+    assert default_buckets(attribute).tolist() == [1, 0, 1]
+
+
+# --- the adaptive learner's -------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 60), st.booleans(), st.integers(2, 20), st.floats(0, 0.3), st.integers(0, 2**32 - 1))
+def test_buckets_are_dense_heavy_and_few(size, ordered, most, floor, seed):
+    """Every bucket holds the least mass, unless there is but one or every code of a pair is its own."""
+    p = np.random.default_rng(seed).dirichlet(np.full(size, 0.3))
+    bucket = make_buckets(p, ordered, most, floor)
+    assert len(bucket) == size
+    number = bucket.max() + 1
+    assert set(bucket) == set(range(number))
+    if size <= 2:
+        assert bucket.tolist() == list(range(size))
+        return
+    mass = np.bincount(bucket, p)
+    assert number == 1 or (mass >= floor - 1e-12).all() or not ordered
+    if ordered:
+        assert (np.diff(bucket) >= 0).all()
+        assert number <= 2 * most + 1  # a run may end early before each value that stands alone
+    else:
+        assert number <= most
+        alone = [c for c in range(size) if (bucket == bucket[c]).sum() == 1]
+        together = [c for c in range(size) if c not in alone]
+        assert not together or max(p[together]) <= min(p[alone], default=1) + 1e-12  # the likeliest stand alone
+        kept_light = [m for b, m in enumerate(mass[:-1]) if m < floor]
+        assert not kept_light
+
+
+def test_spikes_stand_alone_and_runs_have_equal_mass():
+    p = np.full(101, 0.5 / 100)
+    p[40] = 0.5
+    bucket = make_buckets(p, True, 10, 0.0)
+    mass = np.bincount(bucket, p)
+    assert (bucket == bucket[40]).sum() == 1
+    light = np.delete(mass, bucket[40])
+    assert light.max() < 2.1 * 0.5 / 9
+    assert bucket.max() + 1 in (10, 11)
+
+
+def test_a_light_spike_is_merged_with_its_lighter_neighbour():
+    bucket = make_buckets(np.array([0.3, 0.05, 0.25, 0.4]), True, 4, 0.1)
+    assert bucket.tolist() == [0, 1, 1, 2]
+
+
+# --- merging parents --------------------------------------------------------------------------------------------------
+
+
+def divergence(rows: list[list[float]], mass: list[float], x: int, y: int) -> float:
+    """Mass-weighted Jensen-Shannon divergence of two conditionals: what merging them loses about the child, in nats."""
+    whole = mass[x] + mass[y]
+    mixed = [(mass[x] * a + mass[y] * b) / whole for a, b in zip(rows[x], rows[y], strict=True)]
+
+    def entropy(p: list[float]) -> float:
+        return -sum(v * math.log(v) for v in p if v > 0)
+
+    return whole * entropy(mixed) - mass[x] * entropy(rows[x]) - mass[y] * entropy(rows[y])
+
+
+def merged_slowly(conditionals, masses, most: float) -> list[list[int]]:
+    """Greedy merging by definition: the pair of least loss per unit of log size saved, until there are few enough."""
+    parents = [
+        [([code], list(row), float(m)) for code, (row, m) in enumerate(zip(t, w, strict=True))]
+        for t, w in zip(conditionals, masses, strict=True)
+    ]
+    while math.prod(len(buckets) for buckets in parents) > most and any(len(buckets) > 1 for buckets in parents):
+        prices = {}
+        for q, buckets in enumerate(parents):
+            rows, mass = [row for _, row, _ in buckets], [m for _, _, m in buckets]
+            saved = math.log(len(buckets) / (len(buckets) - 1)) if len(buckets) > 1 else 1
+            for x, y in itertools.combinations(range(len(buckets)), 2):
+                prices[q, x, y] = divergence(rows, mass, x, y) / saved
+        q, x, y = min(prices, key=prices.__getitem__)
+        codes, row, m = parents[q][x]
+        others, other, n = parents[q].pop(y)
+        parents[q][x] = (codes + others, [(m * a + n * b) / (m + n) for a, b in zip(row, other, strict=True)], m + n)
+    return [[next(b for b, (codes, _, _) in enumerate(p) if c in codes) for c in range(len(t))] for p, t in zip(parents, conditionals, strict=True)]  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=3), st.integers(1, 60), st.integers(0, 2**32 - 1))
+def test_merging_by_definition(sizes, most, seed):
+    """Random conditionals have no ties, so that there is one answer."""
+    rng = np.random.default_rng(seed)
+    conditionals = [rng.dirichlet(np.ones(3), b) for b in sizes]
+    masses = [rng.dirichlet(np.ones(b)) for b in sizes]
+    before = [t.copy() for t in (*conditionals, *masses)]
+    found = merge_parents(conditionals, masses, most)
+    assert [g.tolist() for g in found] == merged_slowly(conditionals, masses, most)
+    assert math.prod(int(g.max()) + 1 for g in found) <= most
+    assert all((a == b).all() for a, b in zip(before, (*conditionals, *masses), strict=True))
+
+
+def test_buckets_without_mass_are_merged_for_nothing():
+    conditionals = [np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])]
+    (group,) = merge_parents(conditionals, [np.array([0.6, 0.4, 0.0])], 2)
+    assert group.max() == 1
+    assert group[0] != group[1]

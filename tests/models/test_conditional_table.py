@@ -1,0 +1,95 @@
+"""Conditional tables: drawn by the law of their rows, whatever the way; cells of probability zero never; read and checked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from networks import FALSE_ALARM, Fixed
+from scipy.stats import chi2
+
+from sdv_plausible.models import conditional_table
+from sdv_plausible.models.conditional_table import ConditionalTable
+from sdv_plausible.privacy.noise.coins import Coins
+
+
+def test_guided_search_equals_binary_search():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(40, 0.1), 500)
+    table = ConditionalTable(child=1, parents=(0,), buckets=(np.arange(500),), probabilities=p)
+    codes = np.stack([rng.integers(0, 500, 50_000), np.zeros(50_000, dtype=int)], axis=1)
+    u = Coins.from_seed(3).uniform(len(codes))
+    by_hand = np.searchsorted(table._flat, codes[:, 0] + u, side="right") - codes[:, 0] * 40
+    assert (table.draw(codes, Coins.from_seed(3)) == by_hand).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 2.0**-53, 0.5, 1 - 2.0**-53]), st.booleans())
+def test_cells_of_probability_zero_are_never_drawn(seed, u, guided):
+    """Wherever the zeros stand, at both ends of the unit interval, in tables whose row numbers eat the last bits."""
+    rng = np.random.default_rng(seed)
+    configurations, cardinality = int(rng.integers(1, 3000)), int(rng.integers(1, 6))
+    p = rng.dirichlet(np.full(cardinality, 0.2), configurations)
+    p[rng.random(p.shape) < 0.5] = 0
+    p[p.sum(axis=1) == 0, 0] = 1
+    p /= p.sum(axis=1, keepdims=True)
+    made = ConditionalTable(child=1, parents=(0,), buckets=(np.arange(configurations),), probabilities=p)
+    codes = np.stack([np.arange(configurations), np.zeros(configurations, dtype=int)], axis=1)
+    coins = Fixed.at(u)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conditional_table, "GUIDED_CELLS", 0 if guided else 10**9)
+        drawn = made.draw(codes, coins)
+    assert ((drawn >= 0) & (drawn < cardinality)).all()
+    assert (p[np.arange(configurations), drawn] > 0).all()
+    codes[:, 1] = drawn
+    assert np.isfinite(made.log_probability(codes)).all()
+
+
+@pytest.mark.parametrize("systematic", [False, True])
+def test_every_single_record_has_the_law_of_the_table(systematic):
+    """Systematic draws depend on one another; each by itself must not be any different. Two records are watched.
+
+    Control: draws spread over the interval without the random rank give the first record the first values only.
+    """
+    p = np.array([[0.1, 0.0, 0.6, 0.3]])
+    made = ConditionalTable(child=0, parents=(), buckets=(), probabilities=p)
+    codes = np.zeros((7, 1), dtype=int)
+    watched = np.array([made.draw(codes, Coins.from_seed(i), systematic=systematic)[[0, 6]] for i in range(3000)])
+    for column in watched.T:
+        counts = np.bincount(column, minlength=4)
+        assert counts[1] == 0
+        statistic = ((counts[[0, 2, 3]] - 3000 * p[0, [0, 2, 3]]) ** 2 / (3000 * p[0, [0, 2, 3]])).sum()
+        assert chi2.sf(statistic, 2) > FALSE_ALARM
+    in_order = np.searchsorted(np.cumsum(p[0]), (0 + np.random.default_rng(0).random(3000)) / 7, side="right")
+    counts = np.bincount(in_order, minlength=4)
+    assert chi2.sf(((counts[[0, 2, 3]] - 3000 * p[0, [0, 2, 3]]) ** 2 / (3000 * p[0, [0, 2, 3]])).sum(), 2) < FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "rule"),
+    [
+        ([[0.5, 0.5]], "1 rows for 2 configurations"),
+        ([[0.5, 0.6], [0.5, 0.5]], "sum to 1"),
+        ([[1.5, -0.5], [0.5, 0.5]], "non-negative"),
+        ([[np.nan, 0.5], [0.5, 0.5]], "sum to 1"),
+    ],
+)
+def test_tables_are_checked(probabilities, rule):
+    with pytest.raises(ValueError, match=f"table of column 1.*{rule}"):
+        ConditionalTable(child=1, parents=(0,), buckets=(np.array([0, 1, 0]),), probabilities=np.array(probabilities))
+
+
+def test_systematic_draws_scatter_less_than_chance():
+    """Within a configuration the number of every value is within one of its share. Control: independent draws are not."""
+    p = np.array([[0.3, 0.7], [0.55, 0.45]])
+    made = ConditionalTable(child=1, parents=(0,), buckets=(np.arange(2),), probabilities=p)
+    codes = np.stack([np.arange(3000) % 3 // 2, np.zeros(3000, dtype=int)], axis=1)
+
+    def farthest(systematic: bool) -> float:
+        drawn = made.draw(codes, Coins.from_seed(1), systematic=systematic)
+        counts = np.array([np.bincount(drawn[codes[:, 0] == row], minlength=2) for row in (0, 1)])
+        return float(np.abs(counts - p * counts.sum(axis=1, keepdims=True)).max())
+
+    assert farthest(systematic=True) <= 1
+    assert farthest(systematic=False) > 3

@@ -1,0 +1,167 @@
+"""What is asked depends on the rows through earlier answers alone: axes, estimates, shares, runs, thresholds.
+
+The sensitivity of a question holds for parameters that do not come from the rows. So the answers of one fit are given again
+while another table is fitted -- other values, another number of rows -- and everything that is asked must be the same, question
+by question, to the last bit. Nothing is drawn: there is no false alarm, and planted faults are caught surely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import spies
+from doors import fit_codes
+from test_asked_sensitivities import CARDS, DOMAIN, LEARNERS, RELEASES, settings
+
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.measurements import Measurements
+from sdv_plausible.models.paper import learner as paper_learner
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.table.columns import FrameColumns
+from sdv_plausible.table.private_domain import DomainPlan, _Column, learn_attributes
+
+RNG = np.random.default_rng(0)
+FIRST = np.array([(i % 3, (i % 3 == 1) ^ (i % 11 == 0), i % 4) for i in range(900)], dtype=np.int32)
+OTHER = np.stack([RNG.integers(0, c, 70) for c in CARDS], axis=1).astype(np.int32)
+OTHER[:, 0] = 2
+
+
+def fits(codes: np.ndarray, learner: str, **changed: Any) -> None:
+    fit_codes(codes, DOMAIN, settings(**changed), LEARNERS[learner], PrivacyLedger(delta=1e-6), Coins.from_seed(5))
+
+
+SDTYPES = {"city": "categorical", "flag": "boolean", "amount": "numerical", "when": "datetime"}
+TABLES = [
+    pd.DataFrame(
+        {
+            "city": rng.choice(cities, n), "flag": rng.random(n) < 0.4, "amount": np.where(rng.random(n) < 0.3, 0.0, amounts(rng, n)),
+            "when": pd.Timestamp(start) + pd.to_timedelta(rng.integers(0, 900, n), unit="D"),
+        }
+    )
+    for rng, n, cities, amounts, start in (
+        (np.random.default_rng(1), 3000, ["Bern", "Basel"], lambda r, n: np.round(r.gamma(3, 50, n), 2), "2021-01-01"),
+        (np.random.default_rng(2), 40, ["Chur", "Genf", "Aarau"], lambda r, n: r.integers(10**6, 10**9, n), "1990-01-01"),
+    )
+]  # fmt: skip
+
+
+def learns(table: pd.DataFrame, epsilon: float) -> None:
+    plan = DomainPlan.make(SDTYPES, epsilon, 1e-6)
+    door = Queryable(FrameColumns(table), PrivacyLedger(delta=1e-6), plan.entries(), Coins.from_seed(5))
+    learn_attributes(door, plan, {}, {}, 12)
+
+
+def check(run: Callable[[Any], None], first: Any, other: Any) -> list[str]:
+    """Ask about one table, then about another with the same answers; return the kinds of what was asked."""
+    with spies.watched() as seen:
+        run(first)
+    try:
+        with spies.watched([asked.answer for asked in seen]) as again:
+            run(other)
+    except (IndexError, ValueError) as error:  # the answers ran out, or do not fit what was asked
+        raise AssertionError("something else is asked of other rows") from error
+    for one, two in zip(seen, again, strict=False):
+        assert one.kind == two.kind, f"{two.kind} is asked in the place of {one.kind}"
+        assert one.parameters == two.parameters, f"what {one.kind} asks depends on the rows"
+    assert len(seen) == len(again), "less is asked of other rows"
+    return [asked.kind for asked in seen]
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])
+def test_learners_ask_the_same_for_the_same_answers(learner, epsilon):
+    kinds = check(lambda codes: fits(codes, learner, epsilon=epsilon), FIRST, OTHER)
+    check(lambda codes: fits(codes, learner, epsilon=epsilon), OTHER, FIRST)
+    assert ("Distances" in kinds) == (learner == "adaptive" and epsilon > 0.1)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_releases_ask_the_same_for_the_same_answers(release):
+    check(lambda codes: fits(codes, "given arcs", **RELEASES[release]), FIRST, OTHER)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 20.0])
+def test_domains_are_learned_by_the_same_questions_for_the_same_answers(epsilon):
+    kinds = check(lambda table: learns(table, epsilon), *TABLES)
+    assert {"NumberOfRows", "FrequentValues", "MissingOrNot", "Precision", "RunCounts", "FrequentPoints"} >= set(kinds)
+    assert ("FrequentPoints" in kinds) == (epsilon == 20.0)
+
+
+# --- planted faults ---------------------------------------------------------------------------------------------------
+
+
+def true_number_of_rows(patch: pytest.MonkeyPatch) -> None:
+    """The schedule is decided by the number of rows itself."""
+    honest = AdaptiveLearner.fit
+
+    def fit(self: Any, rows: Queryable, *args: Any) -> Any:
+        ask = rows.ask
+
+        def told(question: Any, share: float, failure: float = 0.0) -> Any:
+            answer = ask(question, share, failure)
+            if type(question).__name__ == "NumberOfRows":
+                answer.values[0] = rows._rows.num_rows()
+            return answer
+
+        rows.ask = told  # type: ignore[method-assign]
+        return honest(self, rows, *args)
+
+    patch.setattr(AdaptiveLearner, "fit", fit)
+
+
+def true_margins_in_estimates(patch: pytest.MonkeyPatch) -> None:
+    def estimate(self: Measurements, e: tuple[int, int]) -> np.ndarray:
+        table = next(iter(self._rows._rows.tables([self._axes_of(e)])))
+        return np.outer(table.sum(1), table.sum(0)) / max(table.sum(), 1)
+
+    patch.setattr(Measurements, "_estimate", estimate)
+
+
+def true_buckets(patch: pytest.MonkeyPatch) -> None:
+    """Codes that rows hold, and codes that none holds, are put together."""
+    honest = paper_learner.BayesianNetworkLearner.fit
+
+    def fit(self: Any, rows: Queryable, domain: Any, *args: Any) -> Any:
+        codes = rows._rows.records()
+
+        def buckets(attribute: Any, margin: Any) -> np.ndarray:
+            held = np.bincount(codes[:, domain.names.index(attribute.name)], minlength=attribute.cardinality) > 0
+            return np.unique(held, return_inverse=True)[1]
+
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(paper_learner, "default_buckets", buckets)
+            return honest(self, rows, domain, *args)
+
+    patch.setattr(paper_learner.BayesianNetworkLearner, "fit", fit)
+
+
+def true_size_in_the_domain(patch: pytest.MonkeyPatch) -> None:
+    honest = _Column._cells
+
+    def cells(self: Any, *args: Any) -> Any:
+        object.__setattr__(self, "size", float(self.rows._rows.num_rows()))
+        return honest(self, *args)
+
+    patch.setattr(_Column, "_cells", cells)
+
+
+FAULTS: dict[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]] = {
+    true_number_of_rows: lambda: check(lambda codes: fits(codes, "adaptive"), FIRST, OTHER),
+    true_margins_in_estimates: lambda: check(lambda codes: fits(codes, "adaptive"), FIRST, OTHER),
+    true_buckets: lambda: check(lambda codes: fits(codes, "cfs"), FIRST, OTHER),
+    true_size_in_the_domain: lambda: check(lambda table: learns(table, 20.0), *TABLES),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_planted_faults_are_caught(fault, monkeypatch):
+    FAULTS[fault]()
+    fault(monkeypatch)
+    with pytest.raises(AssertionError, match="depends on the rows|of other rows|in the place of"):
+        FAULTS[fault]()

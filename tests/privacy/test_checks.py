@@ -1,0 +1,74 @@
+"""Checks of parameters: what passes is what the rule says, at its very ends; what does not is named with its value."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sdv_plausible.privacy import checks as check
+
+TINY = 5e-324
+BELOW, ABOVE = math.nextafter(1.0, 0.0), math.nextafter(1.0, 2.0)
+RULES = {
+    "positive": (check.positive, [TINY, 1, 1e308, np.float32(0.5), np.int64(3)], [0, -TINY, -1]),
+    "non_negative": (check.non_negative, [0, 0.0, TINY, 7], [-TINY, -1]),
+    "at_least": (lambda name, value, hint="": check.at_least(name, value, 1.0, hint), [1, 1.0, ABOVE], [BELOW, 0, -3]),
+    "open_probability": (check.open_probability, [TINY, 0.5, BELOW], [0, 1, -0.1, 1.1]),
+    "probability": (check.probability, [0, 0.5, 1], [-TINY, ABOVE]),
+    "rate": (check.rate, [TINY, 1], [0, ABOVE, -1]),
+    "whole": (lambda name, value, hint="": check.whole(name, value, 2, hint), [2, 3, np.int8(5), 10**30], [1, 0, -2]),
+}
+NO_NUMBERS = [True, False, "1", None, math.nan, math.inf, -math.inf, [1], Decimal(1), Fraction(1, 2), 1 + 0j, np.array([1.0])]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_holds_up_to_its_ends(rule):
+    function, good, bad = RULES[rule]
+    for value in good:
+        found = function("x", value)
+        assert found == value
+        assert type(found) is (int if rule == "whole" else float)
+    for value in (*bad, *NO_NUMBERS, *([2.0, 2.5, np.float64(3)] if rule == "whole" else [])):
+        with pytest.raises(ValueError, match=r"^x \(.*\) must ") as error:
+            function("x", value)
+        assert repr(value) in str(error.value)
+        assert not str(error.value).endswith(":")
+
+
+def test_the_way_out_is_said():
+    with pytest.raises(ValueError, match=r"^delta \(2\) must lie strictly between 0 and 1: try 1e-9$"):
+        check.open_probability("delta", 2, "try 1e-9")
+    with pytest.raises(ValueError, match=r"^k \(0\) must be a whole number of at least 1: try 50$"):
+        check.whole("k", 0, 1, "try 50")
+
+
+@pytest.mark.parametrize("values", [[1, -2], 7, [], np.zeros((2, 0), np.uint8), np.array([2**63 - 1], np.uint64), np.int8(3)])
+def test_whole_numbers_become_64_bits(values):
+    found = check.integer_array("x", values)
+    assert found.dtype == np.int64
+    assert found.shape == np.shape(values)
+    assert found.tolist() == np.asarray(values).tolist()
+
+
+@pytest.mark.parametrize("values", [[1.0], [True], ["a"], [None], [1 + 0j], np.array(["2020"], "M8[Y]")])
+def test_what_is_no_whole_number_is_no_integer_array(values):
+    with pytest.raises(TypeError, match=r"^x \(dtype .*must be integers: round first"):
+        check.integer_array("x", values)
+
+
+def test_integers_beyond_64_bits_are_refused():
+    with pytest.raises(ValueError, match=r"^x \(9223372036854775808\) must be below 2\*\*63"):
+        check.integer_array("x", np.array([5, 2**63], np.uint64))
+
+
+def test_finite_arrays():
+    assert check.finite_array("x", [1, 2.5]).tolist() == [1.0, 2.5]
+    assert check.finite_array("x", []).dtype == np.float64
+    with pytest.raises(TypeError, match=r"^x \(dtype .*must be numbers"):
+        check.finite_array("x", ["1"])
+    with pytest.raises(ValueError, match=r"^x must be finite: 2 values are NaN or infinite"):
+        check.finite_array("x", [1.0, math.nan, math.inf])

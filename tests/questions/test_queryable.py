@@ -1,0 +1,355 @@
+"""The door: charged before anything is looked at, nothing beyond the budget, noise as paid for, exact without a claim."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss, PureDP, ReleaseLoss
+from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.counts import Axis, CountTable, Distances, NumberOfRows
+from sdv_plausible.questions.frequent import LEAST_ROWS, threshold
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.release.release_level import ReleaseTest
+
+CARDS = (3, 2, 4)
+CODES = np.random.default_rng(0).integers(0, CARDS, (90, 3))
+FIRST, SECOND = Axis.of_codes(0, 3), Axis.of_codes(1, 2)
+TEST = ReleaseTest(k=5, epsilon0=0.5, delta=0.01)
+PAID = (GaussianLoss(sensitivity_over_sigma=0.5), ApproxDP(epsilon=0.5, delta=0.02))
+
+
+class LookedAtError(Exception):
+    """Somebody touched the rows."""
+
+
+class Untouchable:
+    """Stands in for rows: every use is seen."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise LookedAtError(name)
+
+
+class Occurring:
+    """The codes of the first column; those of the value 2 are the public cell."""
+
+    def occurring(self, rows):
+        counts = next(iter(rows.tables([[FIRST]])))
+        return ["a", "b"], counts[:2], counts[2:]
+
+
+def entry(*losses: Loss, name: str = "model") -> LedgerEntry:
+    return LedgerEntry(name=name, mechanism="test", losses=losses, scope="test")
+
+
+def door(*losses: Loss, rows: Any = None, ledger: PrivacyLedger | None = None, seed: int = 1, **options: Any) -> Queryable:
+    rows = CodeArray(CODES, CARDS) if rows is None else rows
+    return Queryable(rows, ledger or PrivacyLedger(delta=1e-6), [entry(*losses)], Coins.from_seed(seed), **options)
+
+
+# Everything that can be asked, and a way to ask a door for it that costs its whole budget (PAID).
+ASKING = {
+    "ask": lambda rows: rows.ask(NumberOfRows(), 1.0),
+    "ask, with a failure": lambda rows: rows.ask(NumberOfRows(), 0.5, failure=0.02),
+    "ask_tables": lambda rows: rows.ask_tables([[FIRST], [FIRST, SECOND]], [0.6, 0.4]),
+    "ask_frequent": lambda rows: rows.ask_frequent(Occurring(), 1.0, 0.02),
+    "count_rows": lambda rows: rows.count_rows(0.5, 0.01),
+    "release_groups": lambda rows: rows.release_groups([[0, 1], [2]], TEST),
+}
+
+
+# --- charged first ----------------------------------------------------------------------------------------------------
+
+
+def test_a_door_opens_only_when_the_ledger_has_its_entries():
+    """All or none: a ledger with a limit refuses, and there is no door."""
+    ledger = PrivacyLedger(delta=1e-6, epsilon=1.0)
+    with pytest.raises(BudgetExceededError):
+        door(PureDP(epsilon=2.0), rows=Untouchable(), ledger=ledger)
+    assert ledger.entries == ()
+    opened = door(PureDP(epsilon=0.5), rows=Untouchable(), ledger=ledger)
+    assert ledger.entries == (entry(PureDP(epsilon=0.5)),)
+    assert opened.allowance.epsilon == 0.5
+
+
+def refused_unseen(ask: Any, kind: type[Queryable] = Queryable) -> bool:
+    """Whether a door whose budget is spent refuses without a look at the rows and without a draw of noise."""
+    rows = kind(Untouchable(), PrivacyLedger(delta=1e-6), [entry(GaussianLoss(sensitivity_over_sigma=0.1))], Coins.from_seed(1))
+    rows._meter.spend(share=1.0)
+    with record_calls() as calls:
+        try:
+            ask(rows)
+        except BudgetExceededError:
+            return not calls
+        except LookedAtError:
+            return False
+    return False
+
+
+@pytest.mark.parametrize("what", ASKING)
+def test_nothing_is_looked_at_beyond_the_budget(what):
+    """Control: with the budget, the same rows are touched."""
+    assert refused_unseen(ASKING[what])
+    with pytest.raises(LookedAtError):
+        ASKING[what](door(*PAID, rows=Untouchable()))
+
+
+class LooksFirst(Queryable):
+    """Planted fault: the exact answer is computed before it is paid for."""
+
+    def ask(self, question, share, failure=0.0):
+        question.exact(self._rows)
+        return super().ask(question, share, failure)
+
+
+class NeverPays(Queryable):
+    """Planted fault: the answer is not paid for."""
+
+    def ask(self, question, share, failure=0.0):
+        return self._noisy(question.exact(self._rows), question.sensitivity(self.neighbours), share)
+
+
+@pytest.mark.parametrize("fault", [LooksFirst, NeverPays])
+def test_planted_doors_that_look_first_are_caught(fault):
+    assert refused_unseen(ASKING["ask"])
+    assert not refused_unseen(ASKING["ask"], fault)
+
+
+@pytest.mark.parametrize("what", ASKING)
+def test_an_answer_is_given_once_for_the_whole_budget(what):
+    rows = door(*PAID)
+    ASKING[what](rows)
+    spent = (rows._meter.share, rows._meter.epsilon, rows._meter.failure)
+    with pytest.raises(BudgetExceededError):
+        ASKING[what](rows)
+    assert (rows._meter.share, rows._meter.epsilon, rows._meter.failure) == spent
+    assert rows.spent_share == spent[0]
+
+
+def test_parts_share_one_budget_and_one_count_of_answers():
+    """The same question to two parts of equal rows: other noise, and the budget is gone."""
+    rows = door(GaussianLoss(sensitivity_over_sigma=0.1), parts={"structure": CodeArray(CODES, CARDS)})
+    assert rows.part("parameters") is rows  # where there is no split, the rows are all rows
+    view = rows.part("structure")
+    answers = [part.ask(CountTable([FIRST, SECOND]), 0.5).values for part in (view, rows)]
+    assert not np.array_equal(*answers)
+    for part in (rows, view):
+        assert part.spent_share == 1.0
+        with pytest.raises(BudgetExceededError):
+            part.ask(NumberOfRows(), 0.1)
+
+
+def test_a_part_is_asked_and_not_the_whole():
+    rows = door(InfiniteLoss(), parts={"structure": CodeArray(CODES[:10], CARDS)})
+    assert rows.part("structure").ask(NumberOfRows(), 0.1).values.tolist() == [10]
+    assert rows.ask(NumberOfRows(), 0.1).values.tolist() == [90]
+
+
+# --- noise as paid for ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("relation", [ONE_ROW, Neighbours(rows=3), Neighbours(replace=True)], ids=str)
+def test_noise_is_that_of_the_sensitivity_and_the_share(relation):
+    """Each answer's (sensitivity / scale)^2 is its share of mu^2, and its sigma is the noise's."""
+    rows = door(GaussianLoss(sensitivity_over_sigma=0.7), neighbours=relation)
+    scores = Distances([[FIRST], [SECOND]], [np.zeros(3), np.zeros(2)])
+    with record_calls() as calls:
+        answers = [rows.ask(NumberOfRows(), 0.1), rows.ask(scores, 0.2), *rows.ask_tables([[FIRST], [SECOND]], [0.3, 0.4])]
+    sensitivities = [NumberOfRows().sensitivity(relation), scores.sensitivity(relation), *[relation.histogram_l2] * 2]
+    assert [call.shape for call in calls] == [(1,), (2,), (3,), (2,)]
+    for call, answer, sensitivity, share in zip(calls, answers, sensitivities, [0.1, 0.2, 0.3, 0.4], strict=True):
+        assert call.name == "discrete_gaussian"
+        assert call.sensitivity == sensitivity
+        assert (call.sensitivity / call.scale) ** 2 == pytest.approx(share * 0.49)
+        assert answer.sigma == pytest.approx(call.scale)
+    assert rows.sigma(0.3) == pytest.approx(calls[2].scale)
+    assert rows.spent_share == pytest.approx(1.0)
+
+
+def test_every_cell_has_fresh_noise():
+    """Twice the same question, 200 cells each. False alarm: that all cells agree, below 1e-100."""
+    cell = [Axis(0, np.arange(200))]
+    rows = door(GaussianLoss(sensitivity_over_sigma=0.1), rows=CodeArray(np.zeros((5, 1), dtype=int), (200,)))
+    first, second = (rows.ask_tables([cell], [0.5])[0].values for _ in range(2))
+    assert (first != second).any()
+    assert len(set(first.tolist())) > 10
+    again = door(GaussianLoss(sensitivity_over_sigma=0.1), rows=CodeArray(np.zeros((5, 1), dtype=int), (200,)))
+    assert again.ask_tables([cell], [0.5])[0].values.tolist() == first.tolist()  # seeded coins repeat
+
+
+def test_as_many_shares_as_tables_are_needed():
+    with pytest.raises(ValueError, match="zip"):
+        door(*PAID).ask_tables([[FIRST], [SECOND]], [0.5])
+
+
+def test_the_number_of_rows_has_laplace_noise_of_a_unit():
+    """Control: the sensitivity of one row, where a unit has three, is another scale."""
+    rows = door(PureDP(epsilon=0.4), ApproxDP(epsilon=0.1, delta=0.01), neighbours=Neighbours(rows=3))
+    with record_calls() as calls:
+        rows.count_rows(0.5, 0.01)
+    (call,) = calls
+    assert (call.name, call.sensitivity, call.budget, call.shape) == ("discrete_laplace", 3.0, 0.5, (1,))
+    assert call.scale == pytest.approx(6.0)
+    with pytest.raises(BudgetExceededError, match="epsilon"):
+        rows.count_rows(0.01, 0.0)
+
+
+# --- values that occur ------------------------------------------------------------------------------------------------
+
+
+class Held:
+    """Values that so many rows hold; no row in the public cell."""
+
+    def __init__(self, counts: dict[str, int]) -> None:
+        self.counts = counts
+
+    def occurring(self, rows):
+        return list(self.counts), np.array(list(self.counts.values())), np.zeros(1, dtype=np.int64)
+
+
+@pytest.mark.parametrize("relation", [ONE_ROW, Neighbours(rows=3)], ids=str)
+def test_a_value_is_named_only_above_the_threshold(relation):
+    """Values far above it are named in the question's order, values that fewer than LEAST_ROWS hold never."""
+    rows = door(GaussianLoss(sensitivity_over_sigma=1.0), ApproxDP(epsilon=1e-9, delta=0.1), neighbours=relation)
+    most = threshold(rows.sigma(1.0), 0.01, relation)
+    held = {"z": 10 * most, "rare": LEAST_ROWS - 1, "a": 20 * most, "one": 1}
+    with record_calls() as calls:
+        found = rows.ask_frequent(Held(held), 1.0, 0.01)
+    assert found.values == ["z", "a"]
+    assert calls[0].shape == (3,)  # the public cell and the two values that enough rows hold
+    assert (found.counts >= most).all()
+    assert found.sigma == pytest.approx(calls[0].scale)
+    assert len(found.public) == 1
+    assert rows._meter.failure == pytest.approx(0.01 * relation.rows)
+
+
+def test_without_a_claim_all_values_of_enough_rows_are_named():
+    found = door(InfiniteLoss()).ask_frequent(Held({"a": LEAST_ROWS, "b": LEAST_ROWS - 1}), 1.0, 0.01)
+    assert (found.values, found.counts.tolist(), found.public.tolist(), found.sigma) == (["a"], [LEAST_ROWS], [0], 0.0)
+
+
+# --- groups -----------------------------------------------------------------------------------------------------------
+
+
+class Everything:
+    """A release of all groups at their true sizes, which remembers what it was given."""
+
+    def __init__(self, k: int = 1) -> None:
+        self.k, self.epsilon0, self.delta, self.given = k, 1e-9, 1e-9, []
+
+    def release(self, sizes, coins):
+        self.given.append((sizes.copy(), coins))
+        return np.arange(len(sizes)), sizes
+
+
+def test_every_row_serves_one_set_of_columns():
+    """One row then changes one group of one set. Control: with one set, all rows serve it."""
+    test = Everything()
+    parts = door(ReleaseLoss(epsilon0=0.5, delta=0.1)).release_groups([[0], [0, 1], [2]], test)
+    assert sum(int(sizes.sum()) for _, sizes in parts) == len(CODES)
+    assert all(sizes.sum() > 10 for _, sizes in parts)
+    ((groups, sizes),) = door(ReleaseLoss(epsilon0=0.5, delta=0.1)).release_groups([[1, 0]], test)
+    counted = Counter(map(tuple, CODES[:, [1, 0]].tolist()))
+    assert dict(zip(map(tuple, groups.tolist()), sizes.tolist(), strict=True)) == counted
+    drawn = [coins.uniform(8).tolist() for _, coins in test.given]
+    assert len({tuple(d) for d in drawn[:3]}) == 3  # each set has coins of its own
+
+
+def test_only_groups_that_the_test_may_look_at_reach_it():
+    test = Everything(k=14)
+    ((_, sizes),) = door(ReleaseLoss(epsilon0=0.5, delta=0.1)).release_groups([[0, 1]], test)
+    counted = Counter(map(tuple, CODES[:, [0, 1]].tolist()))
+    assert sorted(sizes.tolist()) == sorted(n for n in counted.values() if n >= 14) != []
+
+
+def test_no_columns_need_no_look():
+    ((groups, sizes),) = door(ReleaseLoss(epsilon0=0.5, delta=0.01), rows=Untouchable()).release_groups([[]], TEST)
+    assert (groups.shape, sizes.tolist()) == ((1, 0), [1])
+
+
+# --- the rows themselves ----------------------------------------------------------------------------------------------
+
+
+class Watched(CodeArray):
+    """Rows that note what the ledger says at the moment when they are handed out."""
+
+    def __init__(self, ledger: PrivacyLedger) -> None:
+        super().__init__(CODES, CARDS)
+        self.ledger, self.seen = ledger, []
+
+    def records(self):
+        self.seen.append(self.ledger.claims_privacy)
+        return super().records()
+
+
+def test_raw_rows_end_the_claim_first():
+    ledger = PrivacyLedger(delta=1e-6)
+    rows = Watched(ledger)
+    opened = door(PureDP(epsilon=0.5), rows=rows, ledger=ledger)
+    assert ledger.claims_privacy
+    assert opened.raw_rows("a copula is fitted").tolist() == CODES.tolist()
+    assert rows.seen == [False]
+    assert "raw rows: a copula is fitted" in str(ledger)
+    assert ledger.total() == math.inf
+
+
+def test_raw_rows_are_not_handed_out_where_the_ledger_has_a_limit():
+    ledger = PrivacyLedger(delta=1e-6, epsilon=1.0)
+    opened = door(PureDP(epsilon=0.5), rows=Untouchable(), ledger=ledger)
+    with pytest.raises(BudgetExceededError):
+        opened.raw_rows("why not")
+    assert ledger.claims_privacy
+
+
+def test_seed_records_need_an_entry_that_was_charged():
+    ledger = PrivacyLedger(delta=1e-6)
+    opened = door(PureDP(epsilon=0.5), rows=Untouchable(), ledger=ledger)
+    for name in ("rows", "model ", ""):
+        with pytest.raises(ValueError, match=f"no entry '{name}' with a loss"):
+            opened.seed_records(name)
+    ledger.charge(entry(name="rows"))  # declared: it costs nothing, and pays for nothing
+    with pytest.raises(ValueError, match="no entry 'rows'"):
+        opened.seed_records("rows")
+    ledger.charge(entry(InfiniteLoss(), name="rows"))
+    with pytest.raises(LookedAtError):
+        opened.seed_records("rows")
+    records = door(PureDP(epsilon=0.5)).seed_records("model")
+    assert records.codes.tolist() == CODES.tolist()
+    assert len(records) == 90
+
+
+# --- without a claim --------------------------------------------------------------------------------------------------
+
+
+def test_answers_without_a_claim_are_exact():
+    rows = door(InfiniteLoss())
+    with record_calls() as calls:
+        number = rows.ask(NumberOfRows(), 0.1)
+        first, both = rows.ask_tables([[FIRST], [FIRST, SECOND]], [0.1, 0.1])
+        scores = rows.ask(Distances([[FIRST]], [np.full(3, 7.0)]), 0.1)
+        frequent = rows.ask_frequent(Occurring(), 0.1, 0.1)
+        count = rows.count_rows(0.1, 0.1)
+    counted = np.bincount(CODES[:, 0], minlength=3)
+    assert not calls
+    assert number.values.tolist() == [90]
+    assert count == 90
+    assert first.values.tolist() == counted.tolist()
+    assert both.values.sum(axis=1).tolist() == counted.tolist()
+    assert scores.values.tolist() == [np.abs(counted - 7).sum()]
+    assert frequent.counts.tolist() == counted[:2].tolist()
+    assert {number.sigma, first.sigma, both.sigma, scores.sigma, frequent.sigma} == {0.0}
+    assert first.values.dtype == float
+
+
+def test_with_a_claim_they_are_not():
+    """Control of the test above: at noise of 100 rows all 200 cells are right with probability below 1e-400."""
+    rows = door(GaussianLoss(sensitivity_over_sigma=0.01), rows=CodeArray(np.zeros((5, 1), dtype=int), (200,)))
+    assert np.count_nonzero(rows.ask_tables([[Axis.of_codes(0, 200)]], [1.0])[0].values != 0) > 150

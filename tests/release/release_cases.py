@@ -1,0 +1,46 @@
+"""A model and seeds that the tests of this room share."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.conditional_table import ConditionalTable
+from sdv_plausible.privacy.noise.coins import Coins
+
+CARDS = (2, 3, 4, 3)
+
+
+def network() -> BayesianNetwork:
+    rng = np.random.default_rng(1)
+
+    def table(child, parents=()):
+        p = rng.dirichlet(np.ones(CARDS[child]), int(np.prod([CARDS[j] for j in parents], dtype=int)))
+        buckets = tuple(np.arange(CARDS[j]) for j in parents)
+        return ConditionalTable(child=child, parents=parents, buckets=buckets, probabilities=p)
+
+    return BayesianNetwork([table(0), table(3, (0,)), table(1, (3, 0)), table(2, (1,))])
+
+
+SEEDS = network().sample(300, Coins.from_seed(2))
+
+
+def state(value: Any, seen: set[int] | None = None) -> Any:
+    """Everything an object holds, as plain nested values; derived look-up tables are named by their key only."""
+    seen = set() if seen is None else seen
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, (str, bytes, int, float, bool, type(None))):
+        return value
+    if id(value) in seen:
+        return None
+    seen.add(id(value))
+    if isinstance(value, dict):
+        return {str(k): state(v, seen) for k, v in value.items() if k not in ("_log", "_guide", "_levels")}
+    if isinstance(value, (list, tuple)):
+        return [state(v, seen) for v in value]
+    held = {f.name: getattr(value, f.name) for f in fields(value)} if is_dataclass(value) else {}
+    return type(value).__name__, state({**held, **getattr(value, "__dict__", {})}, seen)

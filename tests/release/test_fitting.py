@@ -1,0 +1,220 @@
+"""From codes to a release: the split, who is charged first, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.base import SeedModel
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.uniform import UniformLearner
+from sdv_plausible.privacy.accounting.losses import GaussianLoss
+from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.counts import Axis
+from sdv_plausible.release.fitting import fit_release, split_rows
+from sdv_plausible.release.settings import Settings
+from sdv_plausible.table.domain import Attribute, Domain
+
+
+def test_a_split_is_disjoint_secret_and_in_proportion():
+    """10,000 rows: false alarm 1e-6 for each part. Parts below 1 in all leave rows unused."""
+    rows, shares = CodeArray(np.arange(10_000).reshape(-1, 1), [10_000]), (0.2, 0.3, 0.4)
+
+    def parts(seed: int) -> dict[str, list[int]]:
+        split = split_rows(rows, shares, Coins.from_seed(seed))
+        return {name: part.records()[:, 0].tolist() for name, part in split.items()}
+
+    found = parts(0)
+    ids = [*found["structure"], *found["parameters"], *found["seeds"]]
+    assert len(set(ids)) == len(ids)
+    assert set(found["learning"]) == {*found["structure"], *found["parameters"]}
+    for name, share in zip(("structure", "parameters", "seeds"), shares, strict=True):
+        low, high = binom.ppf([5e-7, 1 - 5e-7], 10_000, share)
+        assert low <= len(found[name]) <= high
+    assert parts(0) == found
+    assert parts(1)["seeds"] != found["seeds"]
+    assert all(part is rows for part in split_rows(rows, None, Coins.from_seed(0)).values())
+
+
+# --- who is charged first ---------------------------------------------------------------------------------------------
+
+DOMAIN = Domain(tuple(Attribute(name=n, kind="ordinal", values=tuple(range(c))) for n, c in (("a", 3), ("b", 2), ("c", 4))))
+ROWS = np.random.default_rng(0).integers(0, DOMAIN.cardinalities, (2000, 3)).astype(np.int32)
+USUAL = {
+    "epsilon": 1.0, "delta": 1e-6, "k": 30, "gamma": 4.0, "epsilon0": 1.0, "omega": None, "privacy_test": "release",
+    "row_cap": 50, "seed_free_share": 0.5,
+}  # fmt: skip
+
+
+class LookedAtError(Exception):
+    """Somebody touched the rows."""
+
+
+class Untouchable:
+    """Stands in for rows: every use is seen."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise LookedAtError(name)
+
+
+class Watched(CodeArray):
+    """Rows that note, at every look, which entries the ledger has."""
+
+    def __init__(self, ledger: PrivacyLedger) -> None:
+        super().__init__(ROWS, DOMAIN.cardinalities)
+        self.ledger, self.looks = ledger, []
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("num_rows", "tables", "groups", "records"):
+            self.looks.append((name, tuple(entry.name for entry in self.ledger.entries)))
+        return super().__getattribute__(name)
+
+
+def settings(**changed: Any) -> Settings:
+    return Settings(**{**USUAL, **changed})
+
+
+def fit(rows: Any, made: Settings, ledger: PrivacyLedger, learner: Any = None, coins: Coins | None = None):
+    return fit_release(rows, DOMAIN, made, learner or AdaptiveLearner(), ledger, coins or Coins.from_seed(0))
+
+
+@pytest.mark.parametrize(("privacy_test", "omega"), [("release", None), ("release", 1), ("randomized", 1)])
+def test_every_look_finds_its_entry_in_the_ledger(privacy_test, omega):
+    """The seeds' entries come first: what checks a public claim is looked at before the model is paid for."""
+    ledger = PrivacyLedger(delta=1e-6)
+    rows = Watched(ledger)
+    fit(rows, settings(privacy_test=privacy_test, omega=omega), ledger)
+    seeds = ("size", "rows") if privacy_test == "randomized" else ("seeds",)
+    whole = (*seeds, "model")
+    by_look = dict(reversed(rows.looks))  # the first of each
+    assert by_look["tables"] == whole
+    assert by_look["num_rows"] == (seeds if privacy_test == "randomized" else whole)
+    if omega == 1:
+        assert by_look["records" if privacy_test == "randomized" else "groups"] == whole
+    else:
+        assert not {"records", "groups"} & set(by_look)  # where all is resampled, no seed is looked at
+
+
+@pytest.mark.parametrize("privacy_test", ["release", "randomized", "deterministic"])
+def test_a_ledger_that_refuses_has_seen_no_row(privacy_test):
+    """Control: one that agrees sees the rows touched."""
+    made = settings(privacy_test=privacy_test, omega=1)
+    with record_calls() as calls, pytest.raises(BudgetExceededError):
+        fit(Untouchable(), made, PrivacyLedger(delta=1e-6, epsilon=1e-3))
+    assert not calls
+    with pytest.raises(LookedAtError):
+        fit(Untouchable(), made, PrivacyLedger(delta=1e-6))
+
+
+def test_a_bound_that_does_not_stand_refuses_before_the_rows_cost_more():
+    """Only the number of seeds was asked; the model's entry is not in the ledger."""
+    ledger = PrivacyLedger(delta=1e-6)
+    rows = Watched(ledger)
+    with record_calls() as calls, pytest.raises(ValueError, match=r"least_rows \(1000000\) is not confirmed"):
+        fit(rows, settings(privacy_test="randomized", omega=1, least_rows=10**6), ledger)
+    assert [call.name for call in calls] == ["discrete_laplace"]
+    assert [name for name, _ in rows.looks] == ["num_rows"]
+    assert [entry.name for entry in ledger.entries] == ["size", "rows"]
+
+
+def test_the_budget_of_the_model_leaves_room_for_what_was_charged():
+    """A domain that was learned before takes its part: the total stays within the epsilon that was asked for."""
+    spent = LedgerEntry(name="domain", mechanism="", losses=(GaussianLoss(sensitivity_over_sigma=0.1),), scope="")
+    mus = []
+    for extra in ((), (spent,)):
+        ledger = PrivacyLedger(delta=1e-6)
+        ledger.charge(*extra)
+        fit(CodeArray(ROWS, DOMAIN.cardinalities), settings(), ledger)
+        assert 0.95 < ledger.total() <= 1.0 + 1e-9
+        mus.append(ledger.entries[-1].losses[0].sensitivity_over_sigma)
+    assert mus[1] < mus[0]
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+class Liar:
+    """A learner that says it makes one kind of model and gives another."""
+
+    makes = BayesianNetwork
+
+    def plan(self, domain, budget):
+        return [budget.entry("nothing")]
+
+    def fit(self, rows, domain, budget, coins):
+        return object()
+
+
+def test_a_model_of_another_kind_is_refused():
+    with pytest.raises(TypeError, match=r"the learner \(Liar\) makes BayesianNetwork, and gave a object"):
+        fit(CodeArray(ROWS, DOMAIN.cardinalities), settings(), PrivacyLedger(delta=1e-6), Liar())
+
+
+def test_a_model_that_the_test_cannot_use_is_refused_unseen():
+    ledger = PrivacyLedger(delta=1e-6)
+    for wrong in (SeedModel, None):
+        learner = Liar()
+        learner.makes = wrong
+        with pytest.raises(ValueError, match="needs a model with prefix groups"):
+            fit(Untouchable(), settings(), ledger, learner)
+    assert ledger.entries == ()
+
+
+def test_more_attributes_than_there_are_cannot_be_resampled():
+    with pytest.raises(ValueError, match=r"omega \(4\) must be .* between 0 and 3"):
+        fit(CodeArray(ROWS, DOMAIN.cardinalities), settings(omega=4), PrivacyLedger(delta=1e-6))
+
+
+# --- coins ------------------------------------------------------------------------------------------------------------
+
+
+def test_noise_learning_and_sampling_have_coins_of_their_own():
+    """The same sampling coins whatever was learned; and no two stages share a stream."""
+    rows = CodeArray(ROWS, DOMAIN.cardinalities)
+    samplers = [
+        fit(rows, settings(privacy_test=test, omega=1), PrivacyLedger(delta=1e-6), learner, Coins.from_seed(3))
+        for test, learner in (("release", UniformLearner()), ("randomized", AdaptiveLearner()))
+    ]
+    drawn = [sampler.coins.spawn("x").uniform(5).tolist() for sampler in samplers]
+    assert drawn[0] == drawn[1]
+    streams = {tuple(Coins.from_seed(3).spawn(name).spawn("x").uniform(5)) for name in ("release", "learning", "sampling", "split")}  # fmt: skip
+    assert len(streams) == 4
+    assert tuple(drawn[0]) in streams
+
+
+def test_of_a_split_each_stage_sees_its_own_rows():
+    """Structure, parameters and seeds: three disjoint parts, asked by name."""
+    seen: dict[str, set[int]] = {}
+    numbered = Domain((Attribute(name="row", kind="ordinal", values=tuple(range(2000))),))
+
+    class Looks(Liar):
+        def fit(self, rows, domain, budget, coins):
+            axis = [[Axis.of_codes(0, 2000)]]
+            for part in ("structure", "parameters"):
+                (answer,) = rows.part(part).ask_tables(axis, [0.1])
+                seen[part] = set(np.flatnonzero(answer.values).tolist())
+            (both,) = rows.ask_tables(axis, [0.1])
+            seen["both"] = set(np.flatnonzero(both.values).tolist())
+            return UniformLearner().fit(rows, domain, budget, coins)
+
+    made = settings(epsilon=float("inf"), privacy_test="deterministic", omega=1, split=(0.2, 0.3, 0.4))
+    sampler = fit_release(
+        CodeArray(np.arange(2000).reshape(-1, 1), (2000,)),
+        numbered,
+        made,
+        Looks(),
+        PrivacyLedger(delta=1e-6),
+        Coins.from_seed(1),
+    )
+    seen["seeds"] = set(sampler.mechanism.model.seeds[:, 0].tolist())
+    assert seen["both"] == seen["structure"] | seen["parameters"]
+    assert not seen["structure"] & seen["parameters"]
+    assert not seen["seeds"] & seen["both"]
+    assert min(map(len, seen.values())) > 300

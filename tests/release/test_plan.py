@@ -1,0 +1,95 @@
+"""A plan is what the ledger of the fit will say, word by word; and it is told no row."""
+
+from __future__ import annotations
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+from doors import fit_codes
+
+from sdv_plausible.models import make_learner
+from sdv_plausible.models.base import SeedModel
+from sdv_plausible.privacy.accounting.losses import GaussianLoss
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.plan import HARDLY_ANY, plan
+from sdv_plausible.release.settings import Settings
+from sdv_plausible.table.domain import Attribute, Domain
+
+DOMAIN = Domain(tuple(Attribute(name=n, kind="ordinal", values=tuple(range(c))) for n, c in (("a", 3), ("b", 2), ("c", 4))))
+ROWS = np.random.default_rng(0).integers(0, DOMAIN.cardinalities, (3000, 3)).astype(np.int32)
+EXTRA = (LedgerEntry(name="domain", mechanism="learned", losses=(GaussianLoss(sensitivity_over_sigma=0.05),), scope=""),)
+
+
+def settings(**changed) -> Settings:
+    usual = {
+        "epsilon": 1.0, "delta": 1e-6, "k": 30, "gamma": 4.0, "epsilon0": 1.0, "omega": None, "privacy_test": "release",
+        "row_cap": 50, "seed_free_share": 0.5,
+    }  # fmt: skip
+    return Settings(**{**usual, **changed})
+
+
+@pytest.mark.parametrize("privacy_test", ["release", "randomized", "deterministic"])
+@pytest.mark.parametrize("omega", [None, 2])
+@pytest.mark.parametrize("structure", [None, "cfs", {"b": ["a"]}, "independent"], ids=str)
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+def test_a_plan_is_the_ledger_of_the_fit(privacy_test, omega, structure, epsilon):
+    made = settings(privacy_test=privacy_test, omega=omega, epsilon=epsilon)
+    learner = make_learner("bayesian_network", structure)
+    planned = plan(made, learner, DOMAIN, extra=EXTRA).ledger
+    ledger = PrivacyLedger(delta=1e-6, covers=made.test.covers)
+    ledger.charge(*EXTRA)
+    fit_codes(ROWS, DOMAIN, made, learner, ledger, Coins.from_seed(0))
+    assert ledger.entries == planned.entries
+    assert str(ledger) == str(planned)
+    if epsilon == 1.0 and privacy_test == "release" and omega is None:
+        assert 0.95 < ledger.total() <= 1.0 + 1e-9
+
+
+def test_a_plan_is_told_no_row():
+    assert set(inspect.signature(plan).parameters) == {
+        "settings", "learner", "domain", "num_rows", "table_rows", "extra", "assumed",
+    }  # fmt: skip
+
+
+def test_what_to_expect():
+    learner = make_learner("bayesian_network")
+    made = plan(settings(privacy_test="randomized", row_cap=50), learner, DOMAIN, num_rows=51, table_rows=999)
+    assert [warning.split(" (")[0] for warning in made.warnings[:2]] == ["num_rows", "least_rows"]
+    assert made.forecast.rows == 999
+    assert "999" in str(made)
+    assert str(made.ledger) in str(made)
+    costly = plan(settings(privacy_test="randomized", row_cap=20_000), learner, DOMAIN)
+    assert costly.ledger.total() > HARDLY_ANY
+    assert any("hardly any protection" in warning for warning in costly.warnings)
+    assert plan(settings(), learner, DOMAIN).forecast is None
+    for name in ("num_rows", "table_rows"):
+        with pytest.raises(ValueError, match=rf"^{name} \(0\)"):
+            plan(settings(), learner, DOMAIN, **{name: 0})
+
+
+def test_of_a_split_the_rows_that_learn_are_forecast():
+    learner = make_learner("bayesian_network")
+    whole, half = (plan(settings(split=s), learner, DOMAIN, table_rows=2000) for s in (None, (0.25, 0.25, 0.5)))
+    fewer = plan(settings(), learner, DOMAIN, table_rows=1000)
+    assert half.forecast.columns == fewer.forecast.columns
+    assert half.forecast.rows == whole.forecast.rows == 2000
+    assert half.rows_needed > whole.rows_needed
+
+
+def test_a_learner_that_foresees_nothing_and_one_of_the_wrong_model():
+    class Plain:
+        makes = SeedModel
+
+        def plan(self, domain, budget):
+            return [budget.entry("something")]
+
+        def fit(self, rows, domain, budget, coins):
+            raise NotImplementedError
+
+    made = plan(settings(privacy_test="deterministic"), Plain(), DOMAIN, table_rows=500)
+    assert (made.forecast, made.rows_needed) == (None, None)
+    with pytest.raises(ValueError, match="prefix groups"):
+        plan(settings(), Plain(), DOMAIN)

@@ -1,0 +1,188 @@
+"""The paper's two privacy tests: who passes, what is charged, and the size check."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from doors import door
+from release_cases import SEEDS, network
+from scipy.stats import binom
+
+from sdv_plausible.models.omega import Omega
+from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss
+from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
+from sdv_plausible.privacy.accounting.released_rows import released_rows_loss
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.questions.budget import Allowance
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.release import row_tests
+from sdv_plausible.release.row_tests import SIZE_EPSILON, DeterministicTest, RandomizedTest
+
+# --- who passes -------------------------------------------------------------------------------------------------------
+
+
+def test_the_deterministic_test_passes_from_k_on():
+    passed = DeterministicTest(k=7, gamma=4.0).passes(np.array([0, 6, 7, 8]), Coins.from_seed(0))
+    assert passed.tolist() == [False, False, True, True]
+
+
+def test_the_randomised_test_passes_with_the_probability_of_its_noise():
+    """At k' = k the chance is Pr[z >= 0] = 1/(1+a), two below it a^2/(1+a); 20,000 draws, false alarm 1e-6 in all.
+
+    Control: a threshold that is not drawn afresh gives all or nothing.
+    """
+    test, a = RandomizedTest(k=20, gamma=4.0, epsilon0=0.7), np.exp(-0.7)
+    for size, p in ((20, 1 / (1 + a)), (18, a**2 / (1 + a)), (23, 1 - a**4 / (1 + a))):
+        passed = int(test.passes(np.full(20_000, size), Coins.from_seed(size)).sum())
+        low, high = binom.ppf([2e-7, 1 - 2e-7], 20_000, p)
+        assert low <= passed <= high
+        one_threshold = 20_000 * int(test.passes(np.array([size]), Coins.from_seed(size))[0])
+        assert not low <= one_threshold <= high
+
+
+def test_the_threshold_has_the_noise_that_is_charged():
+    with record_calls() as calls:
+        RandomizedTest(k=20, gamma=4.0, epsilon0=0.7).passes(np.arange(5), Coins.from_os_entropy())
+    (call,) = calls
+    assert (call.name, call.sensitivity, call.budget, call.shape) == ("discrete_laplace", 1.0, 0.7, (5,))
+    assert call.source == "keyed stream"  # so that SDV's reset_sampling repeats the rows
+
+
+# --- charges ----------------------------------------------------------------------------------------------------------
+
+TEST = RandomizedTest(k=50, gamma=4.0, epsilon0=1.0, delta=1e-6, row_cap=100, seed_free_share=0.4, least_rows=900)
+
+
+def test_the_deterministic_test_ends_the_claim():
+    (entry,) = DeterministicTest(k=7, gamma=4.0).charge(4.0)
+    assert (entry.name, entry.losses) == ("rows", (InfiniteLoss(),))
+    assert DeterministicTest(k=7, gamma=4.0).covers is None
+
+
+@pytest.mark.parametrize("gamma", [1.0, 4.0])
+def test_the_rows_are_charged_at_the_declared_number_of_seeds(gamma):
+    """By the theorem for released rows, with the floor that holds by construction; the deltas add up to the test's."""
+    size, rows = TEST.charge(gamma)
+    (checked,), (charged,) = size.losses, rows.losses
+    assert checked.delta + charged.delta == pytest.approx(1e-6)
+    floor = floor_by_construction(0.4, 50, 1.0, 900)
+    wanted = released_rows_loss(
+        num_rows=100, k=50, gamma=gamma, epsilon0=1.0, delta=charged.delta, pass_rate_floor=floor, n_lower=900
+    )
+    assert charged == ApproxDP(epsilon=wanted.epsilon, delta=charged.delta)
+    assert checked.epsilon == SIZE_EPSILON
+    assert {entry.parts for entry in (size, rows)} == {("seeds",)}
+
+
+def test_what_is_out_of_reach_is_refused_before_anything_is_looked_at():
+    with pytest.raises(ValueError, match=r"k \(400\) and epsilon0 \(0.1\) are out of reach for least_rows \(2\)"):
+        RandomizedTest(k=400, gamma=4.0, epsilon0=0.1, delta=1e-12, least_rows=2).charge(4.0)
+
+
+def test_theorem_1_is_named_even_where_it_says_nothing():
+    (_, rows) = RandomizedTest(k=2, gamma=4.0, epsilon0=1.0, delta=1e-3, row_cap=10, least_rows=10**6).charge(1.0)
+    assert "would say inf" in rows.mechanism
+
+
+# --- the size check ---------------------------------------------------------------------------------------------------
+
+
+def chance_of_confirming(test: RandomizedTest, num_seeds: int) -> float:
+    """Probability that the declared bound stands with so many seeds: all noise is tried, its law is a^|z| (1 - a) / (1 + a)."""
+    spent, confirmed = set(), []
+    for z in range(-1500, 1501):
+
+        def count_rows(epsilon: float, failure: float, z: int = z) -> int:
+            spent.add((epsilon, failure))
+            return num_seeds + z
+
+        with contextlib.suppress(ValueError):
+            test.confirm(SimpleNamespace(count_rows=count_rows))
+            confirmed.append(z)
+    assert spent == {(SIZE_EPSILON, test._size_delta)}  # what the entry "size" pays for
+    a = math.exp(-SIZE_EPSILON)
+    return math.fsum(a ** abs(z) for z in confirmed) * (1 - a) / (1 + a)
+
+
+def confirms_safely(test: RandomizedTest) -> bool:
+    """Whether a bound that the smaller of two neighbours does not reach stands with no more than the charged chance.
+
+    With ``least_rows`` seeds the neighbour with one less does not reach it.
+    """
+    return all(chance_of_confirming(test, test.least_rows - less) <= test._size_delta for less in (0, 1, 50))
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-3, 0.5])
+def test_a_bound_that_a_neighbour_does_not_reach_is_confirmed_as_often_as_charged(delta):
+    test = RandomizedTest(k=50, gamma=4.0, epsilon0=1.0, delta=delta, least_rows=900)
+    assert confirms_safely(test)
+    assert chance_of_confirming(test, 900) > test._size_delta / 1.2  # and the margin is not larger than it must be
+    assert chance_of_confirming(test, 1400) > 0.99
+
+
+def test_the_size_check_without_its_margin_is_caught(monkeypatch):
+    """Mutant: the noisy number itself is compared; a bound that is one too high then stands about every other time."""
+    monkeypatch.setattr(row_tests, "size_lower_bound_margin", lambda epsilon, failure: 0)
+    assert not confirms_safely(TEST)
+    assert chance_of_confirming(TEST, TEST.least_rows) > 0.5
+    monkeypatch.undo()
+    honest = row_tests.size_lower_bound_margin
+    monkeypatch.setattr(row_tests, "size_lower_bound_margin", lambda epsilon, failure: honest(epsilon, failure) - 1)
+    assert not confirms_safely(TEST)  # one too small is caught as well
+
+
+def test_the_check_asks_the_seeds_once_within_its_entry():
+    rows = Queryable(
+        CodeArray(np.zeros((1400, 1), dtype=int), [1]), PrivacyLedger(delta=1e-6), TEST.charge(1.0), Coins.from_seed(0)
+    )
+    with record_calls() as calls:
+        TEST.confirm(rows)
+    assert [(call.name, call.budget) for call in calls] == [("discrete_laplace", SIZE_EPSILON)]
+    margin = row_tests.size_lower_bound_margin(SIZE_EPSILON, TEST._size_delta)
+    small = Queryable(CodeArray(np.zeros((9, 1), dtype=int), [1]), PrivacyLedger(delta=1e-6), TEST.charge(1.0), Coins.from_seed(0))  # fmt: skip
+    with pytest.raises(ValueError, match=r"least_rows \(900\) is not confirmed.*declare a lower number") as refused:
+        TEST.confirm(small)
+    assert set(re.findall(r"\d+", str(refused.value))) == {"900", str(margin), "0", "1"}  # and no count of the seeds
+    DeterministicTest(k=3, gamma=4.0).confirm(small)  # nothing is declared, nothing is asked
+
+
+def test_the_check_never_pays_with_what_the_rows_are_charged_for():
+    """Both entries open one door: the check takes its own epsilon and delta of it."""
+    size, _ = TEST.charge(1.0)
+    alone = Allowance.of([size])
+    assert (alone.epsilon, alone.failure) == (SIZE_EPSILON, TEST._size_delta)
+
+
+# --- who draws --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("test", "name", "gives_up"), [(DeterministicTest(k=3, gamma=4.0), "rows", True), (TEST, "rows", False)]
+)
+def test_records_are_handed_out_to_mechanism_1_only_when_paid_for(test, name, gives_up):
+    """A visible failure is for those without a claim."""
+    net = network()
+    with pytest.raises(ValueError, match="no entry 'rows'"):
+        test.start(net, door(SEEDS, (2, 3, 4, 3), 1.0), Omega.parse(1), Coins.from_seed(0))
+    rows = Queryable(CodeArray(SEEDS, (2, 3, 4, 3)), PrivacyLedger(delta=1e-6), test.charge(4.0), Coins.from_seed(0))
+    sampler = test.start(net, rows, Omega.parse(1), Coins.from_seed(1))
+    assert sampler.gives_up == gives_up
+    assert (sampler.mechanism.num_seeds, sampler.mechanism.omega, sampler.mechanism.test) == (300, Omega.parse(1), test)
+    assert sampler.mechanism.seed_free_share == (0.0 if gives_up else 0.4)
+    assert (net.seeds == SEEDS).all()
+
+
+def test_what_to_expect_of_a_small_table():
+    assert DeterministicTest(k=50, gamma=4.0).complaints(49)[0].startswith("k (50) is above the number of rows (49)")
+    assert DeterministicTest(k=50, gamma=4.0).complaints(50) == []
+    assert TEST.complaints(1) == []  # under a claim the number of rows makes no error
+    assert [w.split(" ")[0] for w in TEST.warnings(101, 49)] == ["num_rows", "least_rows", "k"]
+    assert TEST.warnings(100, 900) == []

@@ -1,0 +1,84 @@
+"""The privacy parameters: each bad one named, delta shared out once, and the test that they make."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from sdv_plausible.models.omega import Omega
+from sdv_plausible.release.release_level import ReleaseTest
+from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
+from sdv_plausible.release.settings import SEED_DELTA_SHARE, Settings
+
+GOOD = {
+    "epsilon": 1.0, "delta": 1e-6, "k": 30, "gamma": 4.0, "epsilon0": 0.7, "omega": None, "privacy_test": "release",
+    "row_cap": 500, "seed_free_share": 0.4, "split": None, "least_rows": 2000,
+}  # fmt: skip
+
+
+def made(**changed) -> Settings:
+    return Settings(**{**GOOD, **changed})
+
+
+BAD = {
+    "epsilon": [0, -1, math.nan, "1", True, None, -math.inf],
+    "delta": [0, 1, -0.1, math.nan, "a", None],
+    "k": [0, -3, 2.5, True, "4", None],
+    "gamma": [1, 0.5, math.inf, math.nan, None, "4"],
+    "epsilon0": [0, -1, math.inf, None],
+    "omega": [-1, (3, 2), "some", 1.5, True],
+    "privacy_test": ["none", None, 3],
+    "row_cap": [0, 1.5, math.inf, None],
+    "seed_free_share": [0, -0.1, 1.1, math.nan, None],
+    "least_rows": [0, 0.5, True],
+    "split": [(0.5, 0.5), (0.5, 0.5, 0.0), (0.5, 0.5, 0.5), "abc", 1, (0.2, 0.2, -0.2), (0.1, 0.1, True), (0.1, 0.2, "0.3")],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values], ids=str)
+def test_bad_parameters_are_named_with_their_value(name, value):
+    with pytest.raises(ValueError, match=f"^{name} .*must"):
+        made(**{name: value})
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"epsilon": math.inf}, {"k": np.int64(1)}, {"gamma": 1.0001}, {"seed_free_share": 1}, {"split": [0.1, 0.2, 0.7]},
+        {"split": (1 / 3, 1 / 3, 1 / 3)}, {"split": (0.1, 0.1, 0.1)}, {"omega": "all"}, {"omega": (1, 2)}, {"row_cap": 1},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_good_parameters(changed):
+    made(**changed)
+
+
+@pytest.mark.parametrize("privacy_test", ["release", "randomized", "deterministic"])
+@pytest.mark.parametrize("omega", [None, "all", 1, (1, 3)])
+def test_delta_is_shared_out_once(privacy_test, omega):
+    """Half goes to the seeds where they are used and their test has a delta; else all of it to the model."""
+    settings = made(privacy_test=privacy_test, omega=omega)
+    uses = privacy_test != "release" or omega in (1, (1, 3))
+    assert settings.uses_seeds == uses
+    shared = uses and privacy_test != "deterministic"
+    assert settings.seed_delta == pytest.approx(SEED_DELTA_SHARE * 1e-6 if shared else 0.0)
+    assert settings.model_delta + settings.seed_delta == 1e-6
+    assert min(settings.model_delta, settings.seed_delta) >= 0
+
+
+def test_the_test_has_the_parameters_of_the_settings():
+    assert made(omega=1).test == ReleaseTest(k=30, epsilon0=0.7, delta=made(omega=1).seed_delta, uses_seeds=True)
+    assert made(omega=None).test == ReleaseTest(k=30, epsilon0=0.7, delta=1e-6, uses_seeds=False)
+    assert made(privacy_test="deterministic").test == DeterministicTest(k=30, gamma=4.0, row_cap=500)
+    settings = made(privacy_test="randomized")
+    assert settings.test == RandomizedTest(
+        k=30, gamma=4.0, epsilon0=0.7, delta=settings.seed_delta, row_cap=500, seed_free_share=0.4, least_rows=2000
+    )
+    assert settings.test is settings.test
+
+
+def test_omega_is_read_once():
+    assert made(omega=2).omega == Omega(2, 2)
+    assert made(omega=None).omega is None

@@ -1,0 +1,72 @@
+"""Column types of the output: functions of the domain and the storage, of no single row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible.sdv.output_types import output_type, usual_types
+from sdv_plausible.sdv.stand_ins import stand_in_table
+from sdv_plausible.table.domain import Attribute, Domain
+
+
+def types(table: pd.DataFrame, domain: Domain) -> dict[str, str]:
+    specs = {"key": {"sdtype": "id"}, "lat": {"sdtype": "latitude", "pii": True}}
+    specs = {**{name: {"sdtype": "categorical"} for name in table}, **specs}
+    invented = stand_in_table(table.dtypes, specs, ["key"]).dtypes[["key", "lat"]]
+    modelled = {a.name: output_type(a, table.dtypes[a.name]) for a in domain}
+    return {name: repr(t) for name, t in {**modelled, **invented}.items()}
+
+
+def test_output_types_do_not_show_one_row():
+    domain = Domain(
+        (
+            Attribute(name="n", kind="integer", lower=(0,), upper=(9,), nullable=True),
+            Attribute(name="x", kind="float", lower=(0.0,), upper=(9.0,), nullable=True),
+            Attribute(name="flag", kind="categorical", values=(False, True), nullable=True),
+            Attribute(name="grade", kind="ordinal", values=("A", "B"), nullable=True),
+        )
+    )
+    table = pd.DataFrame(
+        {"n": [1, 2], "x": [1, 2], "flag": [True, False], "grade": pd.Categorical(["A", "B"]), "key": [1, 2], "lat": [1, 2]}
+    )
+    longer = pd.DataFrame(
+        {"n": [1, 2, None], "x": [1, 2, 0.5], "flag": [True, False, None], "grade": pd.Categorical(["A", "B", "Z"]),
+         "key": [1, 2, None], "lat": [1, 2, None]}
+    )  # fmt: skip
+    assert types(table, domain) == types(longer, domain)
+    assert not table.dtypes.equals(longer.dtypes)  # SDV would write these
+    inferred = Domain(tuple(Attribute(**{**vars(a), "provenance": "inferred"}) for a in domain))
+    assert types(table, inferred) != types(longer, inferred)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("float32", "float64"), ("M8[s]", "M8[ns]"), ("string", "object"), ("int8", "float64"), ("bool", "object")],
+)
+def test_a_type_that_one_finer_or_odd_row_widens_is_not_written(first, second):
+    attributes = [
+        Attribute(name="x", kind="float", lower=(0.0,), upper=(9.0,), nullable=True),
+        Attribute(name="n", kind="integer", lower=(0,), upper=(9,), nullable=True),
+        Attribute(name="d", kind="datetime", lower=(0,), upper=(9,)),
+        Attribute(name="c", kind="categorical", values=("a", "b")),
+        Attribute(name="f", kind="categorical", values=(False, True)),
+    ]
+    for attribute in attributes:
+        written = [output_type(attribute, pd.Series(dtype=t).dtype) for t in (first, second)]
+        assert written[0] == written[1]
+
+
+def test_settled_types_are_those_of_the_values():
+    domain = Domain(
+        (
+            Attribute(name="flag", kind="categorical", values=(False, True), nullable=True),
+            Attribute(name="code", kind="categorical", values=(1, 2), nullable=True),
+            Attribute(name="text", kind="categorical", values=("a", "b"), nullable=True),
+        )
+    )
+    full = pd.DataFrame({"flag": [True, False], "code": [1, 2], "text": ["a", "b"]}, dtype=object)
+    assert [t.kind for t in usual_types(full.copy(), domain).dtypes] == ["b", "i", "O"]
+    gaps = pd.DataFrame({"flag": [True, np.nan], "code": [1, np.nan], "text": ["a", np.nan]}, dtype=object)
+    assert [t.kind for t in usual_types(gaps, domain).dtypes] == ["O", "f", "O"]

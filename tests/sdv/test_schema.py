@@ -1,0 +1,82 @@
+"""What of a table and its metadata is schema: names, semantic types, formats and keys, and no value of any row."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible.sdv.schema import SCHEMA_KEYS, given_columns, storage, without_details
+from sdv_plausible.sdv.versions import detect_metadata
+
+TABLE = pd.DataFrame(
+    {
+        "age": [17, 104, 33] * 20, "city": ["Bern", "Quidquid", "Chur"] * 20, "share": [0.125, 0.5, None] * 20,
+        "day": pd.to_datetime(["1999-12-31", "2020-01-01", "2021-02-03"] * 20),
+    }
+)  # fmt: skip
+TOLD = ("104", "Quidquid", "0.125", "1999")  # of single rows
+
+
+def test_what_was_detected_in_the_rows_is_left_out():
+    """Control: SDV's detection writes it, where it does; names, types and keys stay."""
+    detected = detect_metadata(TABLE)
+    kept = without_details(detected)
+    assert type(kept) is type(detected)
+    text = json.dumps(kept.to_dict(), default=str)
+    assert not any(value in text for value in TOLD)
+    before, after = given_columns(detected), given_columns(kept)
+    assert list(after) == list(before) == list(TABLE)
+    for name, spec in after.items():
+        assert set(spec) <= set(SCHEMA_KEYS)
+        assert spec == {key: value for key, value in before[name].items() if key in SCHEMA_KEYS}
+    assert {"range_min", "range_max"} & set(before["age"]) == set() or "104" in json.dumps(before, default=str)
+
+
+def test_details_that_a_user_wrote_are_no_schema_either():
+    """They are declarations where the user says so: `domain="metadata"` reads them before."""
+
+    class Metadata:
+        def __init__(self, document):
+            self.document = document
+
+        def to_dict(self):
+            return json.loads(json.dumps(self.document))
+
+        @classmethod
+        def load_from_dict(cls, document):
+            return cls(document)
+
+    spec = {"sdtype": "numerical", "range_max": 104, "decimal_places": 2}
+    for document in (
+        {"columns": {"age": spec}, "primary_key": "age"}, {"tables": {"t": {"columns": {"age": spec}, "primary_key": "age"}}},
+    ):  # fmt: skip
+        given = Metadata(document)
+        kept = without_details(given).document
+        assert "104" not in json.dumps(kept)
+        assert "primary_key" in json.dumps(kept)
+        assert given_columns(given) == {"age": spec}
+        assert given.document == document
+
+
+@pytest.mark.parametrize("thing", [None, 3, {"columns": {}}, "metadata"])
+def test_what_is_no_metadata_is_left_to_sdv(thing):
+    assert without_details(thing) is thing
+    assert given_columns(thing) == {}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    [
+        ("int64", "numpy"), ("float32", "numpy"), (object, "numpy"), ("M8[ns]", "numpy"), ("category", "numpy"),
+        (pd.DatetimeTZDtype("ns", "UTC"), "numpy"), ("Int8", "nullable"), ("Float32", "nullable"), ("boolean", "nullable"),
+        ("string", "numpy"),
+    ],
+)  # fmt: skip
+def test_storage_is_whose_types_a_column_has(dtype, kind):
+    assert storage(pd.Series(dtype=dtype).dtype) == kind
+    arrow = pytest.importorskip("pyarrow")
+    assert storage(pd.ArrowDtype(arrow.int64())) == "arrow"
+    assert storage(np.dtype("int8")) == "numpy"

@@ -1,0 +1,128 @@
+"""From declarations and a table to a domain: declared, learned or inferred, each said so in the ledger, in the columns' order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.table.building import build_domain, domain_entries
+from sdv_plausible.table.declarations import Declarations
+from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.inference import infer_attribute
+from sdv_plausible.table.private_domain import DomainPlan
+
+SPECS: dict[str, dict[str, Any]] = {
+    "age": {"sdtype": "numerical"}, "city": {"sdtype": "categorical"}, "flag": {"sdtype": "boolean"},
+    "day": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
+}  # fmt: skip
+AGE = Attribute(name="age", kind="integer", lower=(0, 50), upper=(49, 99))
+DAYS = Attribute(name="day", kind="datetime", lower=(0,), upper=(10**18,), datetime_format="%Y-%m-%d")
+
+
+def table(n: int = 4000, **changed: Any) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D")
+    columns = {
+        "age": rng.integers(18, 90, n), "city": rng.choice(["Bern", "Chur"], n), "flag": rng.random(n) < 0.4,
+        "day": pd.Series(days.strftime("%d.%m.%Y")),
+    }  # fmt: skip
+    return pd.DataFrame({**columns, **changed})
+
+
+def build(
+    rows: pd.DataFrame, declared: Declarations, specs: Any = None, ledger: PrivacyLedger | None = None, epsilon: float = 2.0
+) -> Domain:
+    specs = SPECS if specs is None else specs
+    return build_domain(
+        rows, declared, specs, 20, declared.plan_private(specs, epsilon, 1e-6), ledger or PrivacyLedger(delta=1e-6), Coins.from_seed(1)
+    )  # fmt: skip
+
+
+def test_declared_learned_and_inferred_in_the_order_of_the_table():
+    declared = Declarations({"age": AGE}, "private")
+    rows, ledger = table()[["flag", "age", "day", "city"]], PrivacyLedger(delta=1e-6)
+    domain = build(rows, declared, ledger=ledger)
+    assert domain.names == ("flag", "age", "day", "city")
+    assert domain["age"] is AGE
+    assert {a.name: a.provenance for a in domain} == {"age": "declared", "city": "private", "flag": "private", "day": "private"}
+    assert domain["city"].values == ("Bern", "Chur")
+    assert domain["day"].datetime_format == "%d.%m.%Y"
+    assert [entry.name for entry in ledger.entries] == ["domain"]
+    inferred = build(rows, Declarations({"age": AGE}))
+    assert inferred["city"] == infer_attribute("city", rows["city"], "categorical", SPECS["city"], 20)
+    assert inferred.inferred == ("flag", "day", "city")
+
+
+def test_nothing_is_looked_at_before_the_ledger_agrees():
+    """Control: where it agrees, noise is drawn."""
+    declared = Declarations({}, "private")
+    with record_calls() as calls, pytest.raises(BudgetExceededError):
+        build(table(50), declared, ledger=PrivacyLedger(delta=1e-6, epsilon=1e-3))
+    assert not calls
+    with record_calls() as calls:
+        build(table(50), declared)
+    assert calls
+
+
+def test_how_dates_are_written_is_the_tables_schema():
+    """A declared range of dates takes the form of the column: text in its format, dates, or dates with a zone."""
+    stamps = pd.Series(pd.date_range("2021-01-01", periods=50))
+    for column, form, zone in ((stamps, None, None), (stamps.dt.tz_localize("Asia/Tokyo"), None, "Asia/Tokyo"), (stamps.dt.strftime("%Y-%m-%d"), "%Y-%m-%d", None)):  # fmt: skip
+        found = build(table(50, day=column), Declarations({"day": DAYS}))["day"]
+        assert (found.datetime_format, found.time_zone) == (form, zone)
+        assert (found.lower, found.provenance) == (DAYS.lower, "declared")
+
+
+def test_text_dates_without_a_format_are_refused_under_a_claim():
+    """pandas would read all rows as the first one suggests. Without a claim they are inferred."""
+    specs = {**SPECS, "day": {"sdtype": "datetime"}}
+    with pytest.raises(ValueError, match="column 'day' holds dates as text: give its datetime_format"):
+        build(table(50), Declarations({}, "private"), specs)
+    plain = Attribute(name="day", kind="datetime", lower=(0,), upper=(10**18,))
+    with pytest.raises(ValueError, match="column 'day' holds dates as text"):
+        build(table(50), Declarations({"day": plain}), specs)
+    iso = table(50, day=["2021-01-01"] * 50)
+    assert build(iso, Declarations({}), specs)["day"].provenance == "inferred"
+
+
+def test_a_column_that_a_transformer_changed_is_inferred():
+    """What was declared is about the raw values."""
+    specs = {**SPECS, "age": {"sdtype": "numerical", "transformed": True}}
+    found = build(table(50), Declarations({"age": AGE}), specs)
+    assert found["age"].provenance == "inferred"
+    assert found["age"] != AGE
+
+
+def test_a_column_of_the_plan_that_the_table_lacks_is_left_to_others():
+    made = DomainPlan.make({}, 1.0, 1e-6)
+    domain = build_domain(table(9)[["age"]], Declarations({"age": AGE}), SPECS, 20, made, PrivacyLedger(delta=1e-6), Coins.from_seed(1))  # fmt: skip
+    assert domain == Domain((AGE,))
+
+
+# --- the ledger's entries ---------------------------------------------------------------------------------------------
+
+
+def attribute(name: str, provenance: str) -> Attribute:
+    return Attribute(name=name, kind="categorical", values=(1,), provenance=provenance)  # type: ignore[arg-type]
+
+
+def test_what_is_declared_is_free_and_what_is_inferred_ends_the_claim():
+    entries = domain_entries(Domain((attribute("a", "declared"), attribute("b", "private"), attribute("c", "inferred"))))
+    assert [(entry.status, entry.parts) for entry in entries] == [("declared", ("domain",)), ("no claim", ("domain",))]
+    assert [entry.mechanism for entry in entries] == ["declared: a", "inferred from the rows: c"]
+    assert entries[1].losses == (InfiniteLoss(),)
+    assert 'undeclared="private"' in entries[1].note
+    assert domain_entries(Domain((attribute("b", "private"),))) == []  # its plan charges for it
+
+
+def test_many_names_are_counted():
+    domain = Domain(tuple(attribute(f"x{i}", "declared") for i in range(9)))
+    (entry,) = domain_entries(domain)
+    assert entry.mechanism == "declared: x0, x1, x2, x3, x4, x5 and 3 more"

@@ -1,0 +1,71 @@
+"""The one form of a cell: equal values have one, and none depends on the cells beside it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_plausible.table.cells import canonical, unhashable_types
+
+ZURICH = pd.Timestamp("2020-01-01 13:00", tz="Europe/Zurich")
+FAMILIES = [
+    [1, 1.0, np.int8(1), np.float32(1), Decimal(1), Fraction(1), 1 + 0j, np.complex128(1)],
+    [2.5, np.float64(2.5), Decimal("2.5"), Fraction(5, 2)],
+    [True, np.True_],
+    [False, np.False_],
+    ["a", np.str_("a")],
+    [ZURICH, ZURICH.tz_convert("UTC"), ZURICH.to_pydatetime(), ZURICH.tz_convert("Asia/Tokyo")],
+    [pd.Timestamp("2020-01-01"), np.datetime64("2020-01-01"), dt.datetime(2020, 1, 1)],
+    [b"a"],
+    [(1, 2)],
+    [10.0**300, Decimal("1e300")],
+]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: repr(family[0]))
+def test_equal_values_have_one_form(family):
+    forms = {(type(canonical(value)), canonical(value)) for value in family}
+    assert len(forms) == 1
+    ((_, form),) = forms
+    assert canonical(form) == form
+    hash(form)
+
+
+def test_different_values_have_different_forms():
+    """Truth values apart: they are told from 1 and 0 by those who must (columns.value_counts)."""
+    firsts = [family[0] for family in FAMILIES if not isinstance(family[0], bool)]
+    for a, b in itertools.combinations(firsts, 2):
+        assert canonical(a) != canonical(b)
+    assert type(canonical(True)) is bool
+    assert type(canonical(1)) is int
+
+
+@given(st.one_of(st.integers(-(2**80), 2**80), st.floats(allow_nan=False, allow_infinity=False)))
+def test_a_number_is_what_a_column_of_doubles_would_hold(value):
+    """One missing cell turns whole numbers into doubles: the form must be the same before and after."""
+    assert canonical(value) == canonical(float(value))
+    assert type(canonical(value)) is type(canonical(float(value)))
+
+
+@given(st.integers(-(2**53), 2**53))
+def test_whole_numbers_within_reach_of_doubles_stay_themselves(value):
+    assert canonical(value) == value
+    assert type(canonical(float(value))) is int
+
+
+def test_numbers_beyond_all_doubles_stay_as_they_are():
+    assert canonical(10**400) == 10**400
+    assert canonical(np.float64("inf")) == float("inf")
+
+
+def test_types_that_cannot_be_values_are_named():
+    assert unhashable_types(pd.Series([1, "a", None])) == []
+    assert unhashable_types(pd.Series([[1], {"a": 1}, [2], (3,)], dtype=object)) == ["dict", "list"]

@@ -1,0 +1,137 @@
+"""Declarations in the words of SDV's metadata: what they mean, and what a bad one gets."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdv_plausible.table.dates import NANOSECONDS
+from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.specifications import declared_attribute, equal_bins
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"sdtype": "categorical", "range_values": ["a", "b", None]}, {"values": ("a", "b"), "nullable": True}),
+        ({"sdtype": "categorical", "range_values": np.array(["a", "b"])}, {"values": ("a", "b")}),
+        ({"sdtype": "ordinal", "range_values": ["lo", "hi"]}, {"kind": "ordinal", "values": ("lo", "hi")}),
+        ({"sdtype": "boolean"}, {"kind": "categorical", "values": (False, True)}),
+        ({"sdtype": "boolean", "range_is_nullable": False}, {"values": (False, True), "nullable": False}),
+        ({"sdtype": "numerical", "range_min": -3, "range_max": 3}, {"kind": "integer", "cardinality": 8}),
+        ({"sdtype": "numerical", "range_min": -0.5, "range_max": 3.7, "decimal_places": 0}, {"lower": (0, 1, 2, 3)}),
+        ({"sdtype": "numerical", "range_min": 2.5, "range_max": 2.5}, {"lower": (2.5,), "upper": (2.5,)}),
+        ({"sdtype": "numerical", "range_min": 0, "range_max": 1.5}, {"kind": "float", "cardinality": 101, "decimals": None}),
+        ({"sdtype": "numerical", "range_min": np.int64(0), "range_max": np.int64(9)}, {"kind": "integer", "cardinality": 11}),
+        ({"sdtype": "numerical", "range_min": 0, "range_max": 1, "buckets": [0, 0, 1]}, {"buckets": (0, 0, 1)}),
+        (
+            {"sdtype": "datetime", "range_min": "01.02.2020", "range_max": "10.02.2020", "datetime_format": "%d.%m.%Y"},
+            {"kind": "datetime", "cardinality": 11, "unit": NANOSECONDS["D"], "datetime_format": "%d.%m.%Y"},
+        ),
+        (
+            {"sdtype": "datetime", "range_min": "2020 23:10", "range_max": "2020 23:12", "datetime_format": "%Y %H:%M"},
+            {"cardinality": 4, "unit": NANOSECONDS["min"]},
+        ),
+        ({"sdtype": "datetime", "range_min": "2020", "range_max": "2020", "datetime_format": "%Y"}, {"cardinality": 2}),
+        ({"sdtype": "numerical", "range_min": 0}, None),
+        ({"sdtype": "datetime", "range_max": "2020-01-01"}, None),
+        ({"sdtype": "categorical"}, None),
+        ({"sdtype": "categorical", "range_values": []}, None),
+        ({"sdtype": "id", "range_min": 0, "range_max": 9}, None),
+    ],
+)  # fmt: skip
+def test_declarations_in_the_words_of_the_metadata(spec, expected):
+    attribute = declared_attribute("x", spec)
+    if expected is None:
+        assert attribute is None
+        return
+    assert attribute.provenance == "declared"
+    assert {key: getattr(attribute, key) for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"sdtype": "numerical", "range_min": 5, "range_max": 1},
+        {"sdtype": "numerical", "range_min": 5.5, "range_max": 1.5},
+        {"sdtype": "numerical", "range_min": 0, "range_max": float("inf")},
+        {"sdtype": "numerical", "range_min": 0, "range_max": float("inf"), "decimal_places": 0},
+        {"sdtype": "numerical", "range_min": float("nan"), "range_max": 1.0},
+        {"sdtype": "numerical", "range_min": "0", "range_max": "9"},
+        {"sdtype": "numerical", "range_min": False, "range_max": True},
+        {"sdtype": "datetime", "range_min": "soon", "range_max": "later", "datetime_format": "%Y"},
+        {"sdtype": "datetime", "range_min": "2021", "range_max": "2020", "datetime_format": "%Y"},
+        {"sdtype": "datetime", "range_min": "0001", "range_max": "2020", "datetime_format": "%Y"},
+        {"sdtype": "categorical", "range_values": "abc"},
+        {"sdtype": "categorical", "range_values": ["a", "a"]},
+        {"sdtype": "boolean", "buckets": [0]},
+    ],
+)
+def test_bad_declarations_name_the_column(spec):
+    with pytest.raises(ValueError, match="column 'x'"):
+        declared_attribute("x", spec)
+
+
+def test_a_domain_from_declarations():
+    ready = Attribute(name="ready", kind="categorical", values=(1,))
+    declarations = {
+        "values": {"range_values": np.array(["a", "b"]), "range_is_nullable": False},
+        "ordered": {"sdtype": "ordinal", "range_values": ["lo", "hi"]},
+        "number": {"range_min": 0, "range_max": 99},
+        "share": {"range_min": 0.0, "range_max": 1},
+        "day": {"range_min": "2020-01-01", "range_max": "2020-01-10", "datetime_format": "%Y-%m-%d"},
+        "moment": {"range_min": dt.datetime(2020, 1, 1), "range_max": pd.Timestamp("2020-02-01")},
+        "text day": {"range_min": "2020-01-01", "range_max": "2020-01-10"},
+        "flag": {},
+        "ready": ready,
+    }
+    sdtypes = {"text day": "datetime", "flag": "boolean", "number": "numerical", "another": "categorical"}
+    domain = Domain.from_declarations(declarations, sdtypes, max_bins=10)
+    assert domain.names == tuple(declarations)
+    kinds = ["categorical", "ordinal", "integer", "float", "datetime", "datetime", "datetime", "categorical", "categorical"]
+    assert [a.kind for a in domain] == kinds
+    assert domain["number"].cardinality == 11
+    assert domain["values"].cardinality == 2
+    assert domain["flag"].values == (False, True)
+    assert domain["ready"] is ready
+    assert domain.inferred == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "rule"),
+    [
+        ({}, "does not tell its sdtype"),
+        ({"range_min": "2020-01-01", "range_max": "2020-01-10"}, "does not tell its sdtype"),
+        ({"range_min": 0}, "does not tell its sdtype"),
+        ({"range_min": False, "range_max": True}, "finite numbers"),
+        ({"sdtype": "numerical", "range_min": 0}, "fixes no values"),
+        ({"sdtype": "city", "range_values": ["Bern"]}, "fixes no values for sdtype 'city'"),
+        ({"datetime_format": "%Y"}, "fixes no values"),
+        (["a", "b"], "must be a mapping"),
+    ],
+)
+def test_a_declaration_that_fixes_no_domain_is_refused(spec, rule):
+    with pytest.raises(ValueError, match=f"column 'x'.*{rule}"):
+        Domain.from_declarations({"x": spec})
+
+
+def test_max_bins_of_declarations_is_checked():
+    with pytest.raises(ValueError, match=r"max_bins \(0\)"):
+        Domain.from_declarations({"x": {"range_min": 0, "range_max": 9}}, max_bins=0)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(-(2**62), 2**62), st.integers(0, 2**62), st.integers(2, 50))
+def test_equal_bins_are_a_partition_of_nearly_equal_runs(low, width, max_bins):
+    """Also where the numbers outgrow a float."""
+    lower, upper = equal_bins(low, low + width, max_bins)
+    assert (lower[0], upper[-1]) == (low, low + width)
+    assert all(b == a + 1 for a, b in zip(upper, lower[1:], strict=False))
+    lengths = {b - a + 1 for a, b in zip(lower, upper, strict=True)}
+    assert max(lengths) - min(lengths) <= 1
+    assert len(lower) == min(max_bins, width + 1)

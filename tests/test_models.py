@@ -1,0 +1,23 @@
+"""Learners by the names that a user gives them."""
+
+from __future__ import annotations
+
+import pytest
+
+from sdv_plausible.models import make_learner
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.uniform import UniformLearner
+
+
+def test_learners_by_name():
+    assert isinstance(make_learner("bayesian_network"), AdaptiveLearner)
+    assert make_learner("bayesian_network", "cfs", {"max_cost": 9}) == BayesianNetworkLearner(max_cost=9)
+    assert make_learner("bayesian_network", {"a": ["b"]}).structure == {"a": ["b"]}
+    assert make_learner("independent").structure == "independent"
+    assert make_learner("uniform") == UniformLearner()
+    own = UniformLearner()
+    assert make_learner(own) is own
+    for model, options in (("tree", {}), (3, {}), ("uniform", {"max_cost": 3}), ("bayesian_network", {"depth": 3})):
+        with pytest.raises(ValueError, match="model"):
+            make_learner(model, None, options)

@@ -1,0 +1,39 @@
+"""Files that are whole or not there."""
+
+from __future__ import annotations
+
+import pytest
+
+from sdv_plausible.whole_files import write_whole
+
+
+@pytest.mark.parametrize("content", ["grüezi", lambda path: path.write_text("grüezi", encoding="utf-8")])
+def test_a_file_is_written_and_nothing_stays_beside_it(tmp_path, content):
+    for _ in range(2):  # the second time it replaces the first
+        write_whole(tmp_path / "a.txt", content)
+        assert (tmp_path / "a.txt").read_bytes() == "grüezi".encode()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+    write_whole(str(tmp_path / "b.txt"), "")
+    assert (tmp_path / "b.txt").read_bytes() == b""
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt, SystemExit])
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, error):
+    (tmp_path / "a.txt").write_text("old")
+
+    def half(path):
+        assert path.name == "a.txt"
+        path.write_text("ne")
+        raise error
+
+    with pytest.raises(error):
+        write_whole(tmp_path / "a.txt", half)
+    assert (tmp_path / "a.txt").read_text() == "old"
+    with pytest.raises(error):
+        write_whole(tmp_path / "new.txt", lambda path: half(path.with_name("a.txt")))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        write_whole(tmp_path / "none" / "a.txt", "x")
