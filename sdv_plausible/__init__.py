@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from sdv_plausible.release.plan import plan
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
     from sdv_plausible.table.domain import Attribute, Domain
+    from sdv_plausible.table.parquet import read_parquet
+    from sdv_plausible.table.reading import count_unreadable, read_csv
 
 __version__ = "0.1.0"
 
@@ -25,10 +27,24 @@ _HOME = {
     "PrivacyLedger": "sdv_plausible.privacy.ledger",
     "check_learner": "sdv_plausible.models.checks",
     "check_model": "sdv_plausible.models.checks",
+    "count_unreadable": "sdv_plausible.table.reading",
     "plan": "sdv_plausible.release.plan",
+    "read_csv": "sdv_plausible.table.reading",
+    "read_parquet": "sdv_plausible.table.parquet",
 }
 
-__all__ = ["Attribute", "Domain", "PlausibleDeniabilitySynthesizer", "PrivacyLedger", "check_learner", "check_model", "plan"]
+__all__ = [
+    "Attribute",
+    "Domain",
+    "PlausibleDeniabilitySynthesizer",
+    "PrivacyLedger",
+    "check_learner",
+    "check_model",
+    "count_unreadable",
+    "plan",
+    "read_csv",
+    "read_parquet",
+]
 
 
 def __getattr__(name: str) -> Any:
