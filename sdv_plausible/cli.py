@@ -8,7 +8,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -189,10 +189,17 @@ def _check(options: argparse.Namespace) -> None:
 def _check_outputs(options: argparse.Namespace) -> None:
     """Refuse outputs that cannot be written, or would replace something that is read, before anything is read."""
     _check_inputs(options)
-    inputs = [options.data, options.metadata, None if options.domain in (None, "metadata") else Path(options.domain)]
-    _check_output(options.output, options.overwrite, inputs, (".csv", ".parquet"))
+    domain = None if options.domain in (None, "metadata") else Path(options.domain)
+    paths = [path for path in (options.data, options.metadata, domain, options.ledger, options.output) if path is not None]
+    for output in (options.output, options.ledger):
+        for other in paths:
+            if output is not None and other is not output and _is_same(output, other):
+                raise UsageError(
+                    f"{output} and {other} are the same file, and one would destroy the other; choose another name"
+                )
+    _check_output(options.output, options.overwrite, (".csv", ".parquet"))
     if options.ledger is not None:
-        _check_output(options.ledger, options.overwrite, [*inputs, options.output], (".json",))
+        _check_output(options.ledger, options.overwrite, (".json",))
 
 
 def _check_inputs(options: argparse.Namespace) -> None:
@@ -206,10 +213,7 @@ def _check_inputs(options: argparse.Namespace) -> None:
         )
 
 
-def _check_output(path: Path, overwrite: bool, others: Iterable[Path | None], endings: Sequence[str]) -> None:
-    for other in others:
-        if other is not None and _is_same(path, other):
-            raise UsageError(f"{path} and {other} are the same file, and one would destroy the other; choose another name")
+def _check_output(path: Path, overwrite: bool, endings: Sequence[str]) -> None:
     if path.is_dir():
         raise UsageError(f"{path} is a folder; name a file in it")
     if path.exists() and not overwrite:
