@@ -263,7 +263,7 @@ def _read(options: argparse.Namespace, types: Mapping[str, Any]) -> pd.DataFrame
 
 def _metadata(options: argparse.Namespace, types: Mapping[str, ColumnType]) -> tuple[Any, dict[str, dict[str, Any]]]:
     """SDV's metadata, and the types of columns that nobody declared, which are detected."""
-    from sdv_plausible.sdv.versions import metadata_from_columns
+    from sdv_plausible.sdv.versions import metadata_of
     from sdv_plausible.table.parquet import parquet_columns
     from sdv_plausible.table.reading import csv_columns
 
@@ -272,7 +272,7 @@ def _metadata(options: argparse.Namespace, types: Mapping[str, ColumnType]) -> t
     rest = [name for name in names if name not in types and not options.only_declared]
     detected = _detected(options, rest) if rest else {}
     if options.metadata is None:
-        return metadata_from_columns({**{name: kind.words for name, kind in types.items()}, **detected}), detected
+        return metadata_of({**types, **detected}), detected
     return _load_metadata(options.metadata, detected), detected
 
 

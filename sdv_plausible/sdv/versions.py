@@ -8,6 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_plausible.table.column_types import column_types
+
 SDV_MAJOR = int(version("sdv").split(".")[0])
 TAKES_DICT = SDV_MAJOR >= 2
 
@@ -57,6 +59,32 @@ def metadata_from_columns(columns: dict[str, dict[str, Any]], table_name: str = 
     if TAKES_DICT:
         document["METADATA_SPEC_VERSION"] = "V2"
     return Metadata.load_from_dict(document)
+
+
+def metadata_of(domain: Any, table_name: str = "table") -> Any:
+    """SDV metadata with the types that declarations tell: nothing is detected, and no row is looked at.
+
+    Parameters
+    ----------
+    domain : Domain, mapping or path
+        Declarations, as for the synthesizer; ``{"sdtype": "id"}`` alone says what a column is.
+    table_name : str
+        Name of the table.
+
+    Returns
+    -------
+    sdv.metadata.Metadata
+
+    Raises
+    ------
+    ValueError
+        If a declaration cannot be read, or does not tell its sdtype.
+
+    Examples
+    --------
+    >>> metadata = metadata_of({"age": {"range_min": 0, "range_max": 110}, "name": {"sdtype": "name"}})  # doctest: +SKIP
+    """
+    return metadata_from_columns({name: kind.words for name, kind in column_types(domain).items()}, table_name)
 
 
 def output_files(args: tuple[Any, ...], kwargs: dict[str, Any], table_name: str) -> list[Path]:

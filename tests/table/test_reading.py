@@ -39,15 +39,24 @@ COLUMNS = {
     "size": {"sdtype": "ordinal", "range_values": ["s", "m", "l"]},
     "start": {"range_min": "2000-01-01", "range_max": "2030-12-31", "datetime_format": "%Y-%m-%d"},
     "at": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y %H:%M"},
+    "exactly": {
+        "sdtype": "datetime",
+        "datetime_format": "%Y-%m-%d %H:%M:%S.%f",
+        "range_min": "1700-01-01 00:00:00.0",
+        "range_max": "2200-01-01 00:00:00.0",
+    },
+    "zoned": {"sdtype": "datetime", "datetime_format": "%Y-%m-%dT%H:%M:%S%z"},
     "id": {"sdtype": "id"},
     "email": {"sdtype": "email", "pii": True},
 }
-VALUED = {name: spec for name, spec in COLUMNS.items() if name not in ("zip", "at", "id", "email")}
+VALUED = {name: spec for name, spec in COLUMNS.items() if name not in ("zip", "at", "zoned", "id", "email")}
 
 ODD = [
     *["", " ", "n/k", "NA", "nan", "None", "inf", "-inf", "1e400", "1", "1.0", "01", "+1", " 1", "1,5", "1_000", "0x1", "١"],
     *["2.5", "01234", "9007199254740993", "-0", "true", "TRUE ", "ja", "0", "today", "now", "NaT", "2020-01-03", "2020-02-30"],
     *["2020-01-03T00:00", "03.01.2020 10:00", "9999-12-31", "0001-01-01", "a", " a", "A", "f", "s", "7.5", 'quo"te', "a,b"],
+    *["2020-01-03 00:00:00.123456789", "2020-01-03 00:00:00.5", "9999-12-31 00:00:00.5", "1500-01-01 00:00:00.123456"],
+    *["2020-01-03T00:00:00+0100", "2020-01-03T00:00:00Z", "2020-01-03T00:00:00-11:30", "9999-12-31T00:00:00+0000"],
     *["two\nlines", "\ufeff", "\u00a0", "\x00", "é", "\U0001f600"],
 ]
 cells = st.one_of(
@@ -128,7 +137,22 @@ def dropping_rare(path: Path, declarations: Any) -> pd.DataFrame:
     return table
 
 
-PLAIN = ["30", "10.5", "1", "a", "01234", "true", "false", "s", "2020-01-03", "03.01.2020 10:00", "P1", "a@b.ch"]
+PLAIN = [
+    "30",
+    "10.5",
+    "1",
+    "a",
+    "01234",
+    "true",
+    "false",
+    "s",
+    "2020-01-03",
+    "03.01.2020 10:00",
+    "2020-01-03 00:00:00.5",
+    "2020-01-03T00:00:00Z",
+    "P1",
+    "a@b.ch",
+]
 
 
 @pytest.mark.parametrize(
