@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from sdv_plausible.models.checks import check_learner, check_model
     from sdv_plausible.privacy.ledger import PrivacyLedger
     from sdv_plausible.release.plan import plan
+    from sdv_plausible.sdv.versions import metadata_of
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
     from sdv_plausible.table.domain import Attribute, Domain
+    from sdv_plausible.table.parquet import read_parquet
+    from sdv_plausible.table.reading import count_unreadable, read_csv
 
 __version__ = "0.1.0"
 
@@ -25,10 +28,26 @@ _HOME = {
     "PrivacyLedger": "sdv_plausible.privacy.ledger",
     "check_learner": "sdv_plausible.models.checks",
     "check_model": "sdv_plausible.models.checks",
+    "count_unreadable": "sdv_plausible.table.reading",
+    "metadata_of": "sdv_plausible.sdv.versions",
     "plan": "sdv_plausible.release.plan",
+    "read_csv": "sdv_plausible.table.reading",
+    "read_parquet": "sdv_plausible.table.parquet",
 }
 
-__all__ = ["Attribute", "Domain", "PlausibleDeniabilitySynthesizer", "PrivacyLedger", "check_learner", "check_model", "plan"]
+__all__ = [
+    "Attribute",
+    "Domain",
+    "PlausibleDeniabilitySynthesizer",
+    "PrivacyLedger",
+    "check_learner",
+    "check_model",
+    "count_unreadable",
+    "metadata_of",
+    "plan",
+    "read_csv",
+    "read_parquet",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,14 +1,15 @@
-"""Command line: ``sdv-plausible demo`` and ``sdv-plausible synthesize data.csv -o out.csv``."""
+"""Command line: ``sdv-plausible demo``, ``synthesize data.csv -o out.csv --domain domain.json`` and ``check``."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
+import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,11 @@ from sdv_plausible.whole_files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sdv_plausible.table.column_types import ColumnType
+
+_HOW_READ = ("encoding", "separator", "quote")  # of the CSV file
+_HOW_SPELLED = ("decimal", "thousands", "na_values", "true_values", "false_values")  # of its cells
 
 
 class UsageError(ValueError):
@@ -25,12 +31,15 @@ class UsageError(ValueError):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; 0 on success, 2 with one clear line on bad input."""
     options = _parser().parse_args(arguments)
+    options.rows_were_read = False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # SDV's hints on saving metadata are not for this audience
             options.run(options)
-    except (ValueError, TypeError, OSError, RuntimeError) as error:
-        print(f"sdv-plausible: error: {_one_line(error)}", file=sys.stderr)
+    except Exception as error:  # whatever SDV or pandas raise: their texts may quote cells
+        if options.debug:
+            traceback.print_exception(error)
+        print(f"sdv-plausible: error: {_one_line(error, options.rows_were_read)}", file=sys.stderr)
         return 2
     return 0
 
@@ -47,10 +56,13 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("-o", "--output", type=Path, default=Path("demo_output"), help="folder (default: demo_output)")
     demo.set_defaults(run=_demo)
     synthesize = commands.add_parser("synthesize", help="make a synthetic copy of a CSV or Parquet table")
-    synthesize.add_argument("data", type=Path, help="CSV or Parquet file")
+    _add_reading(synthesize)
     synthesize.add_argument("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
-    synthesize.add_argument("--metadata", type=Path, help="SDV metadata JSON; detected from the data if left out")
-    synthesize.add_argument("--domain", help='domain JSON, or "metadata" if you wrote the ranges in --metadata')
+    synthesize.add_argument(
+        "--undeclared", choices=("infer", "private"), default="infer",
+        help="value sets that are not declared: read off the rows, without a claim (default), or learned under the budget",
+    )  # fmt: skip
+    synthesize.add_argument("--only-declared", action="store_true", help="leave out columns whose type is not declared")
     synthesize.add_argument(
         "--rows", type=int, default=10_000, help="synthetic rows (default: 10000; the table's own number is private)"
     )
@@ -64,9 +76,31 @@ def _parser() -> argparse.ArgumentParser:
     synthesize.add_argument("--model", default="bayesian_network", help="bayesian_network, independent or uniform")
     synthesize.add_argument("--ledger", type=Path, help="also write the privacy ledger as JSON")
     synthesize.add_argument("--random-state", type=int, help="reproducible, without a privacy claim")
-    synthesize.add_argument("--overwrite", action="store_true", help="replace files that exist")
+    synthesize.add_argument("--overwrite", action="store_true", help="replace files that exist, never one that is read")
     synthesize.set_defaults(run=_synthesize)
+    check = commands.add_parser("check", help="count cells that the declarations do not fit: not private, for your eyes")
+    _add_reading(check)
+    check.set_defaults(run=_check, only_declared=True)
+    for command in (demo, synthesize, check):
+        command.add_argument(
+            "--debug", action="store_true", help="show tracebacks of errors: they may quote cells of the table"
+        )
     return parser
+
+
+def _add_reading(command: argparse.ArgumentParser) -> None:
+    """What is read, and how: every cell by itself, by what is declared of its column."""
+    command.add_argument("data", type=Path, help="CSV or Parquet file")
+    command.add_argument("--metadata", type=Path, help="SDV metadata JSON that you wrote: the types of the columns")
+    command.add_argument("--domain", help='domain JSON: types and values; or "metadata" if you wrote the ranges in --metadata')
+    command.add_argument("--encoding", default="utf-8", help="of the CSV file (default: utf-8)")
+    command.add_argument("--separator", type=_separator, default=",", help='between cells (default: ","); "tab" for tabs')
+    command.add_argument("--quote", default='"', help="around cells that hold a separator (default: '\"')")
+    command.add_argument("--decimal", default=".", help='decimal point of numbers (default: ".")')
+    command.add_argument("--thousands", help="mark between groups of three digits (default: none)")
+    command.add_argument("--na-values", nargs="+", metavar="TEXT", help="texts for missing (default: the empty text alone)")
+    command.add_argument("--true-values", nargs="+", metavar="TEXT", help="texts for true (default: true t yes y 1)")
+    command.add_argument("--false-values", nargs="+", metavar="TEXT", help="texts for false (default: false f no n 0)")
 
 
 def _demo(options: argparse.Namespace) -> None:
@@ -75,6 +109,8 @@ def _demo(options: argparse.Namespace) -> None:
     from sdv_plausible.sdv.versions import metadata_from_columns
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
+    if options.output.exists() and not options.output.is_dir():
+        raise UsageError(f"{options.output} must be a folder, and is a file; choose another name")
     start = time.perf_counter()
     table = census_like(options.table_rows, random_state=0)
     columns = census_like_metadata()
@@ -101,32 +137,169 @@ def _demo(options: argparse.Namespace) -> None:
 
 
 def _synthesize(options: argparse.Namespace) -> None:
-    from sdv_plausible.sdv.versions import detect_metadata
+    from sdv_plausible.privacy import checks as check
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
-    if options.domain == "metadata" and options.metadata is None:
-        raise UsageError(
-            "--domain metadata needs --metadata with ranges that you wrote: those detected in the table are read from its rows "
-            "and declare nothing; give --metadata metadata.json, or declare the ranges in --domain domain.json"
-        )
-    outputs = [path for path in (options.output, options.ledger) if path is not None]
-    for path in outputs:  # before any work is done
-        _check_output(path, options.overwrite)
-    table = _read(options.data)
-    metadata = _load_metadata(options.metadata) if options.metadata else detect_metadata(table)
+    check.whole("num_rows", options.rows, 0, "try 10000")
+    _check_outputs(options)
+    types = _declared_types(options)
+    metadata, detected = _metadata(options, types)
     synth = PlausibleDeniabilitySynthesizer(
         metadata, epsilon=options.epsilon, delta=options.delta, k=options.k, gamma=options.gamma,
         epsilon0=options.epsilon0, omega=options.omega, privacy_test=options.privacy_test, model=options.model,
-        domain=options.domain, random_state=options.random_state,
+        domain=options.domain, undeclared=options.undeclared, random_state=options.random_state,
+        types="detected" if detected else "declared",
     )  # fmt: skip
-    synth.fit(table)
+    options.rows_were_read = True  # from here on errors of others may quote cells
+    synth.fit(_read(options, {**types, **detected}))
     synthetic = synth.sample(options.rows)
     ledger = synth.privacy_ledger()
     write_whole(options.output, lambda path: _write_table(synthetic, path))
     if options.ledger is not None:
         write_whole(options.ledger, ledger.to_json())
     print(ledger)
+    if detected:
+        print(f"\n  Types detected: {', '.join(detected)}. Declare them (--domain), or leave them out (--only-declared).")
     print(f"\nWrote {len(synthetic):,} rows to {options.output}")
+
+
+def _check(options: argparse.Namespace) -> None:
+    from sdv_plausible.table.declarations import declared_columns
+    from sdv_plausible.table.outside import count_outside
+    from sdv_plausible.table.reading import count_unreadable
+
+    _check_inputs(options)
+    types = _declared_types(options)
+    options.rows_were_read, unread = True, {}
+    if not _is_parquet(options.data):
+        unread = count_unreadable(options.data, types, **_how(options, *_HOW_READ, *_HOW_SPELLED))
+    outside = {}
+    if options.domain not in (None, "metadata"):
+        outside = count_outside(
+            _read(options, types), declared_columns(options.domain), {name: kind.sdtype for name, kind in types.items()}
+        )
+    print("NOT private: counts of your table, for your eyes.")
+    for what, counts in (("cannot be read, and count as missing", unread), ("are outside the declared values", outside)):
+        print(f"Cells that {what}: {', '.join(f'{name} {count:,}' for name, count in counts.items()) or 'none'}")
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Refuse outputs that cannot be written, or would replace something that is read, before anything is read."""
+    _check_inputs(options)
+    domain = None if options.domain in (None, "metadata") else Path(options.domain)
+    paths = [path for path in (options.data, options.metadata, domain, options.ledger, options.output) if path is not None]
+    for output in (options.output, options.ledger):
+        for other in paths:
+            if output is not None and other is not output and _is_same(output, other):
+                raise UsageError(
+                    f"{output} and {other} are the same file, and one would destroy the other; choose another name"
+                )
+    _check_output(options.output, options.overwrite, (".csv", ".parquet"))
+    if options.ledger is not None:
+        _check_output(options.ledger, options.overwrite, (".json",))
+
+
+def _check_inputs(options: argparse.Namespace) -> None:
+    for path, what in ((options.data, "file"), (options.metadata, "metadata file")):
+        if path is not None and not path.is_file():
+            raise UsageError(f"there is no {what} {path}")
+    if options.domain == "metadata" and options.metadata is None:
+        raise UsageError(
+            "--domain metadata needs --metadata with ranges that you wrote: those detected in the table are read from its "
+            "rows and declare nothing; give --metadata metadata.json, or declare the ranges in --domain domain.json"
+        )
+
+
+def _check_output(path: Path, overwrite: bool, endings: Sequence[str]) -> None:
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; name a file in it")
+    if path.exists() and not overwrite:
+        raise UsageError(f"{path} exists; choose another name, or add --overwrite")
+    if path.suffix.lower() not in endings:
+        raise UsageError(f"{path} must end in {' or '.join(endings)}")
+    if _is_parquet(path) and find_spec("pyarrow") is None:
+        raise UsageError("writing Parquet needs pyarrow: pip install 'sdv-plausible[parquet]', or name a .csv file")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise UsageError(f"cannot write to {path}: its folder {path.parent} is missing or not writable")
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, by whatever spelling or link."""
+    try:
+        return path.samefile(other)
+    except OSError:  # one of them is not there yet
+        return str(path.resolve()).casefold() == str(other.resolve()).casefold()
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() == ".parquet"
+
+
+def _how(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
+def _declared_types(options: argparse.Namespace) -> dict[str, ColumnType]:
+    from sdv_plausible.table.column_types import column_types
+
+    types = column_types(options.domain, options.metadata)
+    if options.only_declared and not types:
+        raise UsageError("--only-declared leaves no column: declare what each is, with --domain or --metadata")
+    return types
+
+
+def _read(options: argparse.Namespace, types: Mapping[str, Any]) -> pd.DataFrame:
+    from sdv_plausible.table.parquet import read_parquet
+    from sdv_plausible.table.reading import read_csv
+
+    spelled = _how(options, *_HOW_SPELLED)
+    if _is_parquet(options.data):
+        return read_parquet(options.data, types, **spelled)
+    return read_csv(options.data, types, **_how(options, *_HOW_READ), **spelled)
+
+
+def _metadata(options: argparse.Namespace, types: Mapping[str, ColumnType]) -> tuple[Any, dict[str, dict[str, Any]]]:
+    """SDV's metadata, and the types of columns that nobody declared, which are detected."""
+    from sdv_plausible.sdv.versions import load_metadata, metadata_of
+    from sdv_plausible.table.parquet import parquet_columns
+    from sdv_plausible.table.reading import csv_columns
+
+    is_parquet = _is_parquet(options.data)
+    names = parquet_columns(options.data) if is_parquet else csv_columns(options.data, **_how(options, *_HOW_READ))
+    rest = [name for name in names if name not in types and not options.only_declared]
+    detected = _detected(options, rest) if rest else {}
+    if options.metadata is None:
+        return metadata_of({**types, **detected}), detected
+    return load_metadata(options.metadata, detected), detected
+
+
+def _detected(options: argparse.Namespace, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    from sdv_plausible.sdv.detection import detect_types
+    from sdv_plausible.table.cell_texts import Spelling
+
+    options.rows_were_read = True
+    texts = _read(options, {name: {"sdtype": "categorical"} for name in names})
+    return detect_types(texts, Spelling(**_how(options, *_HOW_SPELLED)))
+
+
+def _write_table(table: pd.DataFrame, path: Path) -> None:
+    if _is_parquet(path):
+        table.to_parquet(path, index=False)
+    else:
+        _whole_numbers(table).to_csv(path, index=False)
+
+
+def _whole_numbers(table: pd.DataFrame) -> pd.DataFrame:
+    """Write 24 and not 24.0 where a synthetic column holds whole numbers alone."""
+    floats = table.select_dtypes("float")
+    whole = [name for name in floats if ((floats[name] % 1 == 0) & (floats[name].abs() < 2**53) | floats[name].isna()).all()]
+    return table.astype(dict.fromkeys(whole, "Int64"))
+
+
+# --- arguments and errors ---------------------------------------------------------------------------------------------
 
 
 def _omega(text: str) -> Any:
@@ -138,49 +311,18 @@ def _omega(text: str) -> Any:
     return int(text) if len(parts) == 1 else (int(parts[0]), int(parts[1]))
 
 
-def _check_output(path: Path, overwrite: bool) -> None:
-    if path.exists() and not overwrite:
-        raise UsageError(f"{path} exists; choose another name, or add --overwrite")
-    if path.suffix.lower() not in (".csv", ".parquet", ".json"):
-        raise UsageError(f"{path} must end in .csv or .parquet")
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise UsageError(f"cannot write to {path}: its folder {path.parent} is missing or not writable")
+def _separator(text: str) -> str:
+    return "\t" if text in ("tab", "\\t") else text
 
 
-def _read(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    if not path.is_file():
-        raise UsageError(f"there is no file {path}")
-    if path.suffix.lower() == ".parquet":
-        return pd.read_parquet(path)
-    try:
-        return pd.read_csv(path)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read as CSV: {error}") from error
-
-
-def _load_metadata(path: Path) -> Any:
-    from sdv_plausible.sdv.versions import load_metadata
-
-    if not path.is_file():
-        raise UsageError(f"there is no metadata file {path}")
-    try:
-        return load_metadata(path)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{path} is not a JSON file: {error}") from error
-
-
-def _write_table(table: pd.DataFrame, path: Path) -> None:
-    if path.suffix.lower() == ".parquet":
-        table.to_parquet(path, index=False)
-    else:
-        table.to_csv(path, index=False)
-
-
-def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return text or type(error).__name__
+def _one_line(error: BaseException, rows_were_read: bool) -> str:
+    """The error's text; that of others, once rows were read, may quote cells, and is not shown."""
+    if isinstance(error, OSError) and error.strerror:
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    if rows_were_read and frames and Path(__file__).parent not in Path(frames[-1].filename).parents:
+        return f"{type(error).__name__} while the rows were worked on; its text may quote cells, --debug shows it"
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from sdv_plausible.privacy.plausible_seeds import PrefixGroups, scan_plausible_s
 from sdv_plausible.questions.queryable import Queryable, SeedRecords
 from sdv_plausible.table.domain import Domain
 
+MOST_COLUMNS = 1000  # for learners that look at all pairs of columns: half a million of them, some ten minutes
+MANY_COLUMNS = 300  # from here on such a learner takes so long that one should know
 SCAN_BLOCK = 256  # candidates whose likelihoods under thousands of records are held at once
 _WHOLE_MODEL: tuple[Part, ...] = ("structure", "parameters")
 NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
@@ -90,6 +93,35 @@ class Learner(Protocol):
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> SeedModel:
         """Learn from what can be asked of the rows for the entries of :meth:`plan`, which have been charged."""
         ...
+
+
+def check_number_of_columns(learner: Any, number: int) -> None:
+    """Refuse more modelled columns than a learner can take in, before anything is asked or charged.
+
+    Parameters
+    ----------
+    learner : Learner
+        One that looks at all pairs of columns says so by ``looks_at_pairs``.
+    number : int
+        Modelled columns.
+
+    Raises
+    ------
+    ValueError
+        If there are more than ``MOST_COLUMNS``.
+
+    Warns
+    -----
+    UserWarning
+        If there are more than ``MANY_COLUMNS``.
+    """
+    if number <= MANY_COLUMNS or not getattr(learner, "looks_at_pairs", False):
+        return
+    found = f"{number:,} modelled columns have {number * (number - 1) // 2:,} pairs, and this model looks at all of them"
+    way_out = 'leave columns out, or use model="independent", which takes any number'
+    if number > MOST_COLUMNS:
+        raise ValueError(f"{found}: it takes at most {MOST_COLUMNS:,} columns (MOST_COLUMNS); {way_out}")
+    warnings.warn(f"{found}: fitting takes minutes; to be faster, {way_out}", stacklevel=3)
 
 
 def makes(learner: Any) -> type[SeedModel]:

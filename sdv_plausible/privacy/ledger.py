@@ -15,6 +15,7 @@ Status = Literal["charged", "declared", "no claim"]
 Part = Literal["domain", "structure", "parameters", "seeds"]
 """What of a release an entry may pay for."""
 NEIGHBOURS = "addition or removal of any one row"
+PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
 NOT_COVERED = (
     "how long the computation took and the memory it used",
     "an attacker who controls the machine on which the data is held",
@@ -155,7 +156,8 @@ class PrivacyLedger:
         return (
             f"Total epsilon {total:.3g} at delta {self.delta:.3g}, for the {NEIGHBOURS}: every conclusion that anyone "
             f"can draw from this release ({self._scope()}) is at most {_factor(total)} times as likely with any one "
-            f"row in the data as without it, or the reverse, apart from an additional probability of at most {self.delta:.3g}."
+            f"row in the data as without it, or the reverse, apart from an additional probability of at most {self.delta:.3g}. "
+            f"{PUBLIC}"
         )
 
     def _scope(self) -> str:

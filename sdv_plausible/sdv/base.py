@@ -18,11 +18,12 @@ from sdv.single_table import base
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.sdv.requests import check_conditions, check_known_columns, check_request
 from sdv_plausible.sdv.schema import without_details
 from sdv_plausible.sdv.side_entries import own_transformers
 from sdv_plausible.sdv.stand_ins import hide_invented, stand_in_table
 from sdv_plausible.table.cells import unhashable_types
-from sdv_plausible.table.declarations import MODELLED_SDTYPES
+from sdv_plausible.table.words import MODELLED_SDTYPES
 from sdv_plausible.whole_files import write_whole
 
 BAR_ROWS = 100_000  # longer sampling under a row-by-row test is cut into batches, so that SDV shows its bar
@@ -113,6 +114,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     def _shown_to_sdv(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Keep the rows for the model, and return what SDV is fitted to in their place."""
+        _check_labels(frame)
         if self._sdv_sees_rows:
             return frame.copy(deep=False)
         self._check_columns(frame)
@@ -125,9 +127,6 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def _check_columns(self, frame: pd.DataFrame) -> None:
         """Refuse a table whose columns are not those of the metadata: a look at the schema, not at a row."""
         names = frame.columns.astype(str)
-        twice = sorted(set(names[names.duplicated()]))
-        if twice:
-            raise ValueError(f"data has several columns named {twice}: rename them, every column needs a name of its own")
         known = set(self._column_specs())
         absent, unknown = sorted(known - set(names)), sorted(set(names) - known)
         if absent or unknown:
@@ -213,6 +212,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         if num_rows < 0:
             raise ValueError(f"num_rows ({num_rows}) must not be negative; 0 gives an empty table")
         self._validate_fit_before_sample()
+        check_request(super().sample, (int(num_rows), *args), kwargs)
         if num_rows == 0:
             types = self._data_processor._dtypes
             columns = {
@@ -228,13 +228,19 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         return self._like_fit(self._sampled(super().sample, (int(num_rows), *args), kwargs))
 
     def sample_from_conditions(self, conditions: list[Any], *args: Any, **kwargs: Any) -> Any:
-        """Sample rows that meet SDV conditions; arguments as in the installed SDV."""
+        """Sample rows that meet SDV conditions; arguments as in the installed SDV.
+
+        A value that the model gives no probability, such as missing where no value is missing, is put into rows that are
+        drawn as if it were not known.
+        """
         self._validate_fit_before_sample()
+        check_conditions(conditions)
         return self._like_fit(self._sampled(super().sample_from_conditions, (conditions, *args), kwargs))
 
     def sample_remaining_columns(self, known_columns: pd.DataFrame, *args: Any, **kwargs: Any) -> Any:
         """Sample the other columns of given rows; arguments as in the installed SDV."""
         self._validate_fit_before_sample()
+        check_known_columns(known_columns)
         # SDV groups by the known values; of a category column it would also try the combinations that do not occur.
         dictionaries = known_columns.select_dtypes("category").columns
         known_columns = known_columns.astype(dict.fromkeys(dictionaries, object))
@@ -331,6 +337,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     def _sampled(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pd.DataFrame:
         """Call SDV; show our own errors instead of SDV's wrapping, and leave no half-written file behind."""
+        check_request(method, args, kwargs)
         files = sdv_compat.output_files(args, kwargs, self._table_name)
         existed = {path for path in files if path.exists()}
         try:
@@ -363,6 +370,21 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 _MISSING = "\x00missing"
 _CONSTRAINTS = ("_chained_constraints", "_reject_sampling_constraints")  # lists of fitted constraints
 _DAMAGED = (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, KeyError, TypeError, ValueError)
+
+
+def _check_labels(frame: pd.DataFrame) -> None:
+    """Refuse a table whose columns have no names of their own."""
+    labels: list[Any] = list(frame.columns)
+    for place, name in enumerate(labels, start=1):
+        if isinstance(name, bool) or not isinstance(name, (str, int, np.integer)) or not str(name):
+            raise ValueError(f"data: the name of column {place} ({name!r}) must be text or a whole number, and not empty")
+    names = frame.columns.astype(str)
+    twice = sorted(set(names[names.duplicated()]))
+    if twice:
+        raise ValueError(
+            f"data has several columns named {twice} (0 and '0' are one name): rename them, every column needs a name of "
+            "its own"
+        )
 
 
 def _explain_unhashable(frame: pd.DataFrame, error: TypeError) -> None:

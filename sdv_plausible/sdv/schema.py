@@ -14,14 +14,6 @@ SCHEMA_KEYS = ("sdtype", "datetime_format", "regex_format", "pii")  # of a colum
 Storage = Literal["numpy", "nullable", "arrow"]
 
 
-def given_columns(metadata: Any) -> dict[str, dict[str, Any]]:
-    """Columns of a single table's metadata as they were given, detected values and all."""
-    document = metadata.to_dict() if hasattr(metadata, "to_dict") else {}
-    tables = document.get("tables")
-    tables = [document] if tables is None else list(tables.values())
-    return {name: dict(spec) for table in tables[:1] for name, spec in table.get("columns", {}).items()}
-
-
 def without_details(metadata: Any) -> Any:
     """Return the metadata with its schema alone, as an object of the same class; what is no metadata is returned as it is."""
     if not hasattr(metadata, "to_dict") or not hasattr(type(metadata), "load_from_dict"):

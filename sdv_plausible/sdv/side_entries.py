@@ -1,15 +1,20 @@
-"""Ledger entries for what stands beside the mechanism and ends the claim: coins, constraints, SDV transformers."""
+"""Ledger entries for what stands beside the mechanism and ends the claim: types, coins, constraints, SDV transformers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry
 
+Types = Literal["declared", "detected"]
+"""Where a table's semantic types and date formats are from: written by the user, or read off the rows."""
 
-def side_entries(random_state: int | None, *, has_constraints: bool, transformers: Mapping[str, Any]) -> list[LedgerEntry]:
+
+def side_entries(
+    random_state: int | None, *, has_constraints: bool, transformers: Mapping[str, Any], types: Types = "declared"
+) -> list[LedgerEntry]:
     """Return an entry for each thing that looks at the rows without noise, or gives the noise away.
 
     Parameters
@@ -20,8 +25,16 @@ def side_entries(random_state: int | None, *, has_constraints: bool, transformer
         Whether there are SDV constraints.
     transformers : mapping
         Column to SDV transformer, as assigned.
+    types : {"declared", "detected"}
+        Where semantic types and date formats are from.
     """
     reasons = {}
+    if types == "detected":
+        reasons["types"] = (
+            "semantic types and date formats detected in the rows",
+            "semantic types were detected in the rows, where one row can change what a column is taken for; declare them: give "
+            'every column its sdtype, in the domain file or in metadata that you wrote, and say types="declared"',
+        )
     if random_state is not None:
         reasons["coins"] = (
             f"random_state = {random_state}",

@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sdv.errors import SamplingError
 
 from sdv_plausible.models import make_learner
-from sdv_plausible.models.base import HasStructure
+from sdv_plausible.models.base import HasStructure, check_number_of_columns
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
@@ -23,13 +24,14 @@ from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
 from sdv_plausible.sdv.output_types import usual_types
-from sdv_plausible.sdv.schema import given_columns
-from sdv_plausible.sdv.side_entries import side_entries
+from sdv_plausible.sdv.side_entries import Types, side_entries
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.declarations import MODELLED_SDTYPES, Undeclared, read_declarations
+from sdv_plausible.table.column_types import metadata_columns
+from sdv_plausible.table.declarations import Undeclared, read_declarations
 from sdv_plausible.table.domain import MAX_BINS
+from sdv_plausible.table.words import MODELLED_SDTYPES
 
 
 class RowCapExceededError(ValueError):
@@ -91,6 +93,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         Randomised test: a public number that the count of seed records reaches. The rows are charged at this number.
     random_state : int, optional
         Reproducible runs for tests and utility studies; the ledger then makes no privacy claim.
+    types : {"declared", "detected"}
+        Where the metadata's semantic types and date formats are from. ``"declared"``: you vouch that they are public, known
+        without the rows. ``"detected"``: they were read off the rows, and the ledger then makes no privacy claim.
 
     Examples
     --------
@@ -127,6 +132,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         seed_free_share: float = 0.5,
         least_rows: int = 1000,
         random_state: int | None = None,
+        types: Types = "declared",
     ) -> None:
         self.epsilon, self.delta, self.k, self.gamma, self.epsilon0 = epsilon, delta, k, gamma, epsilon0
         self.omega, self.privacy_test, self.model, self.structure = omega, privacy_test, model, structure
@@ -139,7 +145,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             seed_free_share,
             random_state,
         )
-        self.least_rows = least_rows
+        self.least_rows, self.types = least_rows, types
         self._settings = Settings(
             epsilon=epsilon, delta=delta, k=k, gamma=gamma, epsilon0=epsilon0, omega=omega,
             privacy_test=privacy_test, row_cap=row_cap, seed_free_share=seed_free_share, split=split, least_rows=least_rows,
@@ -147,8 +153,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._learner = make_learner(model, structure, model_parameters)
         if random_state is not None:
             Coins.from_seed(random_state)  # complains now rather than at fit
+        if types not in ("declared", "detected"):
+            raise ValueError(f'types ({types!r}) must be "declared" or "detected"')
+        columns = metadata_columns(metadata)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
-        self._declared = read_declarations(domain, undeclared, max_bins, given_columns(metadata))
+        self._declared = read_declarations(domain, undeclared, max_bins, columns)
+        check_number_of_columns(self._learner, len(self._modelled_specs()))
         self._sampler = self._ledger = None
 
     # --- what SDV calls -------------------------------------------------------------------------------------------
@@ -196,7 +206,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._calls += 1
         self._charge_rows(call, num_rows)
         coins = sampler.coins.spawn("sample", *call)
-        codes = sampler.sample(num_rows, known, coins)
+        codes = _sampled_given(sampler, num_rows, known, coins)
         table = self._codec.decode(codes, coins.spawn("inside the bins"))
         for name, value in (conditions or {}).items():
             if known and name in table:
@@ -361,7 +371,21 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             self.random_state,
             has_constraints=bool(self._chained_constraints or self._reject_sampling_constraints),
             transformers=self._data_processor._hyper_transformer.field_transformers,
+            types=self.types,
         )
+
+
+def _sampled_given(sampler: Sampler, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:
+    """Rows with known codes; those to which the model gives no probability are put into rows drawn without them."""
+    codes = sampler.sample(num_rows, known, coins)
+    if len(codes) or not known:
+        return codes
+    alone = {j: code for j, code in known.items() if len(sampler.sample(1, {j: code}, coins.spawn("alone", j)))}
+    possible = alone if len(alone) < len(known) else {}
+    codes = sampler.sample(num_rows, possible, coins.spawn("possible"))
+    codes = codes if len(codes) else sampler.sample(num_rows, {}, coins.spawn("any"))
+    codes[:, list(known)] = list(known.values())
+    return codes
 
 
 # Saved files name the public module: it imports SDV first, whatever a program that loads one has imported.

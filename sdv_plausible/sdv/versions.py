@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+
+from sdv_plausible.table.column_types import column_types
 
 SDV_MAJOR = int(version("sdv").split(".")[0])
 TAKES_DICT = SDV_MAJOR >= 2
@@ -47,11 +50,16 @@ def detect_metadata(frame: pd.DataFrame, table_name: str = "table") -> Any:
     return Metadata.detect_from_dataframes({table_name: frame})
 
 
-def load_metadata(path: Path) -> Any:
-    """Metadata from the JSON file that SDV wrote."""
+def load_metadata(path: Path, more: Mapping[str, dict[str, Any]] | None = None) -> Any:
+    """Metadata from the JSON file that SDV wrote, with more columns where they are given."""
     from sdv.metadata import Metadata
 
-    return Metadata.load_from_json(str(path))
+    metadata = Metadata.load_from_json(str(path))
+    if not more:
+        return metadata
+    document = metadata.to_dict()
+    next(iter(document["tables"].values()))["columns"].update(more)
+    return Metadata.load_from_dict(document)
 
 
 def metadata_from_columns(columns: dict[str, dict[str, Any]], table_name: str = "table") -> Any:
@@ -64,6 +72,32 @@ def metadata_from_columns(columns: dict[str, dict[str, Any]], table_name: str = 
     if TAKES_DICT:
         document["METADATA_SPEC_VERSION"] = "V2"
     return Metadata.load_from_dict(document)
+
+
+def metadata_of(domain: Any, table_name: str = "table") -> Any:
+    """SDV metadata with the types that declarations tell: nothing is detected, and no row is looked at.
+
+    Parameters
+    ----------
+    domain : Domain, mapping or path
+        Declarations, as for the synthesizer; ``{"sdtype": "id"}`` alone says what a column is.
+    table_name : str
+        Name of the table.
+
+    Returns
+    -------
+    sdv.metadata.Metadata
+
+    Raises
+    ------
+    ValueError
+        If a declaration cannot be read, or does not tell its sdtype.
+
+    Examples
+    --------
+    >>> metadata = metadata_of({"age": {"range_min": 0, "range_max": 110}, "name": {"sdtype": "name"}})  # doctest: +SKIP
+    """
+    return metadata_from_columns({name: kind.words for name, kind in column_types(domain).items()}, table_name)
 
 
 def output_files(args: tuple[Any, ...], kwargs: dict[str, Any], table_name: str) -> list[Path]:

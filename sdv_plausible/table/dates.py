@@ -23,7 +23,10 @@ def as_nanoseconds(column: pd.Series[Any], datetime_format: str | None = None, *
             else:
                 column = pd.to_datetime(column, format=datetime_format, utc=True)
         except (ValueError, TypeError) as error:
-            raise ValueError(f"column {str(column.name)!r} has dates that cannot be read: {error}") from error
+            raise ValueError(
+                f"column {str(column.name)!r} has dates that cannot be read in the datetime_format ({datetime_format!r}): give "
+                "the format that they are written in, or make such cells missing"
+            ) from error
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     try:
@@ -41,6 +44,24 @@ def date_style(column: pd.Series[Any], datetime_format: str | None) -> dict[str,
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         return {"time_zone": str(column.dtype.tz)}
     return {"datetime_format": None if pd.api.types.is_datetime64_dtype(column.dtype) else datetime_format}
+
+
+def check_style(name: str, time_zone: Any, datetime_format: Any) -> None:
+    """Refuse a time zone or format of a column that there is not.
+
+    Raises
+    ------
+    ValueError
+        Naming the column.
+    """
+    try:
+        pd.to_datetime("0", format=datetime_format, errors="coerce")
+        pd.Timestamp(0).tz_localize(time_zone)
+    except Exception as error:  # of several kinds, by the library that pandas asks
+        raise ValueError(
+            f"column {name!r}: time_zone ({time_zone!r}) and datetime_format ({datetime_format!r}) must be such as "
+            "'Europe/Zurich' and '%Y-%m-%d', or null"
+        ) from error
 
 
 def format_unit(form: str | None) -> int:

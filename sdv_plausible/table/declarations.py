@@ -12,11 +12,19 @@ from typing import Any, Literal
 from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.private_domain import DomainPlan
 from sdv_plausible.table.specifications import declare, declared_attribute
+from sdv_plausible.table.words import (
+    MODELLED_SDTYPES,
+    TYPE_WORDS,
+    check_agreement,
+    check_keys,
+    check_names,
+    check_words,
+    suggestion,
+)
 
 Undeclared = Literal["infer", "private"]
 USUAL_SIZES = {"boolean": 2, "categorical": 20, "ordinal": 20, "numerical": 100, "datetime": 100}  # of undeclared columns
 Specs = Mapping[str, Mapping[str, Any]]
-MODELLED_SDTYPES = ("numerical", "datetime", "categorical", "boolean", "ordinal")
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
     Raises
     ------
     ValueError
-        If a declaration names no column, or fixes no domain.
+        If a declaration names no column, cannot be read, fixes no domain, or contradicts the metadata.
     """
     if undeclared not in ("infer", "private"):
         raise ValueError(f'undeclared ({undeclared!r}) must be "infer" or "private"')
@@ -83,31 +91,65 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
         found = {name: declared_attribute(name, spec, max_bins) for name, spec in specs.items()}
         never = frozenset(name for name, spec in specs.items() if spec.get("range_is_nullable") is False)
         return Declarations({name: attribute for name, attribute in found.items() if attribute}, undeclared, never)
-    if isinstance(domain, (str, os.PathLike)):
-        domain = _read_file(Path(domain))
-    if isinstance(domain, Domain):
-        attributes = {a.name: _vouched_for(a) for a in domain}
-    elif isinstance(domain, Mapping):
-        attributes = {name: _declare(name, spec, max_bins, specs) for name, spec in domain.items()}
-    else:
-        raise ValueError(f'domain ({type(domain).__name__}) must be "metadata", a Domain, a mapping or a path')
-    unknown = sorted(set(attributes) - set(specs))
+    given = declared_columns(domain)
+    unknown = sorted(set(given) - set(specs))
     if unknown:
-        raise ValueError(f"domain names {unknown}, which are not columns of the metadata: {sorted(specs)}")
+        hint = suggestion(unknown[0], specs)
+        raise ValueError(f"domain names {unknown}, which are not columns of the metadata: {sorted(specs)}{hint}")
+    attributes = {}
+    for name, spec in given.items():
+        if says_type_alone(name, spec):
+            check_agreement(name, spec, specs[name])
+        else:
+            attributes[name] = _declare(name, spec, max_bins, specs[name])
     return Declarations(attributes, undeclared)
 
 
-def _declare(name: str, spec: Any, max_bins: int, specs: Specs) -> Attribute:
-    if isinstance(spec, Attribute):
-        return _vouched_for(spec)
+def declared_columns(domain: Any) -> dict[str, Any]:
+    """Declarations by column name, each an Attribute or in the words of SDV's metadata, as the user gave them.
+
+    Parameters
+    ----------
+    domain : Domain, mapping or path
+        As for the synthesizer, but for "metadata".
+
+    Raises
+    ------
+    ValueError
+        If it is something else, its file cannot be read, or its names are not those of columns.
+    """
+    if isinstance(domain, (str, os.PathLike)):
+        domain = _read_file(Path(domain))
+    if isinstance(domain, Domain):
+        return {attribute.name: attribute for attribute in domain}
+    if not isinstance(domain, Mapping):
+        raise ValueError(f'domain ({type(domain).__name__}) must be "metadata", a Domain, a mapping or a path')
+    check_names(domain, "domain")
+    return dict(domain)
+
+
+def says_type_alone(name: str, spec: Any) -> bool:
+    """Whether a declaration says what a column is, such as an id, but not which values it may hold."""
+    if not isinstance(spec, Mapping):
+        return False
+    check_keys(name, spec)
+    check_words(name, spec)
+    words = {key for key, value in spec.items() if value is not None}
+    return "sdtype" in words and spec["sdtype"] != "boolean" and words <= set(TYPE_WORDS)
+
+
+def _declare(name: str, spec: Any, max_bins: int, known: Mapping[str, Any]) -> Attribute:
     # Ranges, digits and missingness in the metadata may have been detected, that is, read off the rows: not used here.
-    known = specs.get(name, {})
     sdtype, form = known.get("sdtype"), known.get("datetime_format")
     if sdtype is not None and sdtype not in MODELLED_SDTYPES:
         raise ValueError(
             f"domain of column {name!r} ({spec!r}) fixes no values: the column's sdtype ({sdtype!r}) is invented, not "
             "modelled. Set it to categorical or numerical in the metadata (metadata.update_column), or leave the column out"
         )
+    if isinstance(spec, (Attribute, Mapping)):
+        check_agreement(name, spec, known)
+    if isinstance(spec, Attribute):
+        return _vouched_for(spec)
     if isinstance(spec, Mapping) and form:
         spec = {"datetime_format": form, **spec}
     return declare(name, spec, sdtype, max_bins)
@@ -116,12 +158,20 @@ def _declare(name: str, spec: Any, max_bins: int, specs: Specs) -> Attribute:
 def _read_file(path: Path) -> Domain | Mapping[str, Any]:
     """A file by ``Domain.save``, or a mapping as JSON."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        document = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_repeats)
+    except (RecursionError, ValueError) as error:
         raise ValueError(f"domain ({str(path)!r}) is not a JSON file: {error}") from error
-    if isinstance(document, dict) and document and all(isinstance(spec, dict) for spec in document.values()):
+    if isinstance(document, dict) and document and not isinstance(document.get("schema"), str):
         return document
     return Domain.from_dict(document)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
+        raise ValueError(f"it says {twice!r} twice")
+    return document
 
 
 def _vouched_for(attribute: Attribute) -> Attribute:

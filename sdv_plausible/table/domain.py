@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
+
+import numpy as np
 
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.table.cells import canonical
@@ -23,6 +25,7 @@ Provenance = Literal["declared", "private", "inferred"]
 
 SCHEMA = "sdv-plausible-domain/1"
 MAX_BINS = 100
+MOST_DIGITS = 15  # after the point: doubles hold no more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +76,7 @@ class Attribute:
     provenance: Provenance = "declared"
 
     def __post_init__(self) -> None:
+        self._check_types()
         if self.kind not in get_args(Kind):
             raise ValueError(f"column {self.name!r}: kind ({self.kind!r}) must be one of {get_args(Kind)}")
         if self.provenance not in get_args(Provenance):
@@ -82,14 +86,36 @@ class Attribute:
         self._check_values()
         if (self.lower or self.upper) if self.kind in ("categorical", "ordinal") else self.values:
             raise ValueError(f"column {self.name!r}: categories have values; numbers and dates have bins (lower, upper)")
-        if self.unit < 1:
-            raise ValueError(f"column {self.name!r}: unit ({self.unit}) must be a whole number of nanoseconds >= 1")
         self._check_bins()
-        if self.buckets is not None and len(self.buckets) != self.cardinality:
+        if self.buckets is not None and not (
+            isinstance(self.buckets, tuple)
+            and len(self.buckets) == self.cardinality
+            and all(_in_range(bucket, 0, 2**63 - 1) for bucket in self.buckets)
+        ):
             raise ValueError(
-                f"column {self.name!r}: buckets ({len(self.buckets)} entries) must name one bucket for each of the "
-                f"{self.cardinality} codes"
+                f"column {self.name!r}: buckets ({self.buckets!r}) must name one bucket, a whole number from 0 on, for each of "
+                f"the {self.cardinality} codes"
             )
+
+    def _check_types(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise ValueError(f"the name of a column ({self.name!r}) must be text, and not empty")
+        if not isinstance(self.nullable, (bool, np.bool_)):
+            raise ValueError(f"column {self.name!r}: nullable ({self.nullable!r}) must be true or false")
+        for name in ("values", "lower", "upper"):
+            entries = getattr(self, name)
+            if not isinstance(entries, tuple) or not all(isinstance(entry, Hashable) for entry in entries):
+                raise ValueError(f"column {self.name!r}: {name} ({entries!r}) must be a tuple of single values")
+        for name in ("time_zone", "datetime_format"):
+            text = getattr(self, name)
+            if text is not None and (not isinstance(text, str) or self.kind != "datetime"):
+                raise ValueError(f"column {self.name!r}: {name} ({text!r}) must be text, and the column's kind datetime")
+        if self.decimals is not None and not _in_range(self.decimals, 0, MOST_DIGITS):
+            raise ValueError(
+                f"column {self.name!r}: decimals ({self.decimals!r}) must be a whole number from 0 to {MOST_DIGITS}, or None"
+            )
+        if not _in_range(self.unit, 1, 2**63 - 1):
+            raise ValueError(f"column {self.name!r}: unit ({self.unit!r}) must be a whole number of nanoseconds >= 1")
 
     def _check_values(self) -> None:
         if len(set(self.values)) != len(self.values):
@@ -103,11 +129,15 @@ class Attribute:
     def _check_bins(self) -> None:
         try:
             same_length = len(self.lower) == len(self.upper)
-            finite = same_length and all(math.isfinite(v) for v in (*self.lower, *self.upper))
-        except TypeError:
+            ends = (*self.lower, *self.upper)
+            finite = same_length and all(math.isfinite(v) and not isinstance(v, bool) for v in ends)
+            whole = finite and all(v == int(v) and abs(v) < 2**63 for v in ends)
+        except (TypeError, OverflowError):
             finite = False
         if not finite:
             raise ValueError(f"column {self.name!r}: lower and upper must be finite numbers, as many of one as of the other")
+        if self.kind in ("integer", "datetime") and not whole:
+            raise ValueError(f"column {self.name!r}: lower and upper must be whole numbers of 64 bits for kind {self.kind!r}")
         # Python compares whole numbers exactly; dates in nanoseconds outgrow a float. Neighbouring float bins may touch.
         starts, touching = self.lower[1:], self.kind == "float"
         gaps = all(low > high or (touching and low == high) for high, low in zip(self.upper, starts, strict=False))
@@ -191,10 +221,10 @@ class Domain:
         """
         if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
             raise ValueError(f"not a domain document: its 'schema' must be {SCHEMA!r}; write one with Domain.save")
-        try:
-            return cls(tuple(_attribute_from_dict(entry) for entry in document["attributes"]))
-        except (TypeError, KeyError, AttributeError) as error:
-            raise ValueError(f"not a domain document: {error}") from error
+        entries = document.get("attributes")
+        if not isinstance(entries, (list, tuple)):
+            raise ValueError(f"not a domain document: its 'attributes' ({entries!r}) must be a list with one entry per column")
+        return cls(tuple(_attribute_from_dict(entry) for entry in entries))
 
     def save(self, path: str | Path) -> None:
         """Write the domain as JSON, whole or not at all.
@@ -211,7 +241,7 @@ class Domain:
         """Read a domain that :meth:`save` wrote; what was inferred from rows stays so, unless you vouch: :meth:`declared`."""
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (RecursionError, ValueError) as error:
             raise ValueError(f"{str(path)!r} is not a domain file: {error}") from error
         return cls.from_dict(document)
 
@@ -259,6 +289,19 @@ class Domain:
 
 
 def _attribute_from_dict(entry: Mapping[str, Any]) -> Attribute:
-    sequences = ("values", "lower", "upper", "buckets")
-    fields: dict[str, Any] = {k: tuple(v) if k in sequences and v is not None else v for k, v in entry.items()}
-    return Attribute(**fields)
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+        raise ValueError(f"not a domain document: an entry of 'attributes' ({entry!r}) must be a mapping with a 'name'")
+    unknown = sorted(map(str, set(entry) - {field.name for field in fields(Attribute)}))
+    if unknown or "kind" not in entry:
+        wrong = f"unknown {unknown}" if unknown else "no 'kind'"
+        raise ValueError(f"not a domain document: column {entry['name']!r} has {wrong}")
+    if entry["kind"] == "datetime":
+        from sdv_plausible.table.dates import check_style
+
+        check_style(entry["name"], entry.get("time_zone"), entry.get("datetime_format"))
+    parts: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Attribute(**parts)
+
+
+def _in_range(value: Any, low: int, high: int) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(low <= value <= high)

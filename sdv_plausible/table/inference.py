@@ -95,7 +95,10 @@ def _as_numbers(name: str, present: pd.Series[Any]) -> np.ndarray:
     try:
         numbers = pd.to_numeric(present).to_numpy(dtype=float)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"column {name!r} is numerical in the metadata but holds other values: {error}") from error
+        raise ValueError(
+            f"column {name!r} is numerical in the metadata but holds other values: make such cells missing, or set its "
+            "sdtype to categorical"
+        ) from error
     if not np.isfinite(numbers).all():
         raise ValueError(f"column {name!r} holds infinite numbers; replace them by a bound or a missing value")
     if (numbers == np.rint(numbers)).all() and (np.abs(numbers) < 2**53).all():

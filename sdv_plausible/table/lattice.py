@@ -73,7 +73,9 @@ class Lattice:
 
     def value(self, point: int) -> float:
         """The number (or nanoseconds) at a lattice point."""
-        if self.kind != "float":
+        if self.kind == "datetime":
+            return max(point * self.unit, -(2**63) + 1)  # the first point may begin before what 64 bits hold
+        if self.kind == "integer":
             return point * self.unit
         if self._digits is not None:
             return point / 10**self._digits

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.table.codec import ColumnCodec
+from sdv_plausible.table.declarations import says_type_alone
 from sdv_plausible.table.domain import Attribute, Domain
 
 
@@ -37,6 +38,7 @@ def count_outside(
         If a declaration cannot be read, or names no column of the table.
     """
     if not isinstance(domain, Domain):
+        domain = {name: spec for name, spec in domain.items() if not says_type_alone(name, spec)}
         domain = Domain.from_declarations(domain, sdtypes)
     absent = sorted(set(domain.names) - set(table.columns))
     if absent:

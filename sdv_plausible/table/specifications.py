@@ -12,6 +12,7 @@ import pandas as pd
 
 from sdv_plausible.table.dates import format_unit
 from sdv_plausible.table.domain import MAX_BINS, Attribute
+from sdv_plausible.table.words import CATEGORIES, MODELLED_SDTYPES, check_keys, check_words, suggestion
 
 
 def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_BINS) -> Attribute | None:
@@ -35,16 +36,16 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     Raises
     ------
     ValueError
-        If the range cannot be read, is infinite or reversed, or the values are not a list of distinct values.
+        If the range cannot be read, is infinite or reversed, the values are not a list of distinct values, or any other
+        word holds what it cannot mean.
     """
+    check_words(name, spec)
     sdtype = spec.get("sdtype")
     common: dict[str, Any] = {"name": name, "nullable": bool(spec.get("range_is_nullable", True))}
     if spec.get("buckets") is not None:
         common["buckets"] = tuple(spec["buckets"])
-    if sdtype in ("categorical", "ordinal", "boolean"):
+    if sdtype in CATEGORIES:
         values = spec.get("range_values")
-        if isinstance(values, (str, bytes)):
-            raise ValueError(f"column {name!r}: range_values ({values!r}) must be a list of values, not one text")
         if values is None or not len(values):
             values = (False, True) if sdtype == "boolean" else None
         if values is None:
@@ -66,7 +67,13 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     _check_declared_range(name, low, high)
     decimals = spec.get("decimal_places")
     if decimals == 0 or (decimals is None and _is_integral(low) and _is_integral(high)):
-        lower, upper = equal_bins(math.ceil(low), math.floor(high), max_bins)
+        low, high = math.ceil(low), math.floor(high)
+        if low > high or max(-low, high) >= 2**63:
+            raise ValueError(
+                f"column {name!r}: between range_min ({spec['range_min']!r}) and range_max ({spec['range_max']!r}) there must "
+                "be whole numbers, of 64 bits: widen the range, or give decimal_places for numbers with a fraction"
+            )
+        lower, upper = equal_bins(low, high, max_bins)
         return Attribute(kind="integer", lower=lower, upper=upper, **common)
     edges = np.linspace(float(low), float(high), max_bins + 1) if high > low else np.array([low, high], dtype=float)
     return Attribute(
@@ -86,7 +93,9 @@ def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribut
         return spec
     if not isinstance(spec, Mapping):
         raise ValueError(f"domain of column {name!r} ({spec!r}) must be a mapping such as {{'range_min': 0, 'range_max': 99}}")
-    sdtype = spec.get("sdtype") or sdtype or _sdtype_told_by(spec)
+    check_keys(name, spec)
+    check_words(name, spec)
+    sdtype = spec.get("sdtype") or sdtype or told_sdtype(spec)
     if sdtype is None:
         raise ValueError(
             f"domain of column {name!r} ({dict(spec)!r}) does not tell its sdtype: give range_values, a datetime_format, "
@@ -96,12 +105,12 @@ def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribut
     if attribute is None:
         raise ValueError(
             f"domain of column {name!r} ({dict(spec)!r}) fixes no values for sdtype {sdtype!r}: give range_min and range_max "
-            "for numbers and dates, range_values for categories"
+            f"for numbers and dates, range_values for categories{suggestion(sdtype, MODELLED_SDTYPES)}"
         )
     return attribute
 
 
-def _sdtype_told_by(spec: Mapping[str, Any]) -> str | None:
+def told_sdtype(spec: Mapping[str, Any]) -> str | None:
     """The sdtype that a declaration's words tell, if they do."""
     if spec.get("range_values") is not None:
         return "categorical"
@@ -113,18 +122,18 @@ def _sdtype_told_by(spec: Mapping[str, Any]) -> str | None:
 
 def _check_declared_range(name: str, low: Any, high: Any) -> None:
     numbers = (int, float, np.integer, np.floating)
-    ok = all(isinstance(v, numbers) and not isinstance(v, bool) and math.isfinite(v) for v in (low, high))
-    if not ok or low > high:
+    ok = all(isinstance(v, numbers) and not isinstance(v, bool) for v in (low, high))
+    if not ok or low > high or not math.isfinite(float(high) - float(low)):
         raise ValueError(
             f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers, range_min <= range_max"
         )
 
 
 def _declared_dates(name: str, low: Any, high: Any, form: str | None) -> tuple[int, int]:
-    """Ends of a declared range in nanoseconds since 1970 UTC."""
+    """Ends of a declared range in nanoseconds since 1970 UTC. Text without a format must be ISO 8601: nothing is guessed."""
     try:
-        start, end = (int(pd.to_datetime(v, format=form).as_unit("ns").value) for v in (low, high))
-    except (ValueError, TypeError) as error:
+        start, end = (_as_stamp(v, form or "ISO8601" if isinstance(v, str) else form) for v in (low, high))
+    except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(
             f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be dates of the years 1678 to 2262 in the "
             f"datetime_format ({form!r})"
@@ -132,6 +141,13 @@ def _declared_dates(name: str, low: Any, high: Any, form: str | None) -> tuple[i
     if start > end:
         raise ValueError(f"column {name!r}: range_min ({low!r}) must not be after range_max ({high!r})")
     return start, end
+
+
+def _as_stamp(value: Any, form: str | None) -> int:
+    stamp = pd.to_datetime(value, format=form)
+    if pd.isna(stamp) or (form is None and isinstance(value, (int, float, np.number))):
+        raise ValueError("not a date")
+    return int(stamp.as_unit("ns").value)
 
 
 def equal_bins(low: int, high: int, max_bins: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

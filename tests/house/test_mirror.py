@@ -27,9 +27,14 @@ ELSEWHERE = {
     "evaluation/report/plots.py": "the report's figures: test_report_properties.py beside it",
     "privacy/accounting/loss_distribution.py": "composes for composition.py: test_composition.py, by enumeration",
     "sdv/base.py": "SDV's face, tested as SDV calls it: tests/integration/test_sdv_citizen.py",
+    "sdv/detection.py": "types of a file's columns: tests/integration/test_cli.py",
     "sdv/stand_ins.py": "what SDV sees: tests/integration/test_private_claim.py, and sdv/test_output_types.py",
     "sdv/synthesizer.py": "SDV's face, tested as SDV calls it: tests/integration",
     "sdv/versions.py": "what differs between SDV's versions: all of tests/integration, on both",
+    "table/cell_texts.py": "how a cell of text is read: test_table_reading.py, through files",
+    "table/column_types.py": "what the readers are told: test_table_reading.py and test_declarations_checked.py",
+    "table/parquet.py": "test_table_reading.py, which compares both kinds of file",
+    "table/words.py": "words of declarations: test_declarations_checked.py",
 }
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from sdv_plausible import PlausibleDeniabilitySynthesizer, cli
 from sdv_plausible.cli import main
 from sdv_plausible.datasets import census_like
 from sdv_plausible.sdv.versions import SDV_MAJOR
@@ -49,6 +51,10 @@ def test_synthesize_csv_to_parquet_and_back(people, tmp_path, capsys):
         (["--domain", "nowhere.json"], "nowhere.json"),
         (["--domain", "metadata"], "--domain metadata needs --metadata"),
         (["--model", "gan"], "model ('gan')"),
+        (["--encoding", "utf-99"], "encoding ('utf-99')"),
+        (["--separator", ";;"], "separator (';;')"),
+        (["--decimal", "5"], "decimal ('5')"),
+        (["--only-declared"], "--only-declared leaves no column"),
     ],
 )
 def test_bad_options_write_nothing(people, tmp_path, capsys, options, words):
@@ -118,8 +124,222 @@ def test_unreadable_inputs(people, tmp_path, capsys):
     assert "there is no file" in capsys.readouterr().err
     (tmp_path / "empty.csv").write_text("")
     assert main(["synthesize", str(tmp_path / "empty.csv"), "-o", str(tmp_path / "o.csv")]) == 2
-    assert "cannot be read" in capsys.readouterr().err
+    assert "has no header line" in capsys.readouterr().err
     assert main(["synthesize", str(people), "-o", str(tmp_path / "no" / "o.csv")]) == 2
     assert "folder" in capsys.readouterr().err
     assert main(["synthesize", str(people), "-o", str(tmp_path / "o.xlsx")]) == 2
     assert ".csv or .parquet" in capsys.readouterr().err
+
+
+# --- reading: each cell by itself, as declared --------------------------------------------------------------------------
+
+TYPES = {
+    **DECLARED,
+    "grade": {"range_values": [1, 2, 3]},
+    "zip": {"sdtype": "id"},
+    "start": {"range_min": "2020-01-01", "range_max": "2020-12-31", "datetime_format": "%Y-%m-%d"},
+    "member": {"sdtype": "boolean"},
+}
+LINE = "34,f,{},01234,2020-02-0{},yes"
+
+
+def domain_file(folder, document=TYPES):
+    (folder / "domain.json").write_text(json.dumps(document))
+    return str(folder / "domain.json")
+
+
+def table_file(folder, lines, name="people.csv"):
+    (folder / name).write_text("\n".join([",".join(TYPES), *lines, ""]))
+    return str(folder / name)
+
+
+FINE = [LINE.format(i % 3 + 1, i % 9 + 1) for i in range(600)]
+ODD = {
+    "one cell that fits nothing": [*FINE, "n/k,x,n/k,n/k,today,maybe"],
+    "missing cells": [*FINE, ",,,,,"],
+    "one row": FINE[:1],
+    "no row": [],
+    "nothing that fits": ["x,x,x,x,x,x"] * 50,
+    "numbers alone": ["1,1,1,1,1,1"] * 50,
+}
+
+
+def said_of(tmp_path, capsys, lines, document, *more):
+    """Exit code, output, ledger and header of one run."""
+    options = ["--domain", domain_file(tmp_path, document), "--ledger", str(tmp_path / "l.json"), "--overwrite", "--rows", "5"]
+    code = main(["synthesize", table_file(tmp_path, lines), "-o", str(tmp_path / "o.csv"), *options, *more])
+    header = (tmp_path / "o.csv").read_text().splitlines()[0]
+    return code, capsys.readouterr().out, (tmp_path / "l.json").read_text(), header
+
+
+ALONE = {name: {"sdtype": spec.get("sdtype", "categorical")} for name, spec in TYPES.items()}  # types, no values
+ALONE["start"] = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}
+
+
+@pytest.mark.parametrize(("document", "more"), [(TYPES, ()), (ALONE, ("--undeclared", "private"))])
+def test_under_a_claim_nothing_that_is_said_depends_on_the_rows(tmp_path, capsys, document, more):
+    """Exit code, output and ledger are the very same for tables that could not differ more."""
+    fine = said_of(tmp_path, capsys, FINE, document, *more)
+    assert fine[0] == 0
+    assert fine[1].startswith("Total epsilon")
+    assert {case: said for case in ODD if (said := said_of(tmp_path, capsys, ODD[case], document, *more)) != fine} == {}
+
+
+def test_a_reader_that_complains_about_cells_would_be_caught(tmp_path, capsys, monkeypatch):
+    honest = cli._read
+
+    def complaining(options, types):
+        table = honest(options, types)
+        if table["age"].isna().any():
+            raise ValueError("age: cells that are no numbers")
+        return table
+
+    fine = said_of(tmp_path, capsys, FINE, TYPES)
+    monkeypatch.setattr(cli, "_read", complaining)
+    assert said_of(tmp_path, capsys, ODD["missing cells"], TYPES) != fine
+
+
+def test_one_row_recodes_no_other(tmp_path):
+    """The issue's table: with pandas' inference 20,000 grades become text that matches nothing."""
+    grades = [LINE.format(i % 3 + 1, 1) for i in range(20_000)]
+    data = table_file(tmp_path, [*grades, "34,f,n/k,n/k,2020-02-01,yes"])
+    assert main(["synthesize", data, "-o", str(tmp_path / "o.csv"), "--domain", domain_file(tmp_path), "--rows", "2000"]) == 0
+    rows = pd.read_csv(tmp_path / "o.csv")
+    assert rows["grade"].isna().mean() < 0.05
+    assert rows["start"].dropna().str.fullmatch("2020-[0-9]{2}-[0-9]{2}").all()
+
+
+def test_types_that_nobody_declared_are_detected_and_end_the_claim(tmp_path, capsys):
+    data = table_file(tmp_path, FINE)
+    some = domain_file(tmp_path, {name: TYPES[name] for name in ("age", "sex")})
+    assert (
+        main(["synthesize", data, "-o", str(tmp_path / "o.csv"), "--domain", some, "--rows", "5", "--undeclared", "private"])
+        == 0
+    )
+    out = capsys.readouterr().out
+    assert out.startswith("No differential-privacy claim")
+    assert "give every column its sdtype" in out
+    assert "Types detected: grade, zip, start, member. Declare them (--domain)" in out
+    options = ["--domain", some, "--rows", "5", "--only-declared"]
+    assert main(["synthesize", data, "-o", str(tmp_path / "p.csv"), *options]) == 0
+    assert capsys.readouterr().out.startswith("Total epsilon")
+    assert pd.read_csv(tmp_path / "p.csv").columns.tolist() == ["age", "sex"]
+
+
+def test_detection_keeps_leading_zeros(tmp_path):
+    data = table_file(tmp_path, FINE)
+    assert main(["synthesize", data, "-o", str(tmp_path / "o.csv"), "--rows", "50"]) == 0
+    rows = pd.read_csv(tmp_path / "o.csv", dtype=str)
+    assert set(rows["member"].dropna()) <= {"yes", "no"}
+    assert rows["zip"].dropna().str.fullmatch("0[0-9]{4}|[0-9]{5}").all() or rows["zip"].dropna().eq("01234").all()
+    assert rows["age"].dropna().eq("34").all()
+
+
+def test_spellings(tmp_path, capsys):
+    (tmp_path / "p.csv").write_bytes("größe;da\n1.234,5;ja\n-;nein\n".encode("cp1252"))
+    domain = domain_file(tmp_path, {"größe": {"range_min": 0.0, "range_max": 5000.0}, "da": {"sdtype": "boolean"}})
+    how = ["--encoding", "cp1252", "--separator", ";", "--decimal", ",", "--thousands", ".", "--na-values", "", "-"]
+    how += ["--true-values", "ja", "--false-values", "nein"]
+    assert main(["check", str(tmp_path / "p.csv"), "--domain", domain, *how]) == 0
+    assert capsys.readouterr().out.count("none") == 2
+    assert main(["check", str(tmp_path / "p.csv"), "--domain", domain, *how[:-4]]) == 0
+    assert "count as missing: da 2\n" in capsys.readouterr().out
+    assert (
+        main(["synthesize", str(tmp_path / "p.csv"), "-o", str(tmp_path / "o.csv"), "--domain", domain, "--rows", "3", *how])
+        == 0
+    )
+    (tmp_path / "t.csv").write_text("größe\tda\n1\t1\n")
+    assert main(["check", str(tmp_path / "t.csv"), "--domain", domain, "--separator", "tab"]) == 0
+
+
+def test_check_counts_for_the_holder_alone(tmp_path, capsys):
+    data = table_file(tmp_path, [*FINE, "200,x,9,01234,today,maybe"])
+    assert main(["check", data, "--domain", domain_file(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("NOT private")
+    assert "count as missing: start 1, member 1" in out
+    assert "outside the declared values: age 1, sex 1, grade 1" in out
+
+
+# --- files that are read are never written ------------------------------------------------------------------------------
+
+
+def spellings(folder, path):
+    (folder / "sub").mkdir(exist_ok=True)
+    yield str(path)
+    yield str(folder / "sub" / ".." / path.name)
+    for name, link in (("soft", "symlink_to"), ("hard", "hardlink_to")):
+        alias = folder / f"{name}{path.suffix}"
+        alias.unlink(missing_ok=True)
+        getattr(alias, link)(path)
+        yield str(alias)
+
+
+@pytest.mark.parametrize("which", ["data", "domain", "metadata", "ledger"])
+def test_outputs_that_are_inputs_are_refused_before_anything_is_read(tmp_path, capsys, monkeypatch, which):
+    def read(*arguments):
+        raise AssertionError("read before the check")
+
+    data, domain, metadata = Path(table_file(tmp_path, FINE)), Path(domain_file(tmp_path)), tmp_path / "metadata.json"
+    metadata.write_text("{}")
+    ledger = tmp_path / "ledger.json"
+    ledger.write_text("precious")
+    monkeypatch.setattr(cli, "_declared_types", read)
+    before = {path: path.read_text() for path in (data, domain, metadata, ledger)}
+    for alias in spellings(tmp_path, {"data": data, "domain": domain, "metadata": metadata, "ledger": ledger}[which]):
+        outputs = (
+            ["-o", alias, "--ledger", str(ledger)]
+            if which in ("data", "ledger")
+            else ["-o", str(tmp_path / "o.csv"), "--ledger", alias]
+        )
+        options = ["--domain", str(domain), "--metadata", str(metadata), "--overwrite"]
+        assert main(["synthesize", str(data), *outputs, *options]) == 2
+        assert "are the same file, and one would destroy the other" in capsys.readouterr().err
+    assert before == {path: path.read_text() for path in before}
+
+
+def test_outputs_that_are_not_there_yet_can_be_the_same(people, tmp_path, capsys):
+    (tmp_path / "link.json").symlink_to(tmp_path / "o.csv")
+    assert main(["synthesize", str(people), "-o", str(tmp_path / "o.csv"), "--ledger", str(tmp_path / "link.json")]) == 2
+    assert "are the same file" in capsys.readouterr().err
+
+
+def test_outputs_that_are_folders(people, tmp_path, capsys):
+    (tmp_path / "o.csv").mkdir()
+    assert main(["synthesize", str(people), "-o", str(tmp_path / "o.csv"), "--overwrite"]) == 2
+    assert "is a folder; name a file in it" in capsys.readouterr().err
+    assert main(["synthesize", str(people), "-o", str(tmp_path / "p.csv"), "--ledger", str(tmp_path / "l.txt")]) == 2
+    assert "must end in .json" in capsys.readouterr().err
+    assert main(["demo", "-o", str(people)]) == 2
+    assert "must be a folder, and is a file" in capsys.readouterr().err
+
+
+# --- errors -------------------------------------------------------------------------------------------------------------
+
+
+def test_errors_of_others_show_no_value(tmp_path, capsys, monkeypatch):
+    def fit(self, table):
+        int(f"SECRET {table.iloc[0, 0]}")
+
+    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "fit", fit)
+    arguments = ["synthesize", table_file(tmp_path, FINE), "-o", str(tmp_path / "o.csv"), "--domain", domain_file(tmp_path)]
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "ValueError while the rows were worked on" in err
+    assert "SECRET" not in err
+    assert main([*arguments, "--debug"]) == 2
+    assert "Traceback" in (err := capsys.readouterr().err)
+    assert "SECRET" in err
+
+
+def test_errors_before_the_rows_are_read_are_shown(tmp_path, capsys):
+    data = table_file(tmp_path, FINE)
+    (tmp_path / "m.json").write_text(json.dumps({"tables": {"t": {"columns": {"age": {"sdtype": "numericle"}}}}}))
+    assert (
+        main(["synthesize", data, "-o", str(tmp_path / "o.csv"), "--metadata", str(tmp_path / "m.json"), "--only-declared"])
+        == 2
+    )
+    err = capsys.readouterr().err
+    assert "numericle" in err
+    assert err.count("\n") == 1

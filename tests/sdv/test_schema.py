@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.sdv.schema import SCHEMA_KEYS, given_columns, storage, without_details
+from sdv_plausible.sdv.schema import SCHEMA_KEYS, storage, without_details
 from sdv_plausible.sdv.versions import detect_metadata
+from sdv_plausible.table.column_types import metadata_columns
 
 TABLE = pd.DataFrame(
     {
@@ -27,7 +28,7 @@ def test_what_was_detected_in_the_rows_is_left_out():
     assert type(kept) is type(detected)
     text = json.dumps(kept.to_dict(), default=str)
     assert not any(value in text for value in TOLD)
-    before, after = given_columns(detected), given_columns(kept)
+    before, after = metadata_columns(detected), metadata_columns(kept)
     assert list(after) == list(before) == list(TABLE)
     for name, spec in after.items():
         assert set(spec) <= set(SCHEMA_KEYS)
@@ -57,14 +58,14 @@ def test_details_that_a_user_wrote_are_no_schema_either():
         kept = without_details(given).document
         assert "104" not in json.dumps(kept)
         assert "primary_key" in json.dumps(kept)
-        assert given_columns(given) == {"age": spec}
+        assert metadata_columns(given) == {"age": spec}
         assert given.document == document
 
 
-@pytest.mark.parametrize("thing", [None, 3, {"columns": {}}, "metadata"])
+@pytest.mark.parametrize("thing", [None, 3, {"columns": {}}])
 def test_what_is_no_metadata_is_left_to_sdv(thing):
     assert without_details(thing) is thing
-    assert given_columns(thing) == {}
+    assert metadata_columns(thing) == {}
 
 
 @pytest.mark.parametrize(

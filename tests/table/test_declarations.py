@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from sdv_plausible.table.declarations import MODELLED_SDTYPES, USUAL_SIZES, Declarations, read_declarations
+from sdv_plausible.table.declarations import USUAL_SIZES, Declarations, read_declarations
 from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.private_domain import DomainPlan
+from sdv_plausible.table.words import MODELLED_SDTYPES
 
 SPECS = {
     "age": {"sdtype": "numerical", "range_min": 17, "range_max": 80, "decimal_places": 0, "range_is_nullable": False},
@@ -41,8 +42,12 @@ def test_nothing_is_declared_by_ranges_in_the_metadata_alone():
 def test_types_and_formats_of_dates_are_schema():
     found = read({"day": {"range_min": "2020-01-01", "range_max": "2020-01-05"}})
     assert found.attributes["day"].datetime_format == "%Y-%m-%d"
-    other = read({"day": {"range_min": "2020", "range_max": "2021", "datetime_format": "%Y"}})
+    other = read(
+        {"day": {"range_min": "2020", "range_max": "2021", "datetime_format": "%Y"}}, specs={"day": {"sdtype": "datetime"}}
+    )
     assert other.attributes["day"].datetime_format == "%Y"
+    with pytest.raises(ValueError, match="the domain says datetime_format '%Y', the metadata '%Y-%m-%d'"):
+        read({"day": {"range_min": "2020", "range_max": "2021", "datetime_format": "%Y"}})
 
 
 @pytest.mark.parametrize("form", ["mapping", "Domain", "file of a Domain", "file of a mapping", "path as text"])

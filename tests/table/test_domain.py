@@ -34,7 +34,10 @@ from sdv_plausible.table.domain import SCHEMA, Attribute, Domain
         ({"kind": "categorical", "values": (1, 1)}, "distinct"),
         ({"kind": "categorical", "values": (2**60, 2**60 + 1)}, "the same as doubles"),
         ({"kind": "float", "lower": (2.0,), "upper": (1.0,)}, "lower <= upper"),
-        ({"kind": "categorical", "values": (1, 2), "buckets": (0,)}, "one bucket for each of the 2 codes"),
+        (
+            {"kind": "categorical", "values": (1, 2), "buckets": (0,)},
+            "one bucket, a whole number from 0 on, for each of the 2 codes",
+        ),
     ],
 )
 def test_contradictory_attributes_are_refused_by_name(parts, rule):

@@ -108,7 +108,7 @@ def test_a_domain_from_declarations():
         ({}, "does not tell its sdtype"),
         ({"range_min": "2020-01-01", "range_max": "2020-01-10"}, "does not tell its sdtype"),
         ({"range_min": 0}, "does not tell its sdtype"),
-        ({"range_min": False, "range_max": True}, "finite numbers"),
+        ({"range_min": False, "range_max": True}, "a finite number"),
         ({"sdtype": "numerical", "range_min": 0}, "fixes no values"),
         ({"sdtype": "city", "range_values": ["Bern"]}, "fixes no values for sdtype 'city'"),
         ({"datetime_format": "%Y"}, "fixes no values"),

@@ -47,6 +47,7 @@ class AdaptiveLearner:
 
     max_cost: int = 300_000
     makes: ClassVar[type[SeedModel]] = BayesianNetwork
+    looks_at_pairs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check.whole("max_cost", self.max_cost, 1, "it bounds the cells of a table")

@@ -54,6 +54,11 @@ class BayesianNetworkLearner:
     parameters: ParameterDraw = "mean"
     makes: ClassVar[type[SeedModel]] = BayesianNetwork
 
+    @property
+    def looks_at_pairs(self) -> bool:
+        """Whether all pairs of columns are looked at."""
+        return self.structure == "cfs"
+
     def __post_init__(self) -> None:
         if isinstance(self.structure, str) and self.structure not in ("cfs", "independent"):
             raise ValueError(f'structure ({self.structure!r}) must be "cfs", "independent" or a mapping {{child: [parents]}}')

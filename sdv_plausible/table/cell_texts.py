@@ -1,0 +1,206 @@
+"""From a cell's text to its value, by what was declared and by nothing else.
+
+The value of a cell is a function of its own text, of the column's type and of the spelling: no other cell has a say
+(docs/explanation/proofs/reading.md).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.table.cells import canonical
+from sdv_plausible.table.column_types import ColumnType
+from sdv_plausible.table.dates import as_nanoseconds
+
+TRUE_VALUES = ("true", "t", "yes", "y", "1", "1.0")
+FALSE_VALUES = ("false", "f", "no", "n", "0", "0.0")
+_NO_DATE = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spelling:
+    """How the cells of a file are written; the same for all columns, and chosen without looking at the rows.
+
+    Parameters
+    ----------
+    decimal : str
+        Decimal point: one character.
+    thousands : str, optional
+        What separates groups of three digits: one character. None: nothing does.
+    na_values : sequence of str
+        Texts that stand for a missing value.
+    true_values, false_values : sequence of str
+        Texts that stand for truth values, in any mixture of small and capital letters.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not of this kind, or two contradict each other.
+    """
+
+    decimal: str = "."
+    thousands: str | None = None
+    na_values: Sequence[str] = ("",)
+    true_values: Sequence[str] = TRUE_VALUES
+    false_values: Sequence[str] = FALSE_VALUES
+
+    def __post_init__(self) -> None:
+        for name in ("decimal", "thousands"):
+            mark = getattr(self, name)
+            if mark is not None and not (isinstance(mark, str) and len(mark) == 1 and mark not in "0123456789+-eE"):
+                raise ValueError(f"{name} ({mark!r}) must be one character that is no digit, sign or e; try ','")
+        if self.decimal is None or self.decimal == self.thousands:
+            raise ValueError(f"decimal ({self.decimal!r}) and thousands ({self.thousands!r}) must be two characters")
+        for name in ("na_values", "true_values", "false_values"):
+            texts = getattr(self, name)
+            if isinstance(texts, str) or not isinstance(texts, Iterable) or not all(isinstance(t, str) for t in texts):
+                raise ValueError(f"{name} ({texts!r}) must be a list of texts, such as ['', 'NA']")
+            object.__setattr__(self, name, tuple(texts))
+        true, false = (set(map(_fold, texts)) for texts in (self.true_values, self.false_values))
+        both = sorted((true & false) | (self._missing & (true | false)))
+        if both:
+            raise ValueError(f"na_values, true_values and false_values share {both[0]!r}: let a text stand for one thing")
+
+    def is_missing(self, text: str) -> bool:
+        """Whether a cell's text stands for a missing value; blanks around it do not count."""
+        return text.strip() in self._missing
+
+    def number(self, text: str) -> float:
+        """Return the number that a text writes, or NaN if it writes none, or none that a double holds."""
+        text = text.strip()
+        if not self._number.fullmatch(text):
+            return math.nan
+        if self.thousands is not None:
+            text = text.replace(self.thousands, "")
+        number = float(text.replace(self.decimal, "."))
+        return number if math.isfinite(number) else math.nan
+
+    def truth(self, text: str) -> bool | None:
+        """Return the truth value that a text writes, or None."""
+        return self._truth.get(_fold(text))
+
+    @cached_property
+    def _missing(self) -> frozenset[str]:
+        return frozenset(text.strip() for text in self.na_values)
+
+    @cached_property
+    def _truth(self) -> dict[str, bool]:
+        return {**dict.fromkeys(map(_fold, self.true_values), True), **dict.fromkeys(map(_fold, self.false_values), False)}
+
+    @cached_property
+    def _number(self) -> re.Pattern[str]:
+        digits, point = "[0-9]+", re.escape(self.decimal)
+        if self.thousands is not None:
+            digits = f"(?:[0-9]{{1,3}}(?:{re.escape(self.thousands)}[0-9]{{3}})+|[0-9]+)"
+        return re.compile(f"[+-]?(?:{digits}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def _fold(text: str) -> str:
+    return text.strip().casefold()
+
+
+class CellReader:
+    """Reads the cells of one column, each by itself.
+
+    Parameters
+    ----------
+    column : ColumnType
+        What the column is.
+    spelling : Spelling
+        How its cells are written.
+
+    Attributes
+    ----------
+    unread : int
+        Cells so far that are neither missing nor what the column is. For the data holder only.
+
+    Raises
+    ------
+    ValueError
+        If dates have no format, or one that cannot be, or a declared value is also a text for missing.
+    """
+
+    def __init__(self, column: ColumnType, spelling: Spelling) -> None:
+        self.column, self.spelling, self.unread = column, spelling, 0
+        values = [v.item() if isinstance(v, np.generic) else v for v in column.values]
+        self._texts = {v: v for v in values if isinstance(v, str)}
+        self._truths = {v for v in values if isinstance(v, bool)}
+        self._numbers = {canonical(v): v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)}
+        others = [v for v in values if not isinstance(v, (str, bool, int, float))]
+        self._others = {(v.isoformat() if isinstance(v, (dt.date, dt.time)) else str(v)): v for v in others}
+        self._check()
+
+    def _check(self) -> None:
+        column = self.column
+        for text in self._texts:
+            if self.spelling.is_missing(text):
+                raise ValueError(
+                    f"column {column.name!r}: the declared value {text!r} is one of na_values, the texts for missing: leave it "
+                    "out of one of them"
+                )
+        if column.sdtype != "datetime":
+            return
+        if column.datetime_format is None:
+            raise ValueError(f"column {column.name!r} holds dates as text: give its datetime_format, such as '%Y-%m-%d'")
+        try:
+            self._dates(["0"])
+        except ValueError as error:
+            raise ValueError(
+                f"column {column.name!r}: datetime_format ({column.datetime_format!r}) is none: {error.__cause__}"
+            ) from error
+
+    def read(self, texts: Sequence[str]) -> np.ndarray:
+        """Values of cells, shape (n,): doubles of a number (missing is NaN), else objects (missing is None).
+
+        Cells of a category that are none of its declared values stay as they are: the domain says what becomes of them.
+        """
+        place = {text: i for i, text in enumerate(dict.fromkeys(texts))}  # a text that repeats is read once
+        distinct = list(place)
+        missing = np.fromiter(map(self.spelling.is_missing, distinct), dtype=bool, count=len(distinct))
+        values, nothing = self._values(distinct), np.nan if self.column.sdtype == "numerical" else None
+        values[missing] = nothing
+        where = np.fromiter(map(place.__getitem__, texts), dtype=np.int64, count=len(texts))
+        self.unread += int((pd.isna(values) & ~missing)[where].sum())
+        return values[where]
+
+    def _values(self, texts: list[str]) -> np.ndarray:
+        if self.column.sdtype == "numerical":
+            return np.fromiter(map(self.spelling.number, texts), dtype=float, count=len(texts))
+        values = np.empty(len(texts), dtype=object)
+        if self.column.sdtype == "datetime":
+            values[:] = self._dates(texts)
+        elif self.column.is_modelled:
+            values[:] = [self._category(text) for text in texts]
+        else:
+            values[:] = texts
+        return values
+
+    def _dates(self, texts: list[str]) -> list[str | None]:
+        """The texts that are dates in the column's format: later readers take them as they are written."""
+        texts = [text.strip() for text in texts]
+        digits = [text if any(map(str.isdigit, text)) else "" for text in texts]  # pandas takes 'now' and 'today' for dates
+        moments = as_nanoseconds(pd.Series(digits, dtype=object), self.column.datetime_format, row_by_row=True)
+        return [text if moment != _NO_DATE else None for text, moment in zip(texts, moments.tolist(), strict=True)]
+
+    def _category(self, text: str) -> Hashable:
+        """Return the declared value that a text writes; else the text itself, of a truth value nothing."""
+        for known in (text, text.strip()):
+            if known in self._texts:
+                return self._texts[known]
+        number = canonical(self.spelling.number(text))
+        if number in self._numbers:
+            return self._numbers[number]
+        truth = self.spelling.truth(text)
+        if truth in self._truths:
+            return truth
+        if text.strip() in self._others:
+            return self._others[text.strip()]
+        return None if self.column.sdtype == "boolean" else text

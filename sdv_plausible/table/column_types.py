@@ -1,0 +1,141 @@
+"""What each column is, from declarations and metadata alone: how a file is read depends on nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.table.declarations import declared_columns
+from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.specifications import declared_attribute, told_sdtype
+from sdv_plausible.table.words import (
+    MODELLED_SDTYPES,
+    TYPE_WORDS,
+    check_agreement,
+    check_keys,
+    check_names,
+    check_words,
+    sdtype_of,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnType:
+    """What a column is.
+
+    Parameters
+    ----------
+    name : str
+        Column name.
+    sdtype : str
+        SDV's semantic type.
+    datetime_format : str, optional
+        strftime format of dates.
+    values : tuple
+        Declared values of a category; empty where none are declared, and its cells are text.
+    regex_format : str, optional
+        Pattern of invented ids.
+    pii : bool, optional
+        Whether the column holds personal data.
+    """
+
+    name: str
+    sdtype: str
+    datetime_format: str | None = None
+    values: tuple[Hashable, ...] = ()
+    regex_format: str | None = None
+    pii: bool | None = None
+
+    @property
+    def is_modelled(self) -> bool:
+        """Whether the column is modelled, not invented like an id or personal data."""
+        return self.sdtype in MODELLED_SDTYPES
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """The type in the words of SDV's metadata."""
+        words = {word: getattr(self, word) for word in TYPE_WORDS}
+        return {word: value for word, value in words.items() if value is not None}
+
+
+def column_types(domain: Any = None, metadata: Any = None) -> dict[str, ColumnType]:
+    """Types of all columns that a domain or metadata names.
+
+    Parameters
+    ----------
+    domain : Domain, mapping, path, "metadata" or None
+        Declarations, as for the synthesizer, or types by column name.
+    metadata : sdv.metadata.Metadata, mapping, path or None
+        Metadata of one table, or its columns: name -> ``{"sdtype": ...}``. Of it the semantic types and date formats count;
+        its values only with ``domain="metadata"``.
+
+    Raises
+    ------
+    ValueError
+        If a declaration cannot be read, contradicts the metadata, or does not tell its sdtype.
+    """
+    known = metadata_columns(metadata)
+    if domain is None:
+        given: dict[str, Any] = {}
+    elif isinstance(domain, str) and domain == "metadata":
+        given = dict(known)
+    else:
+        given = declared_columns(domain)
+    return {name: _column_type(name, given.get(name, {}), known.get(name, {})) for name in {**known, **given}}
+
+
+def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
+    """Columns of a single table's metadata as they were given, detected values and all; none of what is no metadata.
+
+    Raises
+    ------
+    ValueError
+        If a file cannot be read, or a column has no specification or no name.
+    """
+    document: Any = metadata.to_dict() if hasattr(metadata, "to_dict") else metadata
+    if isinstance(metadata, (str, os.PathLike)):
+        try:
+            document = json.loads(Path(metadata).read_text(encoding="utf-8"))
+        except (RecursionError, ValueError) as error:
+            raise ValueError(f"metadata ({str(metadata)!r}) is not a JSON file: {error}") from error
+    if not isinstance(document, Mapping):
+        return {}
+    tables = document.get("tables")
+    if isinstance(tables, Mapping) and "sdtype" not in tables:
+        document = next(iter(tables.values()), {})
+    columns = document.get("columns") if isinstance(document, Mapping) else None
+    if isinstance(columns, Mapping) and "sdtype" not in columns:
+        document = columns
+    if not isinstance(document, Mapping) or not all(isinstance(spec, Mapping) for spec in document.values()):
+        raise ValueError("metadata: its columns must be a mapping from names to specifications such as {'sdtype': 'id'}")
+    check_names(document, "metadata")
+    return {name: dict(spec) for name, spec in document.items()}
+
+
+def _column_type(name: str, given: Any, known: Mapping[str, Any]) -> ColumnType:
+    if isinstance(given, ColumnType):
+        return given
+    form = known.get("datetime_format")
+    if not isinstance(given, (Attribute, Mapping)):
+        raise ValueError(f"domain of column {name!r} ({given!r}) must be a mapping such as {{'range_min': 0, 'range_max': 99}}")
+    check_agreement(name, given, known)
+    if isinstance(given, Attribute):
+        return ColumnType(
+            name=name, sdtype=sdtype_of(given), datetime_format=given.datetime_format or form, values=given.values
+        )
+    if given is not known:
+        check_keys(name, given)
+    spec = {"datetime_format": form, **given}
+    spec["sdtype"] = given.get("sdtype") or known.get("sdtype") or told_sdtype(given)
+    check_words(name, spec)
+    if spec["sdtype"] is None:
+        raise ValueError(
+            f"column {name!r}: nothing tells what it is; give its sdtype, such as 'numerical', 'categorical' or 'id'"
+        )
+    attribute = declared_attribute(name, spec)
+    words: dict[str, Any] = {word: spec.get(word, known.get(word)) for word in TYPE_WORDS}
+    return ColumnType(name=name, values=attribute.values if attribute else (), **words)

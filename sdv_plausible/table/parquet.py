@@ -1,0 +1,143 @@
+"""Reading Parquet: its column types are schema; where they are not the declared ones, cells go through the rules of text."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.table.cell_texts import FALSE_VALUES, TRUE_VALUES, CellReader, Spelling
+from sdv_plausible.table.cells import canonical
+from sdv_plausible.table.column_types import ColumnType, column_types
+from sdv_plausible.table.reading import PathLike
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def read_parquet(
+    path: PathLike,
+    domain: Any = None,
+    metadata: Any = None,
+    *,
+    decimal: str = ".",
+    thousands: str | None = None,
+    na_values: Sequence[str] = ("",),
+    true_values: Sequence[str] = TRUE_VALUES,
+    false_values: Sequence[str] = FALSE_VALUES,
+) -> pd.DataFrame:
+    """Read a Parquet file cell by cell, as declared.
+
+    Parameters
+    ----------
+    path, domain, metadata, decimal, thousands, na_values, true_values, false_values
+        As for :func:`~sdv_plausible.read_csv`; how cells are written counts where the file holds text.
+
+    Returns
+    -------
+    DataFrame
+        The declared columns in the file's order. Numbers are doubles, dates that the file holds as such are dates of the
+        file's unit and time zone, all else objects.
+
+    Raises
+    ------
+    ValueError
+        If a declaration or option cannot be, the file is no Parquet, lacks a declared column or names two the same, or a
+        column is stored in a type that its declaration does not go with.
+    """
+    spelling = Spelling(
+        decimal=decimal, thousands=thousands, na_values=na_values, true_values=true_values, false_values=false_values
+    )
+    types = column_types(domain, metadata)
+    if not types:
+        raise ValueError("domain and metadata declare no column: say what each is, such as {'age': {'sdtype': 'numerical'}}")
+    header = parquet_columns(path)
+    absent = [name for name in types if name not in header]
+    if absent:
+        raise ValueError(f"{path}: the file lacks the declared columns {absent}")
+    names = [name for name in header if name in types]
+    try:
+        table = _parquet().read_table(path, columns=names)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{path} cannot be read as Parquet: it is damaged, or none") from error
+    return pd.DataFrame({name: _column(table.column(name), types[name], spelling) for name in names})
+
+
+def parquet_columns(path: PathLike) -> list[str]:
+    """Column names of a Parquet file; errors as for :func:`read_parquet`."""
+    try:
+        names = _parquet().read_schema(path).names
+    except FileNotFoundError:
+        raise
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{path} cannot be read as Parquet: it is damaged, or none") from error
+    if len(set(names)) < len(names):
+        raise ValueError(f"{path}: two columns have the same name: rename one")
+    if not all(name.strip() for name in names):
+        raise ValueError(f"{path}: column {[bool(n.strip()) for n in names].index(False) + 1} has no name: give it one")
+    return [name for name in names if not (name.startswith("__index_level_") and name.endswith("__"))]  # pandas' own
+
+
+def _parquet() -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ValueError("reading Parquet needs pyarrow: pip install 'sdv-plausible[parquet]', or give a CSV file") from error
+    return pyarrow.parquet
+
+
+def _column(cells: pa.ChunkedArray, column: ColumnType, spelling: Spelling) -> pd.Series[Any]:
+    from pyarrow import types as is_
+
+    if is_.is_dictionary(cells.type):
+        cells = cells.cast(cells.type.value_type)
+    kind = cells.type
+    number = is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind) or is_.is_boolean(kind)
+    if column.sdtype == "numerical" and number:
+        return _numbers(cells)
+    if column.sdtype == "datetime" and (is_.is_timestamp(kind) or is_.is_date(kind)):
+        return _moments(cells)
+    text = is_.is_string(kind) or is_.is_large_string(kind) or is_.is_null(kind)
+    single = text or number or is_.is_timestamp(kind) or is_.is_date(kind)
+    if column.is_modelled and not (text or (single and column.sdtype not in ("numerical", "datetime"))):
+        raise ValueError(
+            f"column {column.name!r} is stored as {kind}, and declared as {column.sdtype!r}: store it in a type that goes with "
+            "that, or declare another sdtype"
+        )
+    return _by_text(cells.to_pylist(), column, spelling)
+
+
+def _numbers(cells: pa.ChunkedArray) -> pd.Series[Any]:
+    import pyarrow as pa
+
+    if pa.types.is_boolean(cells.type):
+        cells = cells.cast(pa.int8())
+    values = cells.cast(pa.float64(), safe=False).to_numpy()
+    return pd.Series(np.where(np.isfinite(values), values, np.nan))
+
+
+def _moments(cells: pa.ChunkedArray) -> pd.Series[Any]:
+    zone = getattr(cells.type, "tz", None)
+    values = cells.to_numpy()
+    moments = pd.Series(values.astype("M8[s]") if np.datetime_data(values.dtype)[0] == "D" else values)
+    return moments if zone is None else moments.dt.tz_localize("UTC").dt.tz_convert(zone)
+
+
+def _by_text(values: list[Any], column: ColumnType, spelling: Spelling) -> pd.Series[Any]:
+    """Cells by the rules of text: numbers and dates are first written as text, truth values and what is invented are kept."""
+    present = [i for i, value in enumerate(values) if value is not None and value == value]  # noqa: PLR0124  NaN is missing
+    kept = (bool,) if bool in set(map(type, column.values)) else ()
+    read = [i for i in present if column.is_modelled and not isinstance(values[i], kept)]
+    number = column.sdtype == "numerical"
+    found = np.full(len(values), np.nan if number else None, dtype=float if number else object)
+    for i in [] if number else present:
+        found[i] = str(values[i]) if isinstance(values[i], (list, dict)) else values[i]
+    found[read] = CellReader(column, spelling).read([_as_text(values[i]) for i in read])
+    return pd.Series(found, dtype=found.dtype)
+
+
+def _as_text(value: Any) -> str:
+    return value.isoformat() if isinstance(value, dt.date) else str(canonical(value))

@@ -1,0 +1,195 @@
+"""Reading files: every cell by itself, by what was declared of its column. Reading is part of the release.
+
+What a program reads off a whole file (types, separators, which texts are missing) can hang on a single row, and then moves
+every other row. So nothing is read off: docs/explanation/proofs/reading.md.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import itertools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.table.cell_texts import FALSE_VALUES, TRUE_VALUES, CellReader, Spelling
+from sdv_plausible.table.column_types import ColumnType, column_types
+
+BLOCK = 2_000  # records that are held as text at a time
+OTHER_SEPARATORS = (";", "\t", "|", ",")
+PathLike = str | os.PathLike[str]
+
+
+def read_csv(
+    path: PathLike,
+    domain: Any = None,
+    metadata: Any = None,
+    *,
+    encoding: str = "utf-8",
+    separator: str = ",",
+    quote: str = '"',
+    decimal: str = ".",
+    thousands: str | None = None,
+    na_values: Sequence[str] = ("",),
+    true_values: Sequence[str] = TRUE_VALUES,
+    false_values: Sequence[str] = FALSE_VALUES,
+) -> pd.DataFrame:
+    """Read a CSV file cell by cell, as declared: no row has a say in how another one is read.
+
+    Parameters
+    ----------
+    path : str or Path
+        A CSV file with a header line.
+    domain : Domain, mapping, path, "metadata" or None
+        Declarations, as for the synthesizer; ``{"sdtype": "id"}`` alone says what a column is.
+    metadata : sdv.metadata.Metadata, mapping, path or None
+        Metadata of one table, or its columns. A column needs an sdtype in one of the two; those that neither names are
+        left out.
+    encoding : str
+        Character encoding; UTF-8 with or without a byte-order mark.
+    separator, quote : str
+        One character each: between cells, and around those that hold a separator or a line break.
+    decimal, thousands, na_values, true_values, false_values
+        How cells are written, see :class:`~sdv_plausible.table.cell_texts.Spelling`.
+
+    Returns
+    -------
+    DataFrame
+        The declared columns in the file's order. Numbers are doubles, all else objects. What cannot be read is missing; a
+        category that was not declared stays text, and the synthesizer treats it as its domain says.
+
+    Raises
+    ------
+    ValueError
+        If a declaration or option cannot be, or the file has no header line, lacks a declared column, names two the same, or
+        has a record with more or fewer cells than the header line: its line is named, no value is quoted.
+
+    Notes
+    -----
+    Empty lines are skipped. :func:`count_unreadable` tells the data holder how many cells could not be read.
+    """
+    spelling = Spelling(
+        decimal=decimal, thousands=thousands, na_values=na_values, true_values=true_values, false_values=false_values
+    )
+    readers, blocks = _read(path, column_types(domain, metadata), spelling, encoding, separator, quote)
+    columns: dict[str, list[np.ndarray]] = {name: [reader.read([])] for name, reader in readers.items()}
+    for block in blocks:
+        for (name, reader), texts in zip(readers.items(), block, strict=True):
+            columns[name].append(reader.read(texts))
+    values = {name: np.concatenate(parts) for name, parts in columns.items()}
+    return pd.DataFrame({name: pd.Series(v, dtype=v.dtype) for name, v in values.items()})
+
+
+def count_unreadable(path: PathLike, domain: Any = None, metadata: Any = None, **options: Any) -> dict[str, int]:
+    """Count the cells of a CSV file that are not what their column is declared to be. For the data holder only.
+
+    Parameters
+    ----------
+    path, domain, metadata, **options
+        As for :func:`read_csv`.
+
+    Returns
+    -------
+    dict
+        Number of present cells that :func:`read_csv` reads as missing, by column, of the columns that have any.
+    """
+    marks = {key: options.pop(key, default) for key, default in (("encoding", "utf-8"), ("separator", ","), ("quote", '"'))}
+    readers, blocks = _read(path, column_types(domain, metadata), Spelling(**options), **marks)
+    for block in blocks:
+        for reader, texts in zip(readers.values(), block, strict=True):
+            reader.read(texts)
+    return {name: reader.unread for name, reader in readers.items() if reader.unread}
+
+
+def csv_columns(path: PathLike, *, encoding: str = "utf-8", separator: str = ",", quote: str = '"') -> list[str]:
+    """Column names in the header line of a CSV file; parameters and errors as for :func:`read_csv`."""
+    lines = _lines(path, encoding, separator, quote)
+    header = _header(path, lines)
+    lines.close()
+    return header
+
+
+def _read(
+    path: PathLike, types: Mapping[str, ColumnType], spelling: Spelling, encoding: str, separator: str, quote: str
+) -> tuple[dict[str, CellReader], Iterator[list[Sequence[str]]]]:
+    """Readers of the declared columns in the file's order, and blocks of texts, one sequence per reader."""
+    if not types:
+        raise ValueError("domain and metadata declare no column: say what each is, such as {'age': {'sdtype': 'numerical'}}")
+    lines = _lines(path, encoding, separator, quote)
+    header = _header(path, lines)
+    absent = [name for name in types if name not in header]
+    if absent:
+        lines.close()
+        other = [mark for mark in OTHER_SEPARATORS if len(header) == 1 and mark != separator and mark in header[0]]
+        hint = f"; it holds {other[0]!r}: is that the separator?" if other else ""
+        raise ValueError(f"{path}: the header line lacks the declared columns {absent}{hint}")
+    readers = {name: CellReader(types[name], spelling) for name in header if name in types}
+    return readers, _blocks(lines, [header.index(name) for name in readers])
+
+
+def _blocks(lines: Iterator[list[str]], wanted: Sequence[int]) -> Iterator[list[Sequence[str]]]:
+    while block := list(itertools.islice(lines, BLOCK)):
+        columns = list(zip(*block, strict=True))
+        yield [columns[j] for j in wanted]
+
+
+def _header(path: PathLike, lines: Iterator[list[str]]) -> list[str]:
+    header = next(lines, None)
+    if header is None:
+        raise ValueError(f"{path} has no header line: it must begin with the names of the columns")
+    header[0] = header[0].removeprefix("\ufeff")
+    place = {name: i for i, name in reversed(list(enumerate(header, start=1)))}
+    for i, name in enumerate(header, start=1):
+        if not name.strip():
+            raise ValueError(f"{path}: column {i} of the header line has no name: give it one, or leave the column out")
+        if place[name] != i:
+            raise ValueError(f"{path}: columns {place[name]} and {i} of the header line have the same name: rename one")
+    return header
+
+
+def _lines(path: PathLike, encoding: str, separator: str, quote: str) -> Any:
+    """Records of a CSV file, the header line first; all have as many cells as it has."""
+    for name, mark in (("separator", separator), ("quote", quote)):
+        if not isinstance(mark, str) or len(mark) != 1 or mark in "\r\n" or separator == quote:
+            raise ValueError(f"{name} ({mark!r}) must be one character, another one for separator and quote; try ',' and '\"'")
+    return _records(path, _encoding(encoding), separator, quote)
+
+
+def _records(path: PathLike, encoding: str, separator: str, quote: str) -> Iterator[list[str]]:
+    with Path(path).open(encoding=encoding, newline="") as file:
+        reader, width = csv.reader(file, delimiter=separator, quotechar=quote, strict=True), None
+        while True:
+            try:
+                record = next(reader, None)
+            except csv.Error as error:
+                raise ValueError(f"{path}: line {reader.line_num} is not CSV: {error}") from error
+            except UnicodeError:
+                raise ValueError(
+                    f"{path}: after line {reader.line_num} there is no text in the encoding {encoding!r}; name the file's own, "
+                    "such as 'cp1252'"
+                ) from None
+            if record is None:
+                return
+            if not record:
+                continue
+            width = width or len(record)
+            if len(record) != width:
+                raise ValueError(
+                    f"{path}: line {reader.line_num} has {len(record)} cells, the header line {width}: mend the line; cells "
+                    f"that hold a {separator!r} need {quote} around them"
+                )
+            yield record
+
+
+def _encoding(encoding: Any) -> str:
+    try:
+        known = codecs.lookup(encoding)
+        "".encode(known.name)  # some codecs are not for text
+    except (LookupError, TypeError, ValueError) as error:
+        raise ValueError(f"encoding ({encoding!r}) is not one of Python's text encodings; try 'utf-8' or 'cp1252'") from error
+    return "utf-8-sig" if known.name == "utf-8" else known.name

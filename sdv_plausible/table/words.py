@@ -1,0 +1,159 @@
+"""The words of a column's declaration, checked: which there are, what they may hold, and what they may not contradict."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import math
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.table.domain import MOST_DIGITS, Attribute
+
+CATEGORIES = ("categorical", "ordinal", "boolean")
+MODELLED_SDTYPES = ("numerical", "datetime", *CATEGORIES)
+TYPE_WORDS = ("sdtype", "datetime_format", "regex_format", "pii")
+"""Words that say what a column is; the others say which values it may hold."""
+VALUE_WORDS = ("range_min", "range_max", "range_values", "range_is_nullable", "decimal_places", "buckets")
+_UNUSED = ("high_cardinality", "computer_representation", "order", "order_by")  # SDV's, without meaning for a value set
+_NOT_FOR = {
+    "numerical": ("range_values",),
+    "datetime": ("range_values", "decimal_places"),
+    **dict.fromkeys(CATEGORIES, ("range_min", "range_max", "decimal_places")),
+}
+_NUMBERS = (int, float, np.integer, np.floating)
+_DATES = (str, dt.date, np.datetime64)
+
+
+def check_names(names: Iterable[Any], what: str) -> None:
+    """Refuse column names that are not text, or empty.
+
+    Raises
+    ------
+    ValueError
+        Naming the first such name and its place.
+    """
+    for place, name in enumerate(names, start=1):
+        if not isinstance(name, str):
+            raise ValueError(f"{what}: the name of column {place} ({name!r}) must be text: write {str(name)!r}")
+        if not name.strip():
+            raise ValueError(f"{what}: the name of column {place} ({name!r}) must not be empty: give the column a name")
+
+
+def suggestion(word: str, known: Collection[str]) -> str:
+    """``"; did you mean 'x'?"`` if a known word is like this one, else nothing."""
+    near = difflib.get_close_matches(word, sorted(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def check_keys(name: str, spec: Mapping[Any, Any]) -> None:
+    """Refuse words in a declaration that mean nothing.
+
+    Raises
+    ------
+    ValueError
+        Naming the column and the word, with the nearest that exists.
+    """
+    known = (*TYPE_WORDS, *VALUE_WORDS)
+    for key in spec:
+        if key not in (*known, *_UNUSED):
+            hint = suggestion(str(key), known) or f"; known are {', '.join(known)}"
+            raise ValueError(f"domain of column {name!r}: the key {key!r} means nothing{hint}")
+
+
+def check_words(name: str, spec: Mapping[str, Any]) -> None:
+    """Refuse a declaration whose words hold what they cannot mean.
+
+    Raises
+    ------
+    ValueError
+        Naming the column, the word, what it holds, and the rule.
+    """
+    for key, value in spec.items():
+        if value is not None and key in _RULES:
+            rule, holds = _RULES[key]
+            if not holds(value):
+                raise ValueError(f"column {name!r}: {key} ({value!r}) must be {rule}")
+    sdtype = spec.get("sdtype")
+    for key in _NOT_FOR.get(sdtype or "", ()):
+        if spec.get(key) is not None:
+            raise ValueError(f"column {name!r}: {key} does not go with sdtype {sdtype!r}; leave it out, or change the sdtype")
+
+
+def check_agreement(name: str, spec: Mapping[str, Any] | Attribute, known: Mapping[str, Any]) -> None:
+    """Refuse a declaration that contradicts the metadata on what a column is.
+
+    Raises
+    ------
+    ValueError
+        If their sdtypes are of different kinds, or their date formats differ.
+    """
+    if isinstance(spec, Attribute):
+        spec = {"sdtype": sdtype_of(spec), "datetime_format": spec.datetime_format}
+    for key in ("sdtype", "datetime_format"):
+        mine, theirs = spec.get(key), known.get(key)
+        if mine is not None and theirs is not None and _kind(mine) != _kind(theirs):
+            raise ValueError(
+                f"column {name!r}: the domain says {key} {mine!r}, the metadata {theirs!r}; say the same in both, or leave it "
+                "out of the domain"
+            )
+
+
+def sdtype_of(attribute: Attribute) -> str:
+    """SDV's semantic type of an attribute."""
+    if set(map(type, attribute.values)) == {bool}:
+        return "boolean"
+    return {"integer": "numerical", "float": "numerical"}.get(attribute.kind, attribute.kind)
+
+
+def _kind(word: str) -> str:
+    return "categorical" if word in CATEGORIES else word
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple, range, np.ndarray, pd.Index, pd.Series))
+
+
+def _is_values(value: Any) -> bool:
+    return _is_list(value) and all(isinstance(v, Hashable) and not pd.api.types.is_list_like(v) for v in value)
+
+
+def _is_end(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, _DATES) or (isinstance(value, _NUMBERS) and _is_finite(value))
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:
+        return False
+
+
+_END = ("a finite number or a date", _is_end)
+_RULES: dict[str, tuple[str, Any]] = {
+    "sdtype": ("text such as 'numerical'", lambda v: isinstance(v, str)),
+    "datetime_format": ("a strftime format such as '%Y-%m-%d'", lambda v: isinstance(v, str) and "%" in v),
+    "regex_format": ("text", lambda v: isinstance(v, str)),
+    "pii": ("true or false", lambda v: isinstance(v, (bool, np.bool_))),
+    "range_is_nullable": ("true or false", lambda v: isinstance(v, (bool, np.bool_))),
+    "range_min": _END,
+    "range_max": _END,
+    "range_values": ("a list of values, such as ['f', 'm']", _is_values),
+    "decimal_places": (
+        f"a whole number from 0 to {MOST_DIGITS}, or left out for all digits",
+        lambda v: _is_whole(v) and 0 <= v <= MOST_DIGITS,
+    ),
+    "buckets": (
+        "a list of whole numbers from 0 on, one for each code",
+        lambda v: _is_list(v) and all(_is_whole(b) and b >= 0 for b in v),
+    ),
+}

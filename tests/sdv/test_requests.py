@@ -1,0 +1,259 @@
+"""What is asked of a fitted synthesizer: one clear line where it cannot be, before anything is drawn; and nothing is lost."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from sdv.sampling import Condition, DataFrameCondition
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible.models import base as models
+from sdv_plausible.sdv.versions import TAKES_DICT, metadata_from_columns
+from sdv_plausible.table.domain import Attribute
+
+COLUMNS = {
+    "sex": {"sdtype": "categorical"},
+    "age": {"sdtype": "numerical"},
+    "member": {"sdtype": "boolean"},
+    "start": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+    "email": {"sdtype": "email", "pii": True},
+}
+DECLARED = {
+    "sex": {"range_values": ["f", "m"]},
+    "age": {"range_min": 0, "range_max": 110},
+    "member": {},
+    "start": {"range_min": "2020-01-01", "range_max": "2020-12-31"},
+}
+
+
+def people(n: int = 300) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "sex": rng.choice(["f", "m"], n),
+            "age": rng.integers(0, 110, n),
+            "member": rng.random(n) < 0.5,
+            "start": ["2020-01-03"] * n,
+            "email": ["a@b.ch"] * n,
+        }
+    )
+
+
+def fit(nullable: bool = True, epsilon: float = 1.0) -> PlausibleDeniabilitySynthesizer:
+    domain = {name: {**spec, "range_is_nullable": nullable} for name, spec in DECLARED.items()}
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), domain=domain, epsilon=epsilon)
+    synth.fit(people())
+    return synth
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return fit()
+
+
+@pytest.fixture(scope="module")
+def exact():
+    """Without noise: what does not occur, missing cells for one, has probability 0."""
+    return fit(epsilon=math.inf)
+
+
+@pytest.fixture(scope="module")
+def never_missing():
+    return fit(nullable=False)
+
+
+@pytest.mark.parametrize("value", [-1, 0, "a", 1.5, True])
+@pytest.mark.parametrize("name", ["batch_size", "max_tries_per_batch"])
+def test_batches_and_tries(fitted, name, value):
+    calls = [
+        lambda **more: fitted.sample(5, **more),
+        lambda **more: fitted.sample(0, **more),
+        lambda **more: fitted.sample_from_conditions([Condition({"sex": "f"}, num_rows=2)], **more),
+        lambda **more: fitted.sample_remaining_columns(pd.DataFrame({"sex": ["f"]}), **more),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=rf"{name} \({value!r}\) must be a whole number of at least 1"):
+            call(**{name: value})
+    assert len(fitted.sample(5, batch_size=2)) == 5
+    assert len(fitted.sample(5, batch_size=None)) == 5
+
+
+def test_other_arguments(fitted, tmp_path):
+    with pytest.raises(ValueError, match="batchsize"):
+        fitted.sample(5, batchsize=2)
+    (tmp_path / "file").write_text("precious")
+    wrong = {"output_folder_path": tmp_path / "file"} if TAKES_DICT else {"output_file_path": tmp_path}
+    with pytest.raises(ValueError, match="must be a f.*; choose another name"):
+        fitted.sample(5, **wrong)
+
+
+MISSING = [None, np.nan, pd.NA]
+
+
+@pytest.mark.parametrize("column", list(DECLARED))
+@pytest.mark.parametrize("value", MISSING, ids=str)
+def test_missing_as_a_condition_works_where_it_is_in_the_domain(exact, column, value):
+    """No cell is missing, so that the model gives it no probability at all: rows come all the same."""
+    for rows in (
+        exact.sample_from_conditions([Condition({column: value}, num_rows=3)]),
+        exact.sample_from_conditions([DataFrameCondition(pd.DataFrame({column: [value] * 3}, dtype=object))]),
+        exact.sample_remaining_columns(pd.DataFrame({column: [value] * 3}, dtype=object)),
+    ):
+        assert len(rows) == 3
+        assert rows[column].isna().all()
+        assert rows.drop(columns=column).notna().all(axis=None)
+
+
+def test_missing_beside_known_values(exact):
+    rows = exact.sample_from_conditions([Condition({"sex": None, "age": 44}, num_rows=20)])
+    assert rows["sex"].isna().all()
+    assert (rows["age"] == 44).all()
+
+
+@pytest.mark.parametrize("column", list(DECLARED))
+@pytest.mark.parametrize("value", MISSING, ids=str)
+def test_missing_as_a_condition_is_refused_where_it_is_not_in_the_domain(never_missing, column, value):
+    for ask in (
+        lambda: never_missing.sample_from_conditions([Condition({column: value}, num_rows=3)]),
+        lambda: never_missing.sample_from_conditions([DataFrameCondition(pd.DataFrame({column: [value]}, dtype=object))]),
+        lambda: never_missing.sample_remaining_columns(pd.DataFrame({column: [value]}, dtype=object)),
+    ):
+        with pytest.raises(ValueError, match=f"column '{column}' has no missing value in its domain; condition on a known"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        ({"nope": 1}, "'nope'"),
+        ({"sex": "x"}, "column 'sex' has no value 'x' in its domain"),
+        ({"age": 111}, "column 'age': the value 111 must lie between 0 and 110"),
+        ({"age": "old"}, "column 'age' has no value 'old'"),
+        ({"member": "x"}, "column 'member' has no value 'x'"),
+        ({"start": "1999-01-01"}, "column 'start': the value '1999-01-01' must lie between"),
+        ({"start": "soon"}, "column 'start' has no value 'soon'"),
+    ],
+)
+def test_unknown_columns_and_values(fitted, condition, words):
+    for ask in (
+        lambda: fitted.sample_from_conditions([Condition(condition, num_rows=3)]),
+        lambda: fitted.sample_remaining_columns(pd.DataFrame({name: [value] for name, value in condition.items()})),
+    ):
+        with pytest.raises(ValueError, match=".") as caught:
+            ask()
+        assert words in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "words"),
+    [
+        (5, "conditions (int) must be a list"),
+        (["sex"], "'sex' must be an sdv.sampling.Condition"),
+        ([Condition({}, num_rows=2)], "a Condition has no column"),
+        ([Condition({"sex": ["f"]}, num_rows=1)], "column 'sex': the condition ['f'] must be a single value"),
+        ([DataFrameCondition(pd.DataFrame())], "a DataFrameCondition has no column"),
+    ],
+)
+def test_conditions_that_are_none(fitted, conditions, words):
+    with pytest.raises(ValueError, match=".") as caught:
+        fitted.sample_from_conditions(conditions)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        (5, "known_columns (int) must be a pandas DataFrame"),
+        (pd.DataFrame(), "known_columns has no column"),
+        (pd.DataFrame([["f", "m"]], columns=["sex", "sex"]), "several columns named ['sex']"),
+        (pd.DataFrame({"sex": [["f"]]}), "column 'sex': the condition ['f'] must be a single value"),
+    ],
+)
+def test_known_columns_that_are_none(fitted, known, words):
+    with pytest.raises(ValueError, match=".") as caught:
+        fitted.sample_remaining_columns(known)
+    assert words in str(caught.value)
+
+
+# --- tables and metadata ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["sex", "sex"], "several columns named ['sex']"),
+        ([0, "0"], "several columns named ['0'] (0 and '0' are one name)"),
+        (["", "sex"], "the name of column 1 ('') must be text or a whole number, and not empty"),
+        (["sex", None], "the name of column 2 (None)"),
+        (["sex", ("a", "b")], "the name of column 2 (('a', 'b'))"),
+        (["sex", 1.5], "the name of column 2 (1.5)"),
+        (["sex", True], "the name of column 2 (True)"),
+    ],
+)
+def test_column_names_of_a_table(fitted, names, words):
+    table = pd.DataFrame([["f", "m"]] * 5)
+    table.columns = pd.Index(names, dtype=object, tupleize_cols=False)
+    before = str(fitted.privacy_ledger())
+    for call in (fitted.fit, PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS)).preprocess):
+        with pytest.raises(ValueError, match=".") as caught:
+            call(table)
+        assert words in str(caught.value)
+    assert str(fitted.privacy_ledger()) == before  # the earlier fit is there
+    assert len(fitted.sample(2)) == 2
+
+
+def test_a_column_without_a_name_in_the_metadata():
+    with pytest.raises(ValueError, match=r"metadata: the name of column 1 \(''\) must not be empty"):
+        PlausibleDeniabilitySynthesizer(metadata_from_columns({"": {"sdtype": "categorical"}}))
+
+
+def wide(number: int) -> dict:
+    return {f"c{i}": {"sdtype": "categorical"} for i in range(number)}
+
+
+def test_more_columns_than_pairs_can_be_looked_at():
+    metadata = metadata_from_columns(wide(models.MOST_COLUMNS + 1))
+    words = r"1,001 modelled columns have 500,500 pairs.*at most 1,000 columns \(MOST_COLUMNS\).*model=\"independent\""
+    for structure in (None, "cfs"):
+        with pytest.raises(ValueError, match=words):
+            PlausibleDeniabilitySynthesizer(metadata, structure=structure)
+    PlausibleDeniabilitySynthesizer(metadata, model="independent")
+    with pytest.warns(UserWarning, match="fitting takes minutes"):
+        PlausibleDeniabilitySynthesizer(metadata_from_columns(wide(models.MANY_COLUMNS + 1)))
+
+
+def test_ten_thousand_columns_take_no_pairs_with_the_independent_model():
+    columns = wide(10_000)
+    domain = {name: Attribute(name=name, kind="categorical", values=("a", "b")) for name in columns}
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), domain=domain, model="independent")
+    synth.fit(pd.DataFrame(np.full((20, 10_000), "a"), columns=list(columns)))
+    assert synth.sample(2).shape == (2, 10_000)
+
+
+# --- where types are from -----------------------------------------------------------------------------------------------
+
+
+def test_detected_types_end_the_claim_and_name_the_way_out():
+    table, metadata = people(), metadata_from_columns(COLUMNS)
+    claims = {}
+    for types in ("declared", "detected"):
+        synth = PlausibleDeniabilitySynthesizer(metadata, domain=DECLARED, types=types)
+        planned = str(synth.plan())
+        synth.fit(table)
+        claims[types] = synth.privacy_ledger().claims_privacy
+        assert ("No differential-privacy claim" in planned) == (types == "detected")
+        assert synth.get_parameters()["types"] == types
+    assert claims == {"declared": True, "detected": False}
+    assert 'types="declared"' in synth.privacy_ledger().sentence()
+    assert "every column its sdtype" in synth.privacy_ledger().sentence()
+    with pytest.raises(ValueError, match=r"types \('guessed'\) must be"):
+        PlausibleDeniabilitySynthesizer(metadata, types="guessed")
+
+
+def test_the_headline_says_what_counts_as_public():
+    ledger = fit().privacy_ledger()
+    assert ledger.sentence().endswith("Column names, semantic types, date formats and what was declared count as public.")
