@@ -20,7 +20,7 @@ from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions import queryable
-from sdv_plausible.questions.frequent import LEAST_ROWS, Frequent, threshold
+from sdv_plausible.questions.frequent import LEAST_HOLDERS, Frequent, threshold
 from sdv_plausible.questions.queryable import Answer, Queryable
 from sdv_plausible.sdv.output_types import output_type, usual_types
 from sdv_plausible.sdv.stand_ins import stand_in_table
@@ -81,7 +81,7 @@ def gaussian_tail(sigma: float, least: int) -> float:
 @pytest.mark.parametrize("mu", [0.01, 0.1, 1.0, 3.0])
 @pytest.mark.parametrize("failure", [1e-11, 1e-6, 0.05])
 def test_threshold_keeps_its_failure_probability(mu, failure):
-    least = threshold(1 / mu, failure, ONE_ROW) - LEAST_ROWS
+    least = threshold(1 / mu, failure, ONE_ROW) - LEAST_HOLDERS
     assert gaussian_tail(1 / mu, least) <= failure
     assert gaussian_tail(1 / mu, least - 3) > failure  # and wastes at most two counts
 
@@ -109,21 +109,21 @@ def too_many(passed: int, trials: int, failure: float) -> bool:
 
 def test_rare_value_passes_no_more_often_than_charged():
     failure, trials = 0.05, 4000
-    assert not too_many(passing(0.2, failure, LEAST_ROWS, trials), trials, failure)
-    assert passing(0.2, failure, LEAST_ROWS, trials) > 0
-    assert passing(0.2, failure, LEAST_ROWS - 1, trials) == 0  # surely
+    assert not too_many(passing(0.2, failure, LEAST_HOLDERS, trials), trials, failure)
+    assert passing(0.2, failure, LEAST_HOLDERS, trials) > 0
+    assert passing(0.2, failure, LEAST_HOLDERS - 1, trials) == 0  # surely
 
 
 def test_planted_fault_threshold_without_a_margin(monkeypatch):
-    monkeypatch.setattr(queryable, "threshold", lambda sigma, failure, neighbours: LEAST_ROWS + 1)
-    assert too_many(passing(0.2, 0.05, LEAST_ROWS, 4000), 4000, 0.05)
+    monkeypatch.setattr(queryable, "threshold", lambda sigma, failure, neighbours: LEAST_HOLDERS + 1)
+    assert too_many(passing(0.2, 0.05, LEAST_HOLDERS, 4000), 4000, 0.05)
 
 
 def test_planted_fault_half_the_noise(monkeypatch):
     honest = noise.discrete_gaussian
     double = lambda values, *, sensitivity, rho, coins: honest(values, sensitivity=sensitivity, rho=rho / 4, coins=coins)  # noqa: E731
     monkeypatch.setattr(noise, "discrete_gaussian", double)  # the threshold is for half of this noise
-    assert too_many(passing(0.2, 0.05, LEAST_ROWS, 4000), 4000, 0.05)
+    assert too_many(passing(0.2, 0.05, LEAST_HOLDERS, 4000), 4000, 0.05)
 
 
 # ---- one row -----------------------------------------------------------------------------------------------------------
