@@ -22,8 +22,8 @@ NOT_COVERED = (
     "further fits to the same rows: their totals add up",
 )
 SEVERAL_ROWS = (
-    "several rows of the same person: their loss grows faster than their number (ten rows, each at epsilon 1 and delta 1e-9, "
-    "cost more than 12); name the column that says whose a row is with person=..."
+    "several rows of the same person: their loss grows faster than their number (ten rows, each at epsilon 1 "
+    "and delta 1e-9, cost more than 12); name the column that says whose a row is with person=..."
 )
 SEVERAL_NAMES = "a person whose rows are under several values of {person}"
 
@@ -166,10 +166,11 @@ class PrivacyLedger:
             reasons = "; ".join(e.note or e.mechanism for e in self._entries if e.status == "no claim")
             return f"No differential-privacy claim is made for this release: {reasons}."
         total = self.total()
+        who, delta = self.neighbours, f"{self.delta:.3g}"
         return (
-            f"Total epsilon {total:.3g} at delta {self.delta:.3g}, for the {self.neighbours.relation}: every conclusion "
-            f"that anyone can draw from this release ({self._scope()}) is at most {_factor(total)} times as likely "
-            f"{self.neighbours.comparison}, or the reverse, apart from an additional probability of at most {self.delta:.3g}."
+            f"Total epsilon {total:.3g} at delta {delta}, for the {who.relation}: every conclusion that "
+            f"anyone can draw from this release ({self._scope()}) is at most {_factor(total)} times as "
+            f"likely {who.comparison}, or the reverse, apart from an additional probability of at most {delta}."
         )
 
     def _scope(self) -> str:

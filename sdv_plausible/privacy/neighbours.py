@@ -24,7 +24,7 @@ class Neighbours:
     rows : int
         Rows that one unit (a person) has at most, >= 1.
     replace : bool
-        False: one unit is added or removed. True: one unit is replaced by another one; each has at least one row.
+        False: one unit is added or removed. True: one unit is replaced by another; each has at least one row.
     person : str, optional
         Column whose value says whose a row is; None where every row is a unit of its own.
     """
@@ -47,14 +47,14 @@ class Neighbours:
         """
         if relation not in RELATIONS:
             raise ValueError(f'neighbours ({relation!r}) must be "add_remove" or "replace_one"')
-        rows = check.whole("rows_per_person", rows_per_person, 1, "so many rows of each person are used at most; try 5")
+        rows = check.whole("rows_per_person", rows_per_person, 1, "it bounds the rows used of each; try 5")
         if person is not None and not (isinstance(person, str) and person):
-            raise ValueError(f"person ({person!r}) must be the name of the column that says whose a row is, or None")
+            raise ValueError(f"person ({person!r}) must name the column that says whose a row is, or be None")
         if person is None and rows > 1:
-            raise ValueError(f"rows_per_person ({rows}) needs person: name the column that says whose a row is")
+            raise ValueError(f"rows_per_person ({rows}) needs person, the column that says whose a row is")
         return cls(rows=rows, replace=relation == "replace_one", person=person)
 
-    # --- how far one unit moves what is counted -------------------------------------------------------------------
+    # --- how far one unit moves what is counted ---------------------------------------------------------
 
     @property
     def histogram_l1(self) -> int:
@@ -70,7 +70,7 @@ class Neighbours:
         """Least number of rows that are surely those of so many units, >= 1."""
         return (units - 1) * self.rows + 1
 
-    # --- words ----------------------------------------------------------------------------------------------------
+    # --- words ------------------------------------------------------------------------------------------
 
     @property
     def of_people(self) -> bool:
@@ -86,9 +86,8 @@ class Neighbours:
     def relation(self) -> str:
         """Which change of the table the guarantee is for."""
         if self.replace:
-            number = "people" if self.of_people else "rows"
-            details = f"{self._rows}; " if self.of_people else ""
-            return f"replacement of any {self._any_one} by another one ({details}the number of {number} is public)"
+            details = f"{self._rows}; the number of people" if self.of_people else "the number of rows"
+            return f"replacement of any {self._any_one} by another one ({details} is public)"
         return f"addition or removal of any {self._any_one}" + (f" ({self._rows})" if self.of_people else "")
 
     @property
@@ -104,8 +103,8 @@ class Neighbours:
         if self.person is None:
             return ""
         return (
-            f"people with more than {_count(self.rows)} count as if they had {self.rows}: shares, totals and whatever goes "
-            "with having many rows are those of the rows used"
+            f"people with more than {_count(self.rows)} count as if they had {self.rows}: shares, totals and "
+            "whatever goes with having many rows are those of the rows used"
         )
 
     def several(self, units: int) -> str:

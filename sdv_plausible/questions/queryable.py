@@ -174,7 +174,7 @@ class Queryable:
         return [self._noisy(table, sensitivity, share) for table, sensitivity, share in found]
 
     def ask_frequent(self, question: Occurring, share: float, failure: float) -> Frequent:
-        """Ask for values that occur: of those that enough units hold, the ones whose noisy count passes a threshold.
+        """Ask for values that occur: of those that enough units hold, those that noisily pass a threshold.
 
         Parameters
         ----------
@@ -220,8 +220,8 @@ class Queryable:
     def release_groups(self, sets: Sequence[Sequence[int]], test: GroupRelease) -> list[tuple[np.ndarray, np.ndarray]]:
         """Ask which combinations of codes large groups of rows share, by a test that charges for itself.
 
-        Every row belongs to one of the sets of columns, by a secret draw that does not look at its values: a row changes one
-        group of one set, and all of them together cost what one costs.
+        Every row belongs to one of the sets of columns, by a secret draw that does not look at its values: a
+        row changes one group of one set, and all of them together cost what one costs.
 
         Parameters
         ----------

@@ -53,12 +53,16 @@ class PrivacyTest(ABC):
     @property
     def seeds_needed(self) -> str:
         """The same in words."""
-        return f"{self.least_seeds} seeds (k = {self.k} people)" if self.neighbours.of_people else f"k = {self.k} seeds"
+        if self.neighbours.of_people:
+            return f"{self.least_seeds} seeds (k = {self.k} people)"
+        return f"k = {self.k} seeds"
 
     @property
     def seeds_proved(self) -> str:
         """What they prove, in words."""
-        return f"seeds of at least {self.k} people" if self.neighbours.of_people else f"at least {self.k} seeds"
+        if self.neighbours.of_people:
+            return f"seeds of at least {self.k} people"
+        return f"at least {self.k} seeds"
 
     @classmethod
     def uses_seeds_with(cls, omega: Omega | None) -> bool:  # noqa: ARG003

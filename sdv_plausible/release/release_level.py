@@ -29,8 +29,9 @@ class ReleaseTest(PrivacyTest):
 
     Groups of at least k seeds get ``size + z``, z discrete Laplace with scale 1/epsilon0, and are released if that is
     at least ``k + margin``. So every released prefix has at least k true seeds, surely, and the loss is
-    (epsilon0, Pr[z >= margin]) (docs/explanation/proofs/release_test.md). Where people have several rows, k counts people:
-    ``least_seeds`` rows are of at least k of them, and noise and margin are those for all rows of one (persons.md).
+    (epsilon0, Pr[z >= margin]) (docs/explanation/proofs/release_test.md). Where people have several rows, k
+    counts people: ``least_seeds`` rows are of at least k of them, and noise and margin are those for all rows
+    of one (persons.md).
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ class ReleaseTest(PrivacyTest):
 
     @property
     def margin(self) -> int:
-        """Smallest s >= 1 with Pr[z >= s] = a**s / (1 + a) <= delta, where a = exp(-epsilon0); more for several rows."""
+        """Smallest s >= 1 with Pr[z >= s] = a**s / (1 + a) <= delta, a = exp(-epsilon0), for one row."""
         return release_margin(self.epsilon0, self.delta, self.neighbours)
 
     def charge(self, gamma: float) -> tuple[LedgerEntry, ...]:  # noqa: ARG002
@@ -85,14 +86,15 @@ class ReleaseTest(PrivacyTest):
                     parts=("seeds",),
                 ),
             )
+        moved = self.neighbours.histogram_l1
         return (
             LedgerEntry(
                 name="seeds",
                 mechanism=(
-                    f"one noisy size per prefix group of at least {self.seeds_needed}, discrete Laplace, epsilon0 "
-                    f"{self.epsilon0:g}; every released prefix has {self.seeds_proved}, surely"
+                    f"one noisy size per prefix group of at least {self.seeds_needed}, discrete Laplace, "
+                    f"epsilon0 {self.epsilon0:g}; every released prefix has {self.seeds_proved}, surely"
                 ),
-                losses=(ReleaseLoss(epsilon0=self.epsilon0, delta=self.delta, l1=self.neighbours.histogram_l1),),
+                losses=(ReleaseLoss(epsilon0=self.epsilon0, delta=self.delta, l1=moved),),
                 scope="any number of rows and the saved synthesizer",
                 parts=("seeds",),
             ),
@@ -130,8 +132,8 @@ class ReleaseTest(PrivacyTest):
         large = np.flatnonzero(group_sizes >= self.least_seeds)
         if not len(large):
             return large, np.empty(0, dtype=np.int64)
-        moved = self.neighbours.histogram_l1
-        noisy = noise.discrete_laplace(group_sizes[large], sensitivity=moved, epsilon=self.epsilon0, coins=coins)
+        sizes, moved = group_sizes[large], self.neighbours.histogram_l1
+        noisy = noise.discrete_laplace(sizes, sensitivity=moved, epsilon=self.epsilon0, coins=coins)
         kept = noisy >= self.least_seeds + self.margin
         return large[kept], noisy[kept]
 

@@ -86,9 +86,8 @@ class DeterministicTest(PrivacyTest):
 
     @property
     def _deniability(self) -> str:
-        if self.neighbours.of_people:
-            return f"at least {self.least_seeds} plausible seeds, which are records of at least {self.k} people"
-        return f"at least {self.k} plausible seeds"
+        of_people = f", which are records of at least {self.k} people" if self.neighbours.of_people else ""
+        return f"at least {self.least_seeds} plausible seeds{of_people}"
 
     def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:  # noqa: ARG002
         """Boolean array: which candidates pass."""
@@ -102,7 +101,8 @@ class DeterministicTest(PrivacyTest):
     def complaints(self, num_rows: int) -> list[str]:
         """No row could pass with fewer records than k."""
         if self.least_seeds > num_rows:
-            return [f"{self._above} the number of rows ({num_rows}): no row could have k plausible seeds; lower k"]
+            above = f"{self._above} the number of rows ({num_rows})"
+            return [f"{above}: no row could have k plausible seeds; lower k"]
         return []
 
 
@@ -131,8 +131,9 @@ class RandomizedTest(PrivacyTest):
     least_rows : int
         A public number that the count of seeds reaches.
     neighbours : Neighbours
-        Whom the loss protects. Where people have several rows, the threshold is centred at the seeds of k people and its noise
-        has the scale that all rows of one need (docs/explanation/proofs/persons.md, Theorem 5).
+        Whom the loss protects. Where people have several rows, the threshold is centred at the seeds of k
+        people, and its noise has the scale for all rows of one (docs/explanation/proofs/persons.md,
+        Theorem 5).
     """
 
     has_delta: ClassVar[bool] = True
@@ -187,8 +188,9 @@ class RandomizedTest(PrivacyTest):
         per_row = self.epsilon0 / unit
         floor = floor_by_construction(self.seed_free_share, self.least_seeds, per_row, n_lower)
         loss = released_rows_loss(
-            num_rows=self.row_cap, k=self.least_seeds, gamma=gamma, epsilon0=per_row, neighbours=self.neighbours,
+            num_rows=self.row_cap, k=self.least_seeds, gamma=gamma, epsilon0=per_row,
             delta=(1 - SIZE_DELTA_SHARE) * self.delta, pass_rate_floor=floor, n_lower=n_lower,
+            neighbours=self.neighbours,
         )  # fmt: skip
         if not math.isfinite(loss.epsilon):
             raise ValueError(
@@ -208,8 +210,8 @@ class RandomizedTest(PrivacyTest):
         if self.neighbours != ONE_ROW:
             return f"threshold around {self.seeds_needed}, epsilon0 = {self.epsilon0:g}"
         return (
-            f"k = {self.k}, epsilon0 = {self.epsilon0:g}; Theorem 1 added up over {self.row_cap:,} rows would say "
-            f"{self._theorem1_sum():,.0f}"
+            f"k = {self.k}, epsilon0 = {self.epsilon0:g}; Theorem 1 added up over {self.row_cap:,} rows "
+            f"would say {self._theorem1_sum():,.0f}"
         )
 
     def _theorem1_sum(self) -> float:
@@ -239,7 +241,11 @@ class RandomizedTest(PrivacyTest):
         """Boolean array: which candidates pass; one fresh threshold each."""
         # Repeatable: drawn from the call's own secret stream, so that SDV's reset_sampling repeats the very same rows.
         noisy = noise.discrete_laplace(
-            plausible_seeds, sensitivity=self.neighbours.rows, epsilon=self.epsilon0, coins=coins, repeatable=True
+            plausible_seeds,
+            sensitivity=self.neighbours.rows,
+            epsilon=self.epsilon0,
+            coins=coins,
+            repeatable=True,
         )
         passed: np.ndarray = noisy >= self.least_seeds
         return passed

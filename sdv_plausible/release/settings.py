@@ -100,15 +100,16 @@ class Settings:
 
     def model_budget(self, spent: tuple[Loss, ...]) -> ModelBudget:
         """What a model may spend next to what was spent before."""
-        return ModelBudget(epsilon=self.epsilon, delta=self.model_delta, spent=spent, neighbours=self.neighbours)
+        who = self.neighbours
+        return ModelBudget(epsilon=self.epsilon, delta=self.model_delta, spent=spent, neighbours=who)
 
     @cached_property
     def test(self) -> PrivacyTest:
         """The privacy test: it knows what it costs and who draws the rows."""
         if self.privacy_test == "release":
             return ReleaseTest(
-                k=self.k, epsilon0=self.epsilon0, delta=self.seed_delta or self.delta, uses_seeds=self.uses_seeds,
-                neighbours=self.neighbours,
+                k=self.k, epsilon0=self.epsilon0, delta=self.seed_delta or self.delta,
+                uses_seeds=self.uses_seeds, neighbours=self.neighbours,
             )  # fmt: skip
         if self.privacy_test == "randomized":
             return RandomizedTest(

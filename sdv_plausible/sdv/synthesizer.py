@@ -93,14 +93,15 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     least_rows : int
         Randomised test: a public number that the count of seed records reaches. The rows are charged at this number.
     person : str, optional
-        Column that says whose a row is, such as a household or patient number: the guarantee is then for all rows of any one
-        person. The column is never modelled; it is invented anew, like an id. Rows without a value in it are not used.
+        Column that says whose a row is, such as a household or patient number: the guarantee is then for all
+        rows of any one person. The column is never modelled; it is invented anew, like an id. Rows without a
+        value in it are not used.
     rows_per_person : int
-        At most so many rows of each person are used, chosen secretly; a public number, >= 1. The noise grows with it, and what
-        is released describes the rows used.
+        At most so many rows of each person are used, chosen secretly; a public number, >= 1. The noise grows
+        with it, and what is released describes the rows used.
     neighbours : {"add_remove", "replace_one"}
-        Whom the guarantee speaks of: a table with a row (or person) more or less, or one in which it is replaced by another
-        one. Under the latter the number of rows (or people) counts as public.
+        What the guarantee compares: tables with a row (or person) more or less, or with another one in its
+        place. Under the latter the number of rows (or people) counts as public.
     random_state : int, optional
         Reproducible runs for tests and utility studies; the ledger then makes no privacy claim.
 
@@ -253,9 +254,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         try:
             chosen = choose_rows(persons, self.rows_per_person, self._fit_coins().spawn("persons"))
         except TypeError as error:
-            raise ValueError(
-                f"person ({self.person!r}) holds values that cannot be compared, such as lists: it must be numbers or text"
-            ) from error
+            kinds = "values that cannot be compared, such as lists: it must be numbers or text"
+            raise ValueError(f"person ({self.person!r}) holds {kinds}") from error
         return frame.iloc[chosen]
 
     @property
@@ -393,7 +393,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         return self._declared.plan_private(specs, self.epsilon, settings.model_delta, settings.neighbours)
 
     def _side_entries(self) -> list[LedgerEntry]:
-        """Entries for what stands beside the mechanism: whose rows are used; coins, constraints, SDV transformers."""
+        """Entries for what stands beside the mechanism: rows used, coins, constraints, SDV transformers."""
         return person_entry(self._settings.neighbours) + side_entries(
             self.random_state,
             has_constraints=bool(self._chained_constraints or self._reject_sampling_constraints),

@@ -28,7 +28,13 @@ class Declarations:
     undeclared: Undeclared = "infer"
     never_missing: frozenset[str] = frozenset()
 
-    def plan_private(self, specs: Specs, epsilon: float, delta: float, neighbours: Neighbours = ONE_ROW) -> DomainPlan:
+    def plan_private(
+        self,
+        specs: Specs,
+        epsilon: float,
+        delta: float,
+        neighbours: Neighbours = ONE_ROW,
+    ) -> DomainPlan:
         """Plan what learning the undeclared columns' domains costs, from the metadata alone."""
         if self.undeclared != "private":
             return DomainPlan.make({}, epsilon, delta)
@@ -36,7 +42,12 @@ class Declarations:
         columns = {name: spec["sdtype"] for name, spec in undeclared.items()}
         declared = len(specs) - len(columns)
         return DomainPlan.make(
-            columns, epsilon, delta, declared=declared, never_missing=self.never_missing, neighbours=neighbours
+            columns,
+            epsilon,
+            delta,
+            declared=declared,
+            never_missing=self.never_missing,
+            neighbours=neighbours,
         )
 
     def planned(self, specs: Specs, private: Collection[str] = ()) -> Domain:

@@ -1,9 +1,9 @@
 """Whose rows are used: of every person at most so many, chosen secretly.
 
-Before anything else looks at the rows, each row gets a secret number of its own and a person keeps the rows with the smallest
-ones. So the choice depends on nothing but the person's own rows and coins: not on the order of the rows, not on other people
-(docs/explanation/proofs/persons.md, Lemma 1). An engine that never has all rows at once would take a keyed hash of the row for
-its number and keep the smallest in every group.
+Before anything else looks at the rows, each row gets a secret number of its own and a person keeps the rows
+with the smallest ones. So the choice depends on nothing but the person's own rows and coins: not on the order
+of the rows, not on other people (docs/explanation/proofs/persons.md, Lemma 1). An engine that never has all
+rows at once would take a keyed hash of the row for its number and keep the smallest in every group.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ def choose_rows(persons: pd.Series[Any], most: int, coins: Coins) -> np.ndarray:
 
 
 def person_entry(neighbours: Neighbours) -> list[LedgerEntry]:
-    """Ledger entry that says how the rows of a person are bounded; none where every row is a unit of its own."""
+    """Ledger entry that says how a person's rows are bounded; none where every row is a unit of its own."""
     if neighbours.person is None:
         return []
     how = (
-        f"at most {neighbours.rows:,} of the rows of each value of {neighbours.person} are used, chosen secretly; rows without a "
-        "value are not; the column itself is invented anew"
+        f"at most {neighbours.rows:,} of the rows of each value of {neighbours.person} are used, chosen "
+        "secretly; rows without a value are not; the column itself is invented anew"
     )
-    return [LedgerEntry(name="persons", mechanism=how, losses=(), scope="the rows used", note=neighbours.bias)]
+    note = neighbours.bias
+    return [LedgerEntry(name="persons", mechanism=how, losses=(), scope="the rows used", note=note)]
 
 
 def unknown_persons(neighbours: Neighbours) -> list[LedgerEntry]:
@@ -61,7 +62,7 @@ def unknown_persons(neighbours: Neighbours) -> list[LedgerEntry]:
             mechanism="processed rows",
             losses=(InfiniteLoss(),),
             scope="everything",
-            note=f"processed rows do not say whose they are: fit the rows themselves, with their column {neighbours.person}",
+            note=f"processed rows do not say whose they are ({neighbours.person}): fit the rows themselves",
         )
     ]
 
@@ -74,5 +75,5 @@ def _numbered(persons: pd.Series[Any]) -> np.ndarray:
 
 
 def _identity(value: Any) -> Hashable:
-    """Return the one form of a person's name: that of any cell, but whole numbers of any length are told apart."""
+    """Return the one form of a person's name: that of any cell, but long whole numbers are told apart."""
     return int(value) if isinstance(value, (int, np.integer)) else canonical(value)

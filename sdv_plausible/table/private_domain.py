@@ -5,8 +5,9 @@ out of one Gaussian budget; what is done with the noisy counts is post-processin
 
 - *public cells* (missing or not, number of decimals, powers of two, calendar years, parts of such cells): every cell
   gets noise, whether a row is in it or not;
-- *values that occur* (categories, single numbers): at least ``LEAST_HOLDERS`` rows, or people, must hold a value, and its
-  noisy count must reach a threshold that the noise alone passes with a probability that is charged to delta.
+- *values that occur* (categories, single numbers): at least ``LEAST_HOLDERS`` rows, or people, must hold a
+  value, and its noisy count must reach a threshold that noise alone passes with a probability that is charged
+  to delta.
 """
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ def test_a_group_that_first_appears_is_paid_for_by_delta(monkeypatch) -> None:
     assert bound(attack_sizes(plan, 0, 400), plan, ALARM).epsilon > told
 
 
-# ---- all rows of one person ------------------------------------------------------------------------------------------------
+# ---- all rows of one person ------------------------------------------------------------
 
 
 def test_all_rows_of_a_person_never_leak_more_than_the_claim(monkeypatch) -> None:
@@ -241,8 +241,8 @@ def test_all_rows_of_a_person_never_leak_more_than_the_claim(monkeypatch) -> Non
     assert told <= 2.0
     assert bound(attack(400), plan, ALARM).epsilon <= told
     monkeypatch.setattr(Queryable, "neighbours", ONE_ROW)
-    # Six rows are 7 standard deviations of that noise: nearly every run tells, and the bound is 2.87 of a claim of
-    # 1.9, with standard deviation .02.
+    # Six rows are 7 standard deviations of that noise: nearly every run tells, and the bound is 2.87 of a
+    # claim of 1.9, with standard deviation .02.
     assert bound(attack(400), plan, ALARM).epsilon > told
 
 
@@ -253,8 +253,8 @@ def test_a_persons_group_that_first_appears_is_paid_for_by_delta(monkeypatch) ->
     told = claim(codes(1, width=2), TWO_COLUMNS, UniformLearner(), plan)
     assert bound(collect_scores(size_score(plan), present, absent, 400), plan, ALARM).epsilon <= told
     monkeypatch.setattr(type(plan.test), "margin", release_margin(3.0, plan.test.delta))
-    # Released in 1 / (1 + exp(-1)) of the runs, never without the person: the bound is 4.3 of a claim of 3, with standard
-    # deviation .02.
+    # Released in 1 / (1 + exp(-1)) of the runs, never without the person: the bound is 4.3 of a claim of
+    # 3, with standard deviation .02.
     assert bound(collect_scores(size_score(plan), present, absent, 2000), plan, ALARM).epsilon > told
 
 

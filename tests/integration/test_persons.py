@@ -1,4 +1,4 @@
-"""People with several rows, through SDV: what their column and their rows leave behind, and what the ledger says."""
+"""People with several rows, through SDV: what their column and rows leave behind, and the ledger's words."""
 
 from __future__ import annotations
 
@@ -47,7 +47,11 @@ def table(n: int = 6000) -> pd.DataFrame:
     return frame
 
 
-def fitted(frame: pd.DataFrame | None = None, metadata: Any = None, **options: Any) -> PlausibleDeniabilitySynthesizer:
+def fitted(
+    frame: pd.DataFrame | None = None,
+    metadata: Any = None,
+    **options: Any,
+) -> PlausibleDeniabilitySynthesizer:
     options = {"undeclared": "private", "epsilon": 8.0, **options}
     synth = PlausibleDeniabilitySynthesizer(metadata or metadata_from_columns(COLUMNS), **options)
     synth.fit(table() if frame is None else frame)
@@ -76,7 +80,7 @@ def test_a_value_of_one_person_alone_never_leaves(source: str, options: dict[str
 
 
 def test_planted_without_a_person_two_hundred_rows_are_two_hundred_people() -> None:
-    """The value stands 20 standard deviations above its threshold: missed with a probability far below 1e-6."""
+    """The value stands 20 standard deviations above its threshold: hardly ever missed, far below 1e-6."""
     shown = everything(fitted(table().assign(home="x")))
     assert SECRET in shown
 
@@ -90,8 +94,13 @@ def test_planted_the_person_column_modelled(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_person_column_is_invented_whatever_it_was() -> None:
-    frame = table().assign(number=lambda t: t.groupby("home").ngroup() + 5_000_000, day=pd.Timestamp("2020-01-01"))
-    columns = {**COLUMNS, "number": {"sdtype": "numerical"}, "day": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}}
+    frame = table().assign(day=pd.Timestamp("2020-01-01"))
+    frame["number"] = frame.groupby("home").ngroup() + 5_000_000
+    columns = {
+        **COLUMNS,
+        "day": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+        "number": {"sdtype": "numerical"},
+    }
     for person in ("number", "day", "city", "ticket"):
         synth = fitted(frame, metadata_from_columns(columns), person=person, rows_per_person=50)
         rows = synth.sample(300)
@@ -140,7 +149,7 @@ def noise_of(neighbours: Neighbours, **options: Any) -> list[tuple[float, float]
 
 
 def check_noise(neighbours: Neighbours, found: list[tuple[float, float]]) -> None:
-    """Number of rows, tables and scores of one pair; entropies are in steps of 2^-20 bits. All within (1, 1e-9)."""
+    """Number of rows, tables, scores of one pair; entropies in steps of 2^-20 bits. All within (1, 1e-9)."""
     usual = {float(neighbours.rows), neighbours.histogram_l2, float(neighbours.histogram_l1)}
     assert all(s > 1000 or any(s == pytest.approx(u) for u in usual) for s, _ in found)
     assert sum(s == pytest.approx(neighbours.histogram_l2) for s, _ in found) >= 2
@@ -150,9 +159,12 @@ def check_noise(neighbours: Neighbours, found: list[tuple[float, float]]) -> Non
 UNITS = [Neighbours(rows=7), Neighbours(replace=True), Neighbours(rows=2, replace=True)]
 
 
-@pytest.mark.parametrize("options", [{}, {"structure": "cfs"}, {"model": "independent"}, {"split": (0.3, 0.3, 0.4)}])
+LEARNERS = [{}, {"structure": "cfs"}, {"model": "independent"}, {"split": (0.3, 0.3, 0.4)}]
+
+
+@pytest.mark.parametrize("options", LEARNERS)
 @pytest.mark.parametrize("neighbours", UNITS)
-def test_every_noise_is_that_of_the_unit_within_the_charge(neighbours: Neighbours, options: dict[str, Any]) -> None:
+def test_every_noise_is_that_of_the_unit(neighbours: Neighbours, options: dict[str, Any]) -> None:
     check_noise(neighbours, noise_of(neighbours, **options))
 
 
@@ -167,9 +179,11 @@ def test_the_ledger_says_who_is_protected_and_what_bounding_does() -> None:
     synth = fitted(person="home", rows_per_person=3, domain=DECLARED, epsilon=1.0)
     ledger, planned = synth.privacy_ledger(), synth.plan(table_rows=6000)
     assert ledger.total() <= 1.0
-    assert "any one person (all rows with one value of home, of which at most 3 are used)" in ledger.sentence()
+    whose = "any one person (all rows with one value of home, of which at most 3 are used)"
+    assert whose in ledger.sentence()
     assert str(planned.ledger) == str(ledger)
-    assert any("people with more than 3 rows count as if they had 3" in warning for warning in planned.warnings)
+    bias = "people with more than 3 rows count as if they had 3"
+    assert any(bias in warning for warning in planned.warnings)
     assert "people with more than 3 rows" in str(ledger)
     assert all(word not in str(ledger) for word in ("6000", "6,000", "home-"))
 
@@ -195,7 +209,14 @@ def test_save_and_load_keep_the_unit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("privacy_test", "k", "seeds"), [("randomized", 20, 58), ("deterministic", 5, 13)])
 def test_row_by_row_tests_count_people(privacy_test: str, k: int, seeds: int) -> None:
-    options = {"domain": DECLARED, "undeclared": "infer", "omega": 1, "row_cap": 50, "least_rows": 500, "epsilon0": 3.0}
+    options = {
+        "domain": DECLARED,
+        "undeclared": "infer",
+        "omega": 1,
+        "row_cap": 50,
+        "least_rows": 500,
+        "epsilon0": 3.0,
+    }
     synth = fitted(person="home", rows_per_person=3, privacy_test=privacy_test, k=k, **options)
     ledger = synth.privacy_ledger()
     assert f"{seeds} " in str(ledger)  # k - 1 people have one row less, at most
@@ -205,7 +226,13 @@ def test_row_by_row_tests_count_people(privacy_test: str, k: int, seeds: int) ->
 
 
 def test_the_number_of_rows_that_is_confirmed_is_that_of_the_rows_used() -> None:
-    options = {"domain": DECLARED, "undeclared": "infer", "privacy_test": "randomized", "k": 20, "row_cap": 50}
+    options = {
+        "domain": DECLARED,
+        "undeclared": "infer",
+        "privacy_test": "randomized",
+        "k": 20,
+        "row_cap": 50,
+    }
     with pytest.raises(ValueError, match=r"least_rows \(5500\) is not confirmed"):
         fitted(person="home", rows_per_person=1, least_rows=5500, **options)
 

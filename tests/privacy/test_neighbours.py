@@ -28,6 +28,8 @@ from sdv_plausible.table.domain import Attribute, Domain
 
 PEOPLE = Neighbours(rows=10, person="home")
 DELTA = 1e-9
+TEN_ROWS = "all rows with one value of home, of which at most 10 are used"
+ONE_USED = "all rows with one value of home, of which at most 1 is used"
 
 
 def gaussian_epsilon(mu: float) -> float:
@@ -35,11 +37,11 @@ def gaussian_epsilon(mu: float) -> float:
     return float(brentq(lambda e: float(gaussian_log_delta(mu, e)) - math.log(DELTA), 0, 500))
 
 
-# --- figures ----------------------------------------------------------------------------------------------------------
+# --- figures --------------------------------------------------------------------------------------
 
 
 def test_ten_rows_of_a_release_made_for_one_cost_more_than_ten() -> None:
-    """At exactly (1, 1e-9) per row: 12.13 by k mu; 12.65 by group privacy of zCDP; 13.39 by ten equal steps."""
+    """At exactly (1, 1e-9): 12.13 by k mu; 12.65 by group privacy of zCDP; 13.39 by ten equal steps."""
     mu = float(brentq(lambda m: gaussian_epsilon(m) - 1, 0.01, 1))
     assert gaussian_epsilon(10 * mu) == pytest.approx(12.13, abs=0.005)
     charged = calibrate_gaussian(1.0, DELTA)
@@ -66,7 +68,7 @@ def test_a_replaced_row_costs_less_than_two_steps() -> None:
 
 @pytest.mark.parametrize("sensitivity", [math.sqrt(2), 2.0, 3.0, 10.0, 10 * math.sqrt(2), 200.0])
 def test_the_charge_covers_the_discreteness_of_every_sensitivity(sensitivity: float) -> None:
-    """Noise sigma = s/m costs s times its own mu: never more than what is charged for m, that of sensitivity 1."""
+    """Noise sigma = s/m costs s times its own mu: never more than is charged for m at sensitivity 1."""
     for m in (0.001, 0.05, 0.18, 1.0, 5.0):
         cost = sensitivity * discrete_gaussian_mu(sensitivity / m)
         assert cost <= GaussianLoss(sensitivity_over_sigma=m).mu * (1 + 2e-8)  # roundings of both
@@ -74,7 +76,7 @@ def test_the_charge_covers_the_discreteness_of_every_sensitivity(sensitivity: fl
 
 
 def test_discreteness_shrinks_as_sigma_grows() -> None:
-    """sigma times mu(sigma) falls, which the charge rests on (composition.md, Theorem 2; persons.md, Theorem 1)."""
+    """sigma times mu(sigma) falls, which the charge rests on (persons.md, Theorem 1)."""
     sigmas = np.geomspace(0.15, 2000, 400)
     scaled = np.array([s * discrete_gaussian_mu(s) for s in sigmas])
     assert (np.diff(scaled) <= 4e-9).all()
@@ -103,7 +105,8 @@ def test_the_rows_of_a_person_in_one_size_are_worst() -> None:
 def test_the_loss_of_the_release_test_is_the_old_one_for_one_row() -> None:
     epsilon = np.linspace(0, 3, 31)
     for one, other in zip(
-        ReleaseLoss(epsilon0=1.0, delta=1e-3).profile(epsilon), ReleaseLoss(epsilon0=1.0, delta=1e-3, l1=1).profile(epsilon),
+        ReleaseLoss(epsilon0=1.0, delta=1e-3).profile(epsilon),
+        ReleaseLoss(epsilon0=1.0, delta=1e-3, l1=1).profile(epsilon),
         strict=True,
     ):  # fmt: skip
         assert (one == other).all()
@@ -111,11 +114,11 @@ def test_the_loss_of_the_release_test_is_the_old_one_for_one_row() -> None:
     assert all(0.99 < total <= 1 + 1e-9 for total in totals)
 
 
-# --- bounds from a noisy size ------------------------------------------------------------------------------------------
+# --- bounds from a noisy size ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rows", [1, 7])
-def test_the_bound_on_the_rows_is_one_for_the_smaller_table(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bound_holds_for_the_smaller_table(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With n + c rows the bound is above n with a probability below what is charged: the noise summed."""
     neighbours, size = Neighbours(rows=rows), 5000
     domain = Domain(tuple(Attribute(name=n, kind="categorical", values=(0, 1)) for n in "ab"))
@@ -136,18 +139,23 @@ def test_the_bound_on_the_rows_is_one_for_the_smaller_table(rows: int, monkeypat
     assert bound(0) <= size - rows
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
+# --- words ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("neighbours", "relation", "comparison", "unit"),
     [
-        (ONE_ROW, "addition or removal of any one row", "with any one row in the data as without it", "one row"),
+        (
+            ONE_ROW,
+            "addition or removal of any one row",
+            "with any one row in the data as without it",
+            "one row",
+        ),
         (
             PEOPLE,
-            "addition or removal of any one person (all rows with one value of home, of which at most 10 are used)",
+            f"addition or removal of any one person ({TEN_ROWS})",
             "with any one person in the data as without them",
-            "one person (all rows with one value of home, of which at most 10 are used)",
+            f"one person ({TEN_ROWS})",
         ),
         (
             Neighbours(replace=True),
@@ -157,10 +165,9 @@ def test_the_bound_on_the_rows_is_one_for_the_smaller_table(rows: int, monkeypat
         ),
         (
             Neighbours(replace=True, person="home"),
-            "replacement of any one person by another one (all rows with one value of home, of which at most 1 is used; "
-            "the number of people is public)",
+            f"replacement of any one person by another one ({ONE_USED}; the number of people is public)",
             "with any one person as with any other one in its place",
-            "one person (all rows with one value of home, of which at most 1 is used)",
+            f"one person ({ONE_USED})",
         ),
         (
             Neighbours(rows=3),
@@ -170,7 +177,12 @@ def test_the_bound_on_the_rows_is_one_for_the_smaller_table(rows: int, monkeypat
         ),
     ],
 )
-def test_the_ledger_speaks_of_its_unit(neighbours: Neighbours, relation: str, comparison: str, unit: str) -> None:
+def test_the_ledger_speaks_of_its_unit(
+    neighbours: Neighbours,
+    relation: str,
+    comparison: str,
+    unit: str,
+) -> None:
     ledger = PrivacyLedger(delta=DELTA, neighbours=neighbours)
     loss = GaussianLoss(sensitivity_over_sigma=0.18)
     ledger.charge(LedgerEntry(name="model", mechanism="noise", losses=(loss,), scope="the model"))
@@ -183,7 +195,8 @@ def test_the_ledger_speaks_of_its_unit(neighbours: Neighbours, relation: str, co
 
 def test_nothing_says_that_rows_multiply_epsilon() -> None:
     rows, people = (PrivacyLedger(delta=DELTA, neighbours=n).not_covered for n in (ONE_ROW, PEOPLE))
-    assert any("several rows of the same person: their loss grows faster than their number" in item for item in rows)
+    grows = "several rows of the same person: their loss grows faster than their number"
+    assert any(grows in item for item in rows)
     assert not any("several rows" in item for item in people)
     assert any("under several values of home" in item for item in people)
     assert "multiplied by their number" not in " ".join((*rows, *people))
@@ -195,8 +208,8 @@ def test_nothing_says_that_rows_multiply_epsilon() -> None:
         (("replace", None, 1), r'neighbours \(\'replace\'\) must be "add_remove" or "replace_one"'),
         (("add_remove", "home", 0), r"rows_per_person \(0\) must be a whole number of at least 1"),
         (("add_remove", "home", 2.5), r"rows_per_person \(2.5\) must be a whole number"),
-        (("add_remove", None, 2), r"rows_per_person \(2\) needs person: name the column"),
-        (("add_remove", 7, 2), r"person \(7\) must be the name of the column"),
+        (("add_remove", None, 2), r"rows_per_person \(2\) needs person"),
+        (("add_remove", 7, 2), r"person \(7\) must name the column"),
     ],
 )
 def test_errors_name_parameter_value_and_way_out(arguments: tuple, message: str) -> None:
@@ -207,13 +220,14 @@ def test_errors_name_parameter_value_and_way_out(arguments: tuple, message: str)
 def test_a_ledger_for_others_is_refused() -> None:
     """Noise is made for the ledger's neighbours, thresholds for the settings': they must be the same."""
     settings = Settings(
-        epsilon=1.0, delta=DELTA, k=5, gamma=4.0, epsilon0=1.0, omega=None, privacy_test="release", row_cap=10,
-        seed_free_share=0.5, neighbours=PEOPLE,
+        epsilon=1.0, delta=DELTA, k=5, gamma=4.0, epsilon0=1.0, omega=None, privacy_test="release",
+        row_cap=10, seed_free_share=0.5, neighbours=PEOPLE,
     )  # fmt: skip
     domain = Domain((Attribute(name="a", kind="categorical", values=(0, 1)),))
     rows = CodeArray(np.zeros((9, 1), dtype=np.int32), (2,))
     learner = BayesianNetworkLearner(structure="independent")
-    with pytest.raises(ValueError, match=r"must be for the neighbours of the settings .*home.*same neighbours"):
+    refused = r"must be for the neighbours of the settings .*home.*same neighbours"
+    with pytest.raises(ValueError, match=refused):
         fit_release(rows, domain, settings, learner, PrivacyLedger(delta=DELTA), Coins.from_seed(0))
     ledger = settings.empty_ledger()
     fit_release(rows, domain, settings, learner, ledger, Coins.from_seed(0))

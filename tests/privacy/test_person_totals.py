@@ -1,4 +1,4 @@
-"""The table of the promise page, line by line: what c rows of a person cost in a release made for one, and with person=."""
+"""The promise page's table, line by line: c rows of a person in a release made for one, and with person=."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ from sdv_plausible.sdv.versions import metadata_from_columns
 
 PAGE = Path(__file__).parents[2] / "docs/explanation/privacy_promise.md"
 DELTA, EPSILON0, ROWS_OF_ONE = 1e-9, 1.0, (1, 2, 5, 10)
-COLUMNS: dict[str, dict[str, Any]] = {"home": {"sdtype": "id"}, **{f"c{i}": {"sdtype": "categorical"} for i in range(6)}}
+COLUMNS: dict[str, dict[str, Any]] = {
+    "home": {"sdtype": "id"},
+    **{f"c{i}": {"sdtype": "categorical"} for i in range(6)},
+}
 DOMAIN = {f"c{i}": {"range_values": list("abcdefgh")} for i in range(6)}
 RANDOMIZED = {"domain": DOMAIN, "privacy_test": "randomized", "least_rows": 735_000}
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -47,7 +50,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 def synth(case: str, rows: int = 1, **options: Any) -> PlausibleDeniabilitySynthesizer:
     person = {"person": "home", "rows_per_person": rows}
-    return PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), **{**person, **SETTINGS[case], **options})
+    metadata = metadata_from_columns(COLUMNS)
+    return PlausibleDeniabilitySynthesizer(metadata, **{**person, **SETTINGS[case], **options})
 
 
 class SeveralTimes(Loss):
@@ -96,8 +100,9 @@ def made_for_one_row(case: str, rows: int) -> float:
         return math.inf if shown >= DELTA else compose([noise, loss], DELTA)
     test: Any = settings.test
     released = released_rows_loss(
-        num_rows=test.row_cap, k=50, gamma=1.0, epsilon0=EPSILON0, delta=0.99 * seeds, n_lower=test.least_rows,
-        pass_rate_floor=floor_by_construction(0.5, 50, EPSILON0, test.least_rows), neighbours=Neighbours(rows=rows),
+        num_rows=test.row_cap, k=50, gamma=1.0, epsilon0=EPSILON0, delta=0.99 * seeds,
+        pass_rate_floor=floor_by_construction(0.5, 50, EPSILON0, test.least_rows),
+        n_lower=test.least_rows, neighbours=Neighbours(rows=rows),
     )  # fmt: skip
     b = math.exp(-0.1)
     size_failure = b ** (size_lower_bound_margin(0.1, 0.01 * seeds) + 1 - rows) / (1 + b)
@@ -143,5 +148,5 @@ def test_the_pages_other_figures() -> None:
         synth(case, person=None, neighbours="replace_one").plan().ledger.total()
         for case in ("default learner", "release test with seeds", "1,000 released")
     ]
-    told = "the total is {} (with seeds {}, randomised test with 1,000 rows {})".format(*map(as_printed, replaced))
-    assert told in text
+    told = "the total is {} (with seeds {}, randomised test with 1,000 rows {})"
+    assert told.format(*map(as_printed, replaced)) in text

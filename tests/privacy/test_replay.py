@@ -175,6 +175,7 @@ def detected(table: pd.DataFrame) -> Any:
 
 
 WITHOUT_CITY = {name: spec for name, spec in DECLARED.items() if name != "city"}
+SEEDS_OF_PEOPLE = {"omega": 6, "k": 2, "epsilon0": 6.0}
 CASES: dict[str, dict[str, Any]] = {
     "declared": {"domain": DECLARED},
     "declared, epsilon 8": {"domain": DECLARED, "epsilon": 8.0},
@@ -188,8 +189,13 @@ CASES: dict[str, dict[str, Any]] = {
     "seeds": {"domain": DECLARED, "omega": 5, "k": 3, "epsilon0": 2.0, "structure": {"age": ["city"]}},
     "people": {"domain": DECLARED, "person": "ticket", "rows_per_person": 3},
     "people, private": {"undeclared": "private", "person": "ticket", "rows_per_person": 2, "epsilon": 8.0},
-    "people by a category": {"domain": WITHOUT_CITY, "person": "city", "rows_per_person": 40, "structure": "cfs"},
-    "people, seeds": {"domain": DECLARED, "person": "ticket", "rows_per_person": 2, "omega": 6, "k": 2, "epsilon0": 6.0},
+    "people by a category": {
+        "domain": WITHOUT_CITY,
+        "person": "city",
+        "rows_per_person": 40,
+        "structure": "cfs",
+    },
+    "people, seeds": {**SEEDS_OF_PEOPLE, "domain": DECLARED, "person": "ticket", "rows_per_person": 2},
     "replacement": {"domain": DECLARED, "neighbours": "replace_one"},
     "seeds, range": {"domain": DECLARED, "omega": (4, 6), "k": 2, "epsilon0": 2.0, "structure": {"age": ["city"]}},
 }

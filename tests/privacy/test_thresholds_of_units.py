@@ -1,15 +1,15 @@
-"""What passes a threshold, against all rows that a unit may bring or take: exact output distributions of the real rules.
+"""What passes a threshold, against all rows that a unit may bring or take: the real rules, enumerated.
 
-The rule (which counts are looked at, which noisy counts are shown) is read off the code by giving it chosen noise; the law of
-the noise is put in exactly. Proofs: docs/explanation/proofs/persons.md, Theorems 3 and 4. Nothing is drawn: no false alarm,
-and every planted bug is caught surely.
+The rule (which counts are looked at, which noisy counts are shown) is read off the code by giving it chosen
+noise; the law of the noise is put in exactly. Proofs: docs/explanation/proofs/persons.md, Theorems 3 and 4.
+Nothing is drawn: no false alarm, and every planted bug is caught surely.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -62,7 +62,7 @@ def divergence(first: list[Law], second: list[Law], factor: Any) -> Any:
     return total
 
 
-# --- the release test: discrete Laplace noise, in fractions -----------------------------------------------------------
+# --- the release test: discrete Laplace noise, in fractions ---------------------------------------
 
 A = Fraction(1, 2)  # the noise's ratio per row
 TOP = 14  # noisy sizes from here on are one outcome: their ratio is constant
@@ -102,7 +102,7 @@ def with_rest(law: dict[Any, Fraction], size: int, test: ReleaseTest) -> Law:
 
 
 def delta_of(neighbours: Neighbours, margin: int) -> Fraction:
-    """Theorem 4: c groups that get one row each, or one that gets them all; on both sides of a replacement."""
+    """Theorem 4: c groups that get one row each, or one that gets all; on both sides of a replacement."""
     c, sides = neighbours.rows, 2 if neighbours.replace else 1
     return sides * max(c * A**margin, A ** (margin + 1 - c)) / (1 + A)
 
@@ -146,7 +146,7 @@ def test_the_release_test_keeps_its_profile_for_every_unit(
 
 
 def test_a_unit_of_many_rows_may_be_one_group_or_many() -> None:
-    """Both terms of Theorem 4 are needed: at three rows and A = 1/2 the rows of one group show most, at A = 9/10 many groups."""
+    """Both terms of Theorem 4 are needed: which one is larger depends on the noise."""
     c, s = 3, 4
     assert c * A**s < A ** (s + 1 - c)
     a = Fraction(9, 10)
@@ -163,7 +163,7 @@ def test_planted_the_margin_of_one_row(rows: int) -> None:
 
 
 def test_planted_the_noise_of_one_row() -> None:
-    """Noise for one row, and a unit of two: at the loss of one row they are told apart far more often than by delta."""
+    """Noise for one row, and a unit of two: at the loss of one row they are told apart far too often."""
     laws = laws_of(release_test(ONE_ROW, 5), 12)
     worst = max(
         divergence([laws[x] for x in other], [laws[x] for x in one], A**-1)
@@ -195,7 +195,7 @@ def test_the_margin_is_the_smallest_that_keeps_delta(rows: int, epsilon0: float,
     s = release_margin(epsilon0, delta, neighbours)
     assert shown(s) <= delta * (1 + 1e-12)
     assert shown(s - 1) > delta
-    assert shown(release_margin(epsilon0, delta)) > delta or neighbours == ONE_ROW  # planted: the margin of one row
+    assert neighbours == ONE_ROW or shown(release_margin(epsilon0, delta)) > delta  # planted: for one row
 
 
 @pytest.mark.parametrize("rows", [1, 3, 20])
@@ -212,7 +212,7 @@ def test_the_size_bound_holds_for_the_smaller_neighbour(rows: int) -> None:
     assert rows == 1 or bad(size_lower_bound_margin(epsilon, beta)) > beta  # planted: the margin of one row
 
 
-# --- values that occur: discrete Gaussian noise, in doubles -----------------------------------------------------------
+# --- values that occur: discrete Gaussian noise, in doubles ---------------------------------------
 
 MU, FAILURE = 1.6, 0.02
 EPSILONS = (0.0, 0.4, 1.0, 2.0, 3.0)
@@ -225,7 +225,7 @@ class Counted:
     def __init__(self, sizes: np.ndarray) -> None:
         self.sizes = sizes
 
-    def occurring(self, rows: Any) -> Any:  # noqa: ARG002
+    def occurring(self, rows: Any) -> Any:
         return range(len(self.sizes)), self.sizes, np.zeros(1, dtype=np.int64)
 
 
@@ -242,7 +242,14 @@ def frequent_laws(neighbours: Neighbours, largest: int, failure: float = FAILURE
     for z in range(-REACH, REACH + 1):
         with pytest.MonkeyPatch.context() as patch:
 
-            def shifted(values: np.ndarray, *, sensitivity: float, rho: float, coins: Any, z: int = z) -> np.ndarray:  # noqa: ARG001
+            def shifted(
+                values: np.ndarray,
+                *,
+                sensitivity: float,
+                rho: float,
+                z: int = z,
+                **_: Any,
+            ) -> np.ndarray:
                 used.append(sensitivity / math.sqrt(2 * rho))
                 return np.asarray(values) + z
 
@@ -307,7 +314,7 @@ FREQUENT_UNITS = [
 
 @pytest.mark.usefixtures("two_holders")
 @pytest.mark.parametrize(("neighbours", "values", "largest"), FREQUENT_UNITS)
-def test_values_that_occur_keep_their_charge_for_every_unit(neighbours: Neighbours, values: int, largest: int) -> None:
+def test_values_that_occur_keep_their_charge(neighbours: Neighbours, values: int, largest: int) -> None:
     laws, sigma = frequent_laws(neighbours, largest + 2 * neighbours.rows)
     assert sigma == pytest.approx(neighbours.histogram_l2 / MU)
     assert frequent_excess(neighbours, laws, FAILURE, values, largest) <= 1e-9
@@ -321,7 +328,8 @@ def test_values_that_occur_keep_their_charge_for_every_unit(neighbours: Neighbou
 def test_planted_the_threshold_of_one_row(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise for all rows of a unit, and a threshold that was made for one."""
     neighbours, honest = Neighbours(rows=rows), frequent.threshold
-    monkeypatch.setattr(queryable, "threshold", lambda sigma, failure, _: honest(sigma / rows, failure, ONE_ROW))
+    of_one = lambda sigma, failure, _: honest(sigma / rows, failure, ONE_ROW)  # noqa: E731
+    monkeypatch.setattr(queryable, "threshold", of_one)
     laws, _ = frequent_laws(neighbours, 3 * rows)
     shown = max(1 - laws[size].get(None, 0.0) for size in range(rows, 2 * rows))
     assert shown > 10 * FAILURE
@@ -334,7 +342,7 @@ def test_planted_the_noise_of_one_row_for_values() -> None:
 
 
 def test_a_value_of_one_person_alone_was_released_and_is_not() -> None:
-    """Fifty equal rows of one person at mu 1.2 and tau 1e-11: released nearly surely for one row, never for fifty."""
+    """Fifty equal rows of one person at mu 1.2, tau 1e-11: released nearly surely for one row, now never."""
     tau, rows, mu = 1e-11, 50, 1.2
     sigma = 1 / mu
     least = frequent.threshold(sigma, tau, ONE_ROW)
@@ -346,8 +354,11 @@ def test_a_value_of_one_person_alone_was_released_and_is_not() -> None:
 
 
 def test_the_threshold_keeps_its_failure_for_new_values_of_one_unit() -> None:
-    """All ways to spread c rows over values that were just too rare: the chances of being shown add up to tau at most."""
-    spread: Callable[[int, int], Iterator[Sizes]] = lambda c, of: (p for p in parts(c, of) if sum(p) == c)  # noqa: E731
+    """All ways to spread c rows over values that were just too rare: the chances add up to tau at most."""
+
+    def spread(rows: int) -> Iterator[Sizes]:
+        return (found for found in parts(rows, rows) if sum(found) == rows)
+
     for rows, mu, tau in itertools.product((1, 2, 4), (0.3, 1.0), (1e-4, 0.05)):
         neighbours = Neighbours(rows=rows)
         sigma, rare = neighbours.histogram_l2 / mu, neighbours.rows_of(frequent.LEAST_HOLDERS) - 1
@@ -355,9 +366,10 @@ def test_the_threshold_keeps_its_failure_for_new_values_of_one_unit() -> None:
         weight = np.exp(-(z**2) / (2 * sigma**2))
         weight /= weight.sum()
 
-        def shown(least: int, rows: int = rows, rare: int = rare, z: np.ndarray = z, weight: np.ndarray = weight) -> float:
+        def shown(least: int, rows: int, rare: int, z: np.ndarray, weight: np.ndarray) -> float:
             tail = [weight[rare + new + z >= least].sum() for new in range(rows + 1)]
-            return float(max(sum(tail[new] for new in found if new) for found in spread(rows, rows)))
+            return float(max(sum(tail[new] for new in found if new) for found in spread(rows)))
 
-        assert shown(frequent.threshold(sigma, tau, neighbours)) <= tau
-        assert rows == 1 or shown(frequent.threshold(sigma, tau, ONE_ROW)) > tau  # planted: made for one row
+        made = (rows, rare, z, weight)
+        assert shown(frequent.threshold(sigma, tau, neighbours), *made) <= tau
+        assert rows == 1 or shown(frequent.threshold(sigma, tau, ONE_ROW), *made) > tau  # planted

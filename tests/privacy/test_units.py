@@ -1,6 +1,6 @@
-"""Every question against all ways to add, remove or replace a unit of several rows: exact answers, no randomness.
+"""Every question against all ways to add, remove or replace a unit of several rows; nothing is drawn.
 
-Proofs: docs/explanation/proofs/persons.md, Theorem 2. Each check runs with a planted bug that it catches surely.
+Proofs: docs/explanation/proofs/persons.md, Theorem 2. Each check has a planted bug that it catches surely.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -63,11 +63,12 @@ class Occurring:
         return neighbours.histogram_l2  # what ask_frequent gives the noise for
 
 
+ESTIMATES = [np.ones((2, 3), dtype=int), np.zeros((2, 2), dtype=int), np.array([2, 0, 1])]
 CODED = {
     "number": NumberOfRows(),
     "margin": CountTable([B]),
     "pair": CountTable([A, COARSE]),
-    "distances": Distances([[A, B], [A, COARSE], [B]], [np.ones((2, 3), int), np.zeros((2, 2), int), np.array([2, 0, 1])]),
+    "distances": Distances([[A, B], [A, COARSE], [B]], ESTIMATES),
     "entropies": Entropies(CARDS, [A.buckets, COARSE.buckets], least_rows=1),
 }
 RAW = {
@@ -91,12 +92,13 @@ def question_of(kind: str, name: str, smaller: int) -> Any:
     return replace(question, least_rows=max(1, smaller)) if isinstance(question, Entropies) else question
 
 
-@lru_cache(maxsize=None)
+@cache
 def answer(kind: str, name: str, rows: Multiset) -> np.ndarray:
     """Exact answer on the table with these rows."""
     question = question_of(kind, name, 1)
     if kind == "coded":
-        engine: Any = CodeArray(np.array([CELLS[i] for i in rows], dtype=np.int32).reshape(-1, len(CARDS)), CARDS)
+        codes = np.array([CELLS[i] for i in rows], dtype=np.int32)
+        engine: Any = CodeArray(codes.reshape(-1, len(CARDS)), CARDS)
     else:
         engine = FrameColumns(pd.DataFrame({"x": pd.Series([CELL_VALUES[i] for i in rows], dtype=float)}))
     return np.asarray(question.exact(engine)).ravel()
@@ -126,7 +128,7 @@ def worst_excess(kind: str, name: str, real: Neighbours, stated: Neighbours) -> 
 @pytest.mark.parametrize(("kind", "name"), KINDS)
 @pytest.mark.parametrize("rows", [1, 2, MOST])
 @pytest.mark.parametrize("replaced", [False, True])
-def test_no_unit_moves_an_answer_by_more_than_is_stated(kind: str, name: str, rows: int, replaced: bool) -> None:
+def test_no_unit_moves_an_answer_further(kind: str, name: str, rows: int, replaced: bool) -> None:
     neighbours = Neighbours(rows=min(rows, 2) if replaced else rows, replace=replaced)
     worst = worst_excess(kind, name, neighbours, neighbours)
     assert worst <= 1 + ROUNDING
@@ -149,11 +151,12 @@ def test_every_kind_of_question_is_among_them() -> None:
     known = {type(q) for q in CODED.values()} | {type(getattr(q, "question", q)) for q in RAW.values()}
     for module in (counts, columns, entropies):
         for _, found in inspect.getmembers(module, inspect.isclass):
-            if found.__module__ == module.__name__ and hasattr(found, "proof") and not getattr(found, "_is_protocol", False):
+            own = found.__module__ == module.__name__ and not getattr(found, "_is_protocol", False)
+            if own and hasattr(found, "proof"):
                 assert found in known, found
 
 
-# --- entropies: exact over all histograms ----------------------------------------------------------------------------
+# --- entropies: exact over all histograms ---------------------------------------------------------
 
 
 def entropy(numbers: Multiset) -> float:

@@ -265,7 +265,11 @@ def test_a_record_in_a_small_group_leaves_no_trace_at_all():
     rest = SEEDS[~(SEEDS[:, network().order[:3]] == canary[0, list(network().order[:3])]).all(axis=1)]
     canaries = np.concatenate([rest, *[canary] * (TEST.k - 1)])
     leaky = SimpleNamespace(
-        release=without_pre_threshold, charge=TEST.charge, least_seeds=1, epsilon0=TEST.epsilon0, delta=TEST.delta
+        release=without_pre_threshold,
+        charge=TEST.charge,
+        least_seeds=1,
+        epsilon0=TEST.epsilon0,
+        delta=TEST.delta,
     )
 
     def kept(seeds: np.ndarray, test: Any) -> bytes:

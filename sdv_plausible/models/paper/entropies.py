@@ -95,7 +95,7 @@ class Entropies:
         return np.rint(bits / ENTROPY_GRID).astype(np.int64)
 
     def sensitivity(self, neighbours: Neighbours) -> float:
-        """Each number moves by the entropy's exact sensitivity; a unit that is replaced joins the rows of all others."""
+        """Each number moves by the entropy's exact sensitivity; what replaces a unit joins all other rows."""
         others = max(1, self.least_rows - neighbours.rows) if neighbours.replace else self.least_rows
         steps = entropy_sensitivity_in_steps(others, ENTROPY_GRID, neighbours.rows)
         m = len(self.cardinalities)

@@ -233,8 +233,9 @@ class ReleaseLoss(Loss):
     """The release-level test: discrete Laplace sizes at epsilon0, or, where a group first enters, delta.
 
     One row changes a size or lets a group enter, so the profile is the larger of both, below (epsilon0,
-    delta)-DP with randomised response (``docs/explanation/proofs/release_test.md``, Theorem 2). The rows of one
-    person may do both: a group that enters takes a row off what the sizes change by (``persons.md``, Theorem 4).
+    delta)-DP with randomised response (``docs/explanation/proofs/release_test.md``, Theorem 2). The rows of
+    one person may do both: a group that enters takes a row off what the sizes change by (``persons.md``,
+    Theorem 4).
 
     Parameters
     ----------
@@ -260,7 +261,8 @@ class ReleaseLoss(Loss):
         eps = np.asarray(epsilon, dtype=np.float64)
         sizes, _ = DiscreteLaplaceLoss(epsilon=self.epsilon0, sensitivity=self.l1).profile(eps)
         if self.l1 > 1:
-            left = DiscreteLaplaceLoss(epsilon=self.epsilon0 * (self.l1 - 1) / self.l1, sensitivity=self.l1 - 1)
+            fewer = self.l1 - 1
+            left = DiscreteLaplaceLoss(epsilon=self.epsilon0 * fewer / self.l1, sensitivity=fewer)
             return both_directions(np.maximum(sizes, self.delta + (1 - self.delta) * left.profile(eps)[0]))
         absent = np.maximum(0.0, 1 - np.exp(np.minimum(eps, _LARGEST_EXPONENT)) * (1 - self.delta))
         return np.maximum(sizes, self.delta), np.maximum(sizes, absent)

@@ -1,7 +1,7 @@
 """What the release-level test costs, and the margin that its noisy sizes must have.
 
-Proofs: ``docs/explanation/proofs/release_test.md`` for one row that is added or removed, ``persons.md`` for all rows
-of one person and for replacement.
+Proofs: ``docs/explanation/proofs/release_test.md`` for one row that is added or removed, ``persons.md`` for
+all rows of one person and for replacement.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ class ReleaseTestLoss(NamedTuple):
 def release_margin(epsilon0: float, delta: float, neighbours: Neighbours = ONE_ROW) -> int:
     """Smallest margin s >= 1 that keeps what one unit brings secret, but for probability delta.
 
-    For one row: ``Pr[Z >= s] = a^s/(1 + a) <= delta``, Z discrete Laplace, ``a = exp(-epsilon0)``. For a unit of c
-    rows ``max(c a^s, a^(s+1-c))/(1 + a)``, with ``a = exp(-epsilon0/L1)``: c groups that each get one row, or one
-    that gets them all; where a unit is replaced, twice that (``docs/explanation/proofs/persons.md``, Theorem 4).
+    For one row: ``Pr[Z >= s] = a^s/(1 + a) <= delta``, Z discrete Laplace, ``a = exp(-epsilon0)``. For a unit
+    of c rows ``max(c a^s, a^(s+1-c))/(1 + a)``, with ``a = exp(-epsilon0/L1)``: c groups that each get one
+    row, or one that gets them all; where a unit is replaced, twice that
+    (``docs/explanation/proofs/persons.md``, Theorem 4).
 
     Decided for the exact values of the two doubles, in decimal arithmetic: in double precision the answer is
     one too small or too large where delta is close to one of the tails.
@@ -124,9 +125,10 @@ def release_test_loss(
 def size_lower_bound_margin(epsilon: float, beta: float, neighbours: Neighbours = ONE_ROW) -> int:
     """Subtract this from a noisy number of rows for a lower bound that is safe as a public parameter.
 
-    The number of rows n gets discrete Laplace noise of scale c/epsilon, c the rows of one unit; with margin s the
-    event "bound above the size of the smaller neighbour" has probability at most ``a^(s+1-c)/(1 + a) <= beta``
-    under both neighbours, ``a = exp(-epsilon/c)``. Charge ``(epsilon, beta)`` (``docs/explanation/proofs/conditional_release.md``, Remark 4).
+    The number of rows n gets discrete Laplace noise of scale c/epsilon, c the rows of one unit; with margin s
+    the event "bound above the size of the smaller neighbour" has probability at most
+    ``a^(s+1-c)/(1 + a) <= beta`` under both neighbours, ``a = exp(-epsilon/c)``. Charge ``(epsilon, beta)``
+    (``docs/explanation/proofs/conditional_release.md``, Remark 4).
 
     Parameters
     ----------

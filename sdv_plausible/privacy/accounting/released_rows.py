@@ -1,9 +1,10 @@
 """Privacy loss of N rows released one by one under the randomised test, Privacy Test 2.
 
 The theorem (``docs/explanation/proofs/seed_test.md``, Theorem 2; for all seeds of one person ``persons.md``,
-Theorem 5) covers a mixture over omega and every other seed-based model, with gamma. A released row tells no more than one toss of a coin, so N rows lose what
-Binomial(N, a1) against Binomial(N, a0) loses, at the worst pass rate: a coin of likelihood ratio ``(1 +
-gamma c/t) pt(t+c)/pt(t)`` where a unit has c seeds, after partitions smaller than t are charged to delta.
+Theorem 5) covers a mixture over omega and every other seed-based model, with gamma. A released row tells no
+more than one toss of a coin, so N rows lose what Binomial(N, a1) against Binomial(N, a0) loses, at the worst
+pass rate: a coin of likelihood ratio ``(1 + gamma/t) pt(t+1)/pt(t)``, or ``(1 + gamma c/t) pt(t+c)/pt(t)``
+where a unit has c seeds, after partitions smaller than t are charged to delta.
 
 It holds for rows *released*: proposals are made until N are accepted, attempts stay secret, every candidate
 has a fresh seed and a fresh threshold, the first N acceptances are returned in order and nothing is
@@ -183,12 +184,13 @@ def released_rows_loss(
     """Total epsilon of N rows released under Privacy Test 2 by any seed-based model, at the best t.
 
     ``docs/explanation/proofs/seed_test.md``, Theorem 2. Every t gives a valid bound, so the search over t
-    need not be complete. A unit that is replaced is removed, and another one added (``persons.md``, Theorem 6).
+    need not be complete. A unit that is replaced is removed, and another one added (``persons.md``,
+    Theorem 6).
 
     Parameters
     ----------
     num_rows, k, gamma, epsilon0, pass_rate_floor, n_lower, noise
-        As in :class:`ReleasedRows`; where units are replaced, n_lower is a bound on the seeds without the unit.
+        As in :class:`ReleasedRows`; where units are replaced, n_lower bounds the seeds without the unit.
     delta : float
         In (0, 1).
     neighbours : Neighbours

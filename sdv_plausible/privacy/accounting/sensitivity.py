@@ -18,8 +18,8 @@ def entropy_sensitivity(n: int, rows: int = 1) -> float:
     """Exact add/remove sensitivity of the empirical entropy of one (possibly joint) discrete attribute.
 
     ``[(n+c) log2(n+c) - n log2 n] / (n+c)`` bits is the largest ``|H(D + c rows) - H(D)|`` over all tables D
-    of n rows, whatever the number of categories; it is reached by n equal rows and c that all differ. It rises
-    with c, and from n = 1 on it falls as n grows, so a lower bound on n gives an upper bound on the sensitivity
+    of n rows, whatever the number of categories; it is reached by n equal rows and c that all differ. It
+    rises with c, and from n = 1 on it falls as n grows, so a lower bound on n gives an upper bound
     (``docs/explanation/proofs/entropy_sensitivity.md``, Theorem 1).
 
     Parameters

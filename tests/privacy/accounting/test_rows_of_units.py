@@ -1,4 +1,4 @@
-"""Rows under the randomised test where a unit has several seeds: exact enumeration, and bounds that must be caught.
+"""Rows under the randomised test where a unit has several seeds: exact enumeration, and planted bugs.
 
 Proofs: docs/explanation/proofs/persons.md, Theorems 5 and 6. Nothing is drawn.
 """
@@ -39,8 +39,14 @@ def attempt(table: tuple[int, ...], likelihood: Any, test: exact.PassProbability
     return exact.attempt(table, likelihood, test, Fraction(2))
 
 
-def pairs(likelihood: Any, test: exact.PassProbability, unit: int, sizes: tuple[int, ...], num_rows: int = 2) -> Iterator[Any]:
-    """Every table and every unit of at most so many seeds: size, rows with and without it, a pass-rate floor."""
+def pairs(
+    likelihood: Any,
+    test: exact.PassProbability,
+    unit: int,
+    sizes: tuple[int, ...],
+    num_rows: int = 2,
+) -> Iterator[Any]:
+    """Every table and every unit: size, rows with and without it, a pass-rate floor."""
     for n in sizes:
         for table in tables(likelihood, n):
             less = attempt(table, likelihood, test)
@@ -64,7 +70,14 @@ def worst_excess(
     for n, more, less, floor in pairs(likelihood, exact.randomized_pass(K, A), unit, sizes):
         for t in (1, 2, 3, 5):
             claim = kind(
-                num_rows=2, k=K, gamma=2.0, epsilon0=EPSILON0, t=t, pass_rate_floor=floor, n_lower=n, unit=claimed
+                num_rows=2,
+                k=K,
+                gamma=2.0,
+                epsilon0=EPSILON0,
+                t=t,
+                pass_rate_floor=floor,
+                n_lower=n,
+                unit=claimed,
             )
             worst = max(worst, oracle.excess(claim, more, less))
     return worst
@@ -78,15 +91,17 @@ def test_claim_covers_every_unit(likelihood: Any, unit: int) -> None:
 
 @pytest.mark.parametrize("unit", [2, 3])
 def test_planted_the_claim_of_one_seed(unit: int) -> None:
-    """Of the bound's three places each is needed: with small partitions uncharged, one seed's ratio is passed by far."""
+    """With small partitions uncharged, one seed's ratio is passed by far; and they must be charged."""
     assert worst_excess(1, OVERLAPPING, unit, WithoutSmallPartitions, (4,)) > 1e-2
-    assert worst_excess(unit, PREFIXES, unit, WithoutSmallPartitions, (2,)) > 1e-3  # and small partitions must be charged
+    assert worst_excess(unit, PREFIXES, unit, WithoutSmallPartitions, (2,)) > 1e-3
 
 
 def test_planted_a_sharp_threshold() -> None:
     """A group that enters shows with certainty, where the claim has a small probability only."""
     more, less = (attempt((0,) * c + (2,) * 60, PREFIXES, exact.deterministic_pass(K)) for c in (4, 2))
-    claim = ReleasedRows(num_rows=1, k=K, gamma=1, epsilon0=math.log(30), t=1, pass_rate_floor=0.9, n_lower=62, unit=2)
+    claim = ReleasedRows(
+        num_rows=1, k=K, gamma=1, epsilon0=math.log(30), t=1, pass_rate_floor=0.9, n_lower=62, unit=2
+    )  # fmt: skip
     factor = 1e6
     shown = np.maximum(oracle.rows(more, 1) - factor * oracle.rows(less, 1), 0).sum()
     assert shown > 10 * float(claim.profile(math.log(factor))[0])
@@ -103,7 +118,14 @@ def test_claim_is_the_theorem_recomputed(gamma: float, t: int, unit: int) -> Non
     top = min(ratio - 1, mass / (n * floor * (1 - small)))
     kept = (1 - small) ** num_rows
     rows = ReleasedRows(
-        num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, t=t, pass_rate_floor=floor, n_lower=n, unit=unit
+        num_rows=num_rows,
+        k=k,
+        gamma=gamma,
+        epsilon0=epsilon0,
+        t=t,
+        pass_rate_floor=floor,
+        n_lower=n,
+        unit=unit,
     )
     for epsilon in (0.5, 1.5, 3.0):
         shifted = max(0.0, epsilon + num_rows * math.log(1 - small))
@@ -118,7 +140,13 @@ def test_claim_is_the_theorem_recomputed(gamma: float, t: int, unit: int) -> Non
             assert expected * (1 - 1e-9) <= float(found) <= expected * 1.06 + (1 - kept) * delta
 
 
-def replacements(unit: int, likelihood: Any, others: list[tuple[int, ...]], a: Fraction, k: int) -> Iterator[Any]:
+def replacements(
+    unit: int,
+    likelihood: Any,
+    others: list[tuple[int, ...]],
+    a: Fraction,
+    k: int,
+) -> Iterator[Any]:
     """Every pair of units on top of the same other seeds: their number, both rows, a pass-rate floor."""
     test = exact.randomized_pass(k, a)
     units = [e for size in range(1, unit + 1) for e in tables(likelihood, size)]
@@ -140,14 +168,14 @@ MANY = [(0,) * i + (1,) * j + (2,) * (90 - i - j) for i, j in itertools.product(
 def test_two_steps_cover_every_replacement(
     unit: int, likelihood: Any, others: list[tuple[int, ...]], a: int, k: int, gamma: float
 ) -> None:
-    """The claim is one epsilon at one delta; the loss of one of the two steps, planted, does not cover them."""
+    """The claim is one epsilon at one delta; the loss of one of two steps, planted, does not cover them."""
     checked, planted = 0, -1.0
     for (n, found, floor), delta in itertools.product(
         replacements(unit, likelihood, others, Fraction(1, a), k), (0.3, 0.05, 1e-3)
     ):
         common: dict[str, Any] = {
-            "num_rows": 1, "k": k, "gamma": gamma, "epsilon0": math.log(a), "delta": delta, "pass_rate_floor": floor,
-            "n_lower": n,
+            "num_rows": 1, "k": k, "gamma": gamma, "epsilon0": math.log(a), "delta": delta,
+            "pass_rate_floor": floor, "n_lower": n,
         }  # fmt: skip
         claim = released_rows_loss(**common, neighbours=Neighbours(rows=unit, replace=True)).epsilon
         step = released_rows_loss(**common, neighbours=Neighbours(rows=unit)).epsilon
@@ -162,9 +190,17 @@ def test_two_steps_cover_every_replacement(
 
 
 def test_a_unit_of_one_is_the_old_bound_and_more_seeds_cost_more() -> None:
-    common = {"num_rows": 100, "k": 50, "gamma": 1.0, "epsilon0": 1.0, "delta": 1e-9, "pass_rate_floor": 0.5, "n_lower": 10_000}
-    found = [released_rows_loss(**common, neighbours=Neighbours(rows=c)).epsilon for c in (1, 2, 5)]  # type: ignore[arg-type]
+    common = {
+        "num_rows": 100,
+        "k": 50,
+        "gamma": 1.0,
+        "epsilon0": 1.0,
+        "delta": 1e-9,
+        "pass_rate_floor": 0.5,
+        "n_lower": 10_000,
+    }
+    found = [released_rows_loss(**common, neighbours=Neighbours(rows=c)).epsilon for c in (1, 2, 5)]
     assert found[0] == released_rows_loss(**common).epsilon  # type: ignore[arg-type]
     assert found[0] < found[1] < found[2]
-    replaced = released_rows_loss(**common, neighbours=Neighbours(replace=True)).epsilon  # type: ignore[arg-type]
+    replaced = released_rows_loss(**common, neighbours=Neighbours(replace=True)).epsilon
     assert 2 * found[0] < replaced  # two steps; the second one at a smaller delta
