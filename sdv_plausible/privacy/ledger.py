@@ -170,7 +170,8 @@ class PrivacyLedger:
         return (
             f"Total epsilon {total:.3g} at delta {delta}, for the {who.relation}: every conclusion that "
             f"anyone can draw from this release ({self._scope()}) is at most {_factor(total)} times as "
-            f"likely {who.comparison}, or the reverse, apart from an additional probability of at most {delta}."
+            f"likely {who.comparison}, or the reverse, apart from an additional probability of at most "
+            f"{delta}."
         )
 
     def _scope(self) -> str:
