@@ -15,6 +15,7 @@ import numpy as np
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, Loss
 from sdv_plausible.privacy.ledger import LedgerEntry, Part
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, scan_plausible_seeds
 from sdv_plausible.questions.queryable import Queryable, SeedRecords
@@ -39,11 +40,14 @@ class ModelBudget:
         Failure probability that goes with it.
     spent : tuple of Loss
         What was charged before, such as a privately learned domain: the total with it stays within (epsilon, delta).
+    neighbours : Neighbours
+        Whom the total protects. What is charged does not depend on it: answers get the noise that it needs.
     """
 
     epsilon: float
     delta: float
     spent: tuple[Loss, ...] = ()
+    neighbours: Neighbours = ONE_ROW
 
     def gaussian(self, failure: float = 0.0) -> float:
         """Largest Gaussian parameter mu for learning, next to what was spent and a failure probability."""

@@ -10,19 +10,23 @@ from typing import Any, Literal, get_args
 
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
 Status = Literal["charged", "declared", "no claim"]
 Part = Literal["domain", "structure", "parameters", "seeds"]
 """What of a release an entry may pay for."""
-NEIGHBOURS = "addition or removal of any one row"
 PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
 NOT_COVERED = (
     "how long the computation took and the memory it used",
     "an attacker who controls the machine on which the data is held",
     "facts about a person that can be learned from other people's rows",
-    "several rows of the same person, unless the figure is multiplied by their number",
     "further fits to the same rows: their totals add up",
 )
+SEVERAL_ROWS = (
+    "several rows of the same person: their loss grows faster than their number (ten rows, each at epsilon 1 "
+    "and delta 1e-9, cost more than 12); name the column that says whose a row is with person=..."
+)
+SEVERAL_NAMES = "a person whose rows are under several values of {person}"
 
 
 class BudgetExceededError(ValueError):
@@ -91,14 +95,24 @@ class PrivacyLedger:
         Upper limit on the total at this delta; None sets no limit.
     covers : str, optional
         What the total is for, in words; None lists the scopes of the charged entries.
+    neighbours : Neighbours
+        The relation that every loss speaks of; whoever asks the rows takes it from here.
 
     Notes
     -----
     The ledger holds no figure that depends on the rows: not their number, no attempt count, no pass rate.
     """
 
-    def __init__(self, *, delta: float, epsilon: float | None = None, covers: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        delta: float,
+        epsilon: float | None = None,
+        covers: str | None = None,
+        neighbours: Neighbours = ONE_ROW,
+    ) -> None:
         self.delta = delta
+        self.neighbours = neighbours
         self.covers = covers
         self.epsilon = epsilon
         self._entries: tuple[LedgerEntry, ...] = ()
@@ -153,17 +167,24 @@ class PrivacyLedger:
             reasons = "; ".join(e.note or e.mechanism for e in self._entries if e.status == "no claim")
             return f"No differential-privacy claim is made for this release: {reasons}."
         total = self.total()
+        who, delta = self.neighbours, f"{self.delta:.3g}"
         return (
-            f"Total epsilon {total:.3g} at delta {self.delta:.3g}, for the {NEIGHBOURS}: every conclusion that anyone "
-            f"can draw from this release ({self._scope()}) is at most {_factor(total)} times as likely with any one "
-            f"row in the data as without it, or the reverse, apart from an additional probability of at most {self.delta:.3g}. "
-            f"{PUBLIC}"
+            f"Total epsilon {total:.3g} at delta {delta}, for the {who.relation}: every conclusion that "
+            f"anyone can draw from this release ({self._scope()}) is at most {_factor(total)} times as "
+            f"likely {who.comparison}, or the reverse, apart from an additional probability of at most "
+            f"{delta}. {PUBLIC}"
         )
 
     def _scope(self) -> str:
         if self.covers is not None:
             return self.covers
         return "; ".join(dict.fromkeys(e.scope for e in self._entries if e.status == "charged"))
+
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """What no total covers."""
+        person = self.neighbours.person
+        return (*NOT_COVERED, SEVERAL_ROWS if person is None else SEVERAL_NAMES.format(person=person))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form: headline, total, unit, entries, what is not covered."""
@@ -172,10 +193,10 @@ class PrivacyLedger:
             "headline": self.sentence(),
             "epsilon": self.total() if claim else None,
             "delta": self.delta if claim else None,
-            "unit": "one row",
-            "neighbours": NEIGHBOURS,
+            "unit": self.neighbours.unit,
+            "neighbours": self.neighbours.relation,
             "entries": [self._entry_dict(entry) for entry in self._entries],
-            "not_covered": list(NOT_COVERED),
+            "not_covered": list(self.not_covered),
         }
 
     def _entry_dict(self, entry: LedgerEntry) -> dict[str, Any]:
@@ -219,7 +240,7 @@ class PrivacyLedger:
             if entry.note:
                 lines.append(f"  {'':<12} {entry.note}")
         lines += ["", "  (each epsilon as if the entry stood alone; the total composes them)", "  Not covered:"]
-        lines += [f"    - {item}" for item in NOT_COVERED]
+        lines += [f"    - {item}" for item in self.not_covered]
         return "\n".join(lines)
 
     __repr__ = __str__

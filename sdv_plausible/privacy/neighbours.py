@@ -1,11 +1,18 @@
-"""Which two tables count as neighbours: the unit that a guarantee protects."""
+"""Which two tables count as neighbours: the unit that a guarantee protects, and how it is spoken of.
+
+Proofs: ``docs/explanation/proofs/persons.md``.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from sdv_plausible.privacy import checks as check
+
+Relation = Literal["add_remove", "replace_one"]
+RELATIONS: tuple[Relation, ...] = ("add_remove", "replace_one")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,14 +24,37 @@ class Neighbours:
     rows : int
         Rows that one unit (a person) has at most, >= 1.
     replace : bool
-        False: one unit is added or removed. True: one unit's rows are replaced by others, as many as they were.
+        False: one unit is added or removed. True: one unit is replaced by another; each has at least one row.
+    person : str, optional
+        Column whose value says whose a row is; None where every row is a unit of its own.
     """
 
     rows: int = 1
     replace: bool = False
+    person: str | None = None
 
     def __post_init__(self) -> None:
         check.whole("rows", self.rows, 1, "it bounds the rows of one person")
+
+    @classmethod
+    def parse(cls, relation: Relation, person: str | None, rows_per_person: int) -> Neighbours:
+        """Read the synthesizer's arguments ``neighbours``, ``person`` and ``rows_per_person``.
+
+        Raises
+        ------
+        ValueError
+            If one is not as it must be.
+        """
+        if relation not in RELATIONS:
+            raise ValueError(f'neighbours ({relation!r}) must be "add_remove" or "replace_one"')
+        rows = check.whole("rows_per_person", rows_per_person, 1, "it bounds the rows used of each; try 5")
+        if person is not None and not (isinstance(person, str) and person):
+            raise ValueError(f"person ({person!r}) must name the column that says whose a row is, or be None")
+        if person is None and rows > 1:
+            raise ValueError(f"rows_per_person ({rows}) needs person, the column that says whose a row is")
+        return cls(rows=rows, replace=relation == "replace_one", person=person)
+
+    # --- how far one unit moves what is counted ---------------------------------------------------------
 
     @property
     def histogram_l1(self) -> int:
@@ -35,6 +65,66 @@ class Neighbours:
     def histogram_l2(self) -> float:
         """L2 distance of the same, at most: all rows of a unit may be in one cell, and leave it for another one."""
         return self.rows * (math.sqrt(2) if self.replace else 1.0)
+
+    def rows_of(self, units: int) -> int:
+        """Least number of rows that are surely those of so many units, >= 1."""
+        return (units - 1) * self.rows + 1
+
+    # --- words ------------------------------------------------------------------------------------------
+
+    @property
+    def of_people(self) -> bool:
+        """Whether the unit is a person rather than a row."""
+        return self.person is not None or self.rows > 1
+
+    @property
+    def unit(self) -> str:
+        """What is protected."""
+        return f"one person ({self._rows})" if self.of_people else "one row"
+
+    @property
+    def relation(self) -> str:
+        """Which change of the table the guarantee is for."""
+        if self.replace:
+            details = f"{self._rows}; the number of people" if self.of_people else "the number of rows"
+            return f"replacement of any {self._any_one} by another one ({details} is public)"
+        return f"addition or removal of any {self._any_one}" + (f" ({self._rows})" if self.of_people else "")
+
+    @property
+    def comparison(self) -> str:
+        """What is compared, to follow "as likely"."""
+        if self.replace:
+            return f"with any {self._any_one} as with any other one in its place"
+        return f"with any {self._any_one} in the data as without {'them' if self.of_people else 'it'}"
+
+    @property
+    def bias(self) -> str:
+        """What bounding the rows of a person does to the output; empty where nothing is bounded."""
+        if self.person is None:
+            return ""
+        return (
+            f"people with more than {_count(self.rows)} count as if they had {self.rows}: shares, totals and "
+            "whatever goes with having many rows are those of the rows used"
+        )
+
+    def several(self, units: int) -> str:
+        """So many units, in words."""
+        return f"{units} {'people' if self.of_people else 'records'}"
+
+    @property
+    def _any_one(self) -> str:
+        return "one person" if self.of_people else "one row"
+
+    @property
+    def _rows(self) -> str:
+        if self.person is None:
+            return f"with at most {_count(self.rows)}"
+        most = "1 is" if self.rows == 1 else f"{self.rows:,} are"
+        return f"all rows with one value of {self.person}, of which at most {most} used"
+
+
+def _count(rows: int) -> str:
+    return "1 row" if rows == 1 else f"{rows:,} rows"
 
 
 ONE_ROW = Neighbours()

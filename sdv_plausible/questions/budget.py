@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sdv_plausible.privacy.accounting.losses import (
     ApproxDP,
@@ -16,6 +16,7 @@ from sdv_plausible.privacy.accounting.losses import (
     ReleaseLoss,
 )
 from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry
+from sdv_plausible.privacy.neighbours import Neighbours
 
 _ROUNDING = 1e-9  # relative: shares that add up to the whole may miss it by rounding
 
@@ -51,6 +52,10 @@ class Allowance:
     def is_private(self) -> bool:
         """Whether there is noise at all."""
         return math.isfinite(self.mu)
+
+    def for_counts(self, neighbours: Neighbours) -> Allowance:
+        """What is allowed in terms of one row: mu of a table of counts that one row moves by 1."""
+        return replace(self, mu=self.mu / neighbours.histogram_l2)
 
     def sigma(self, share: float, sensitivity: float = 1.0) -> float:
         """Noise deviation that a share of mu^2 buys at an L2 sensitivity; 0 without privacy."""

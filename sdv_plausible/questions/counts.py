@@ -118,7 +118,7 @@ class NumberOfRows:
         return np.array([rows.num_rows()], dtype=np.int64)
 
     def sensitivity(self, neighbours: Neighbours) -> float:
-        """Return the rows of one unit; under replacement it does not change, and the noise is that of one row."""
+        """Return the rows of one unit; replacing it changes the number by less, and gets the same noise."""
         return float(neighbours.rows)
 
 

@@ -1,6 +1,6 @@
 """Values that occur: which ones there are is itself private, so that only what many rows hold is ever named.
 
-Proofs: ``docs/explanation/proofs/private_domain.md``, Lemmas 2 and 3.
+Proofs: ``docs/explanation/proofs/private_domain.md``, Lemmas 2 and 3; ``persons.md``, Theorem 3.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 from sdv_plausible.privacy.neighbours import Neighbours
 
-LEAST_ROWS = 5  # a value held by fewer rows is never released
+LEAST_HOLDERS = 5  # a value held by fewer units (rows, or people) is never released
 
 
 class Occurring(Protocol):
@@ -51,8 +51,9 @@ class Frequent:
 def threshold(sigma: float, failure: float, neighbours: Neighbours) -> int:
     """Least noisy count of a value that is released: ``Pr[most + Z >= threshold] <= failure`` (private_domain.md, Lemma 3).
 
-    ``most`` is the number of rows that a value can have on the larger of two neighbours if it is not counted on the smaller
-    one: ``LEAST_ROWS`` - 1 others and all rows of one unit.
+    ``most`` is the number of rows that a value can have on one of two neighbours if it is not counted on the
+    other one: just too few, and all rows of one unit. A unit brings at most one such value with each of its
+    rows, and takes away as many where it is replaced: each of them gets its share of ``failure``.
     """
-    most = LEAST_ROWS - 1 + neighbours.rows
-    return most + math.ceil(sigma * float(norm.isf(failure))) + 1
+    most = neighbours.rows_of(LEAST_HOLDERS) - 1 + neighbours.rows
+    return most + math.ceil(sigma * float(norm.isf(failure / neighbours.histogram_l1))) + 1

@@ -15,12 +15,12 @@ import numpy as np
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
-from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.budget import Allowance, Meter
 from sdv_plausible.questions.counts import Axes, CountTable, NumberOfRows, Question
-from sdv_plausible.questions.frequent import LEAST_ROWS, Frequent, Occurring, threshold
+from sdv_plausible.questions.frequent import LEAST_HOLDERS, Frequent, Occurring, threshold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class GroupRelease(Protocol):
     """A mechanism that releases noisy sizes of large groups, such as the release-level privacy test."""
 
     @property
-    def k(self) -> int:
+    def least_seeds(self) -> int:
         """Rows that a group must have to be looked at."""
         ...
 
@@ -86,13 +86,11 @@ class Queryable:
     rows : object
         An engine of exact answers, such as :class:`~sdv_plausible.questions.codes.CodeArray`.
     ledger : PrivacyLedger
-        Where ``entries`` are charged, now.
+        Where ``entries`` are charged, now. Its neighbours are those of every answer.
     entries : iterable of LedgerEntry
         What all questions together may cost.
     coins : Coins
         Source of the noise.
-    neighbours : Neighbours
-        The relation that the guarantee speaks of.
     parts : mapping of str to engine
         Named parts of the rows, for :meth:`part`; the same rows where there is no split.
 
@@ -108,15 +106,18 @@ class Queryable:
         ledger: PrivacyLedger,
         entries: Iterable[LedgerEntry],
         coins: Coins,
-        neighbours: Neighbours = ONE_ROW,
         parts: Mapping[str, Any] | None = None,
     ) -> None:
         charged = tuple(entries)
         ledger.charge(*charged)
-        self.neighbours = neighbours
         self._rows, self._ledger, self._coins = rows, ledger, coins
         self._meter = Meter(Allowance.of(charged))
         self._parts = dict(parts or {})
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation that the guarantee speaks of."""
+        return self._ledger.neighbours
 
     # --- what may be known beforehand ---------------------------------------------------------------------------------
 
@@ -173,7 +174,7 @@ class Queryable:
         return [self._noisy(table, sensitivity, share) for table, sensitivity, share in found]
 
     def ask_frequent(self, question: Occurring, share: float, failure: float) -> Frequent:
-        """Ask for values that occur: of those that enough rows hold, the ones whose noisy count passes a threshold.
+        """Ask for values that occur: of those that enough units hold, those that noisily pass a threshold.
 
         Parameters
         ----------
@@ -182,11 +183,11 @@ class Queryable:
         share : float
             Share of mu^2 for the noise.
         failure : float
-            Probability that noise alone lifts one value over the threshold. A unit has at most as many new values as rows.
+            Probability that noise alone lifts any value of one unit over the threshold.
         """
-        self._meter.spend(share=share, failure=failure * self.neighbours.rows)
+        self._meter.spend(share=share, failure=failure)
         values, counts, public = question.occurring(self._rows)
-        enough = np.flatnonzero(counts >= LEAST_ROWS)
+        enough = np.flatnonzero(counts >= self.neighbours.rows_of(LEAST_HOLDERS))
         answer = self._noisy(np.concatenate([public, counts[enough]]), self.neighbours.histogram_l2, share)
         noisy = answer.values[len(public) :]
         passed = np.ones(len(enough), dtype=bool)
@@ -219,8 +220,8 @@ class Queryable:
     def release_groups(self, sets: Sequence[Sequence[int]], test: GroupRelease) -> list[tuple[np.ndarray, np.ndarray]]:
         """Ask which combinations of codes large groups of rows share, by a test that charges for itself.
 
-        Every row belongs to one of the sets of columns, by a secret draw that does not look at its values: one row changes
-        one group of one set, and all of them together cost what one costs.
+        Every row belongs to one of the sets of columns, by a secret draw that does not look at its values: a
+        row changes one group of one set, and all of them together cost what one costs.
 
         Parameters
         ----------
@@ -241,7 +242,7 @@ class Queryable:
                 released.append((np.empty((1, 0), dtype=np.int32), np.ones(1, dtype=np.int64)))
                 continue
             part = self._rows.part(i / len(sets), (i + 1) / len(sets), self._coins.spawn("set of columns"))
-            groups, sizes = part.groups(columns, test.k)
+            groups, sizes = part.groups(columns, test.least_seeds)
             which, noisy = test.release(sizes, self._coins.spawn("sizes", i))
             released.append((groups[which], noisy))
         return released

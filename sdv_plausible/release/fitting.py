@@ -39,10 +39,15 @@ def fit_release(
     ValueError
         If the model does not offer what the privacy test needs, or a public claim about the rows does not stand.
     """
+    if settings.neighbours != ledger.neighbours:
+        raise ValueError(
+            f"ledger (for the {ledger.neighbours.relation}) must be for the neighbours of the settings "
+            f"(the {settings.neighbours.relation}): make it with the same neighbours"
+        )
     test = settings.test
     test.check_model(makes(learner))
     parts = split_rows(rows, settings.split, coins)
-    budget = ModelBudget(epsilon=settings.epsilon, delta=settings.model_delta, spent=ledger.losses)
+    budget = settings.model_budget(ledger.losses)
     charge = test.charge(plausible_gamma(learner, settings.gamma))
     seeds = Queryable(parts["seeds"], ledger, charge, coins.spawn("release"))
     test.confirm(seeds)  # before the rows have cost more

@@ -29,7 +29,12 @@ class RowTest(Protocol):
 
     @property
     def k(self) -> int:
-        """Plausible seeds needed."""
+        """Plausible seeds needed, each of another unit."""
+        ...
+
+    @property
+    def least_seeds(self) -> int:
+        """Plausible seeds that are surely those of k units."""
         ...
 
     @property

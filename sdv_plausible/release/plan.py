@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdv_plausible.models.base import ModelBudget, makes, planned_entries, plausible_gamma
+from sdv_plausible.models.base import makes, planned_entries, plausible_gamma
 from sdv_plausible.models.forecast import Forecast, Forecaster, rows_needed
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
@@ -80,9 +80,9 @@ def plan(
         if value is not None:
             check.whole(name, value, 1)
     settings.test.check_model(makes(learner))
-    ledger = PrivacyLedger(delta=settings.delta, covers=settings.test.covers)
+    ledger = settings.empty_ledger()
     ledger.charge(*extra)
-    budget = ModelBudget(epsilon=settings.epsilon, delta=settings.model_delta, spent=ledger.losses)
+    budget = settings.model_budget(ledger.losses)
     ledger.charge(*settings.test.charge(plausible_gamma(learner, settings.gamma)))
     ledger.charge(*planned_entries(learner, domain, budget))
     forecast, needed = None, None
@@ -96,6 +96,8 @@ def plan(
         needed = rows_needed(foresee)
         forecast = foresee(table_rows) if table_rows else None
     found = [*settings.test.warnings(num_rows, table_rows), *(forecast.warnings() if forecast else [])]
+    if settings.neighbours.bias:
+        found.append(f"rows_per_person: {settings.neighbours.bias}")
     total = ledger.total()
     if HARDLY_ANY < total < math.inf:
         found.append(

@@ -17,6 +17,7 @@ from sdv_plausible.models.base import SeedModel
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.sampler import Sampler
@@ -42,6 +43,26 @@ class PrivacyTest(ABC):
     """Whether the seeds take a share of delta."""
 
     k: int
+    neighbours: Neighbours
+
+    @property
+    def least_seeds(self) -> int:
+        """Seeds that are surely those of k units: k, where every row is a unit of its own."""
+        return self.neighbours.rows_of(self.k)
+
+    @property
+    def seeds_needed(self) -> str:
+        """The same in words."""
+        if self.neighbours.of_people:
+            return f"{self.least_seeds} seeds (k = {self.k} people)"
+        return f"k = {self.k} seeds"
+
+    @property
+    def seeds_proved(self) -> str:
+        """What they prove, in words."""
+        if self.neighbours.of_people:
+            return f"seeds of at least {self.k} people"
+        return f"at least {self.k} seeds"
 
     @classmethod
     def uses_seeds_with(cls, omega: Omega | None) -> bool:  # noqa: ARG003
@@ -118,6 +139,12 @@ class PrivacyTest(ABC):
         return [*found, *([] if table_rows is None else self._table_warnings(table_rows))]
 
     def _table_warnings(self, table_rows: int) -> list[str]:
-        if self.k > table_rows:
-            return [f"k ({self.k}) is above the number of rows ({table_rows}): hardly any row would pass"]
+        if self.least_seeds > table_rows:
+            return [f"{self._above} the number of rows ({table_rows}): hardly any row would pass"]
         return []
+
+    @property
+    def _above(self) -> str:
+        if self.neighbours.of_people:
+            return f"k ({self.k}) people have up to {self.least_seeds} rows, above"
+        return f"k ({self.k}) is above"

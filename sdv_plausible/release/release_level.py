@@ -14,6 +14,7 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
 from sdv_plausible.privacy.accounting.release_test import release_margin
 from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
@@ -28,18 +29,22 @@ class ReleaseTest(PrivacyTest):
 
     Groups of at least k seeds get ``size + z``, z discrete Laplace with scale 1/epsilon0, and are released if that is
     at least ``k + margin``. So every released prefix has at least k true seeds, surely, and the loss is
-    (epsilon0, Pr[z >= margin]) (docs/explanation/proofs/release_test.md).
+    (epsilon0, Pr[z >= margin]) (docs/explanation/proofs/release_test.md). Where people have several rows, k
+    counts people: ``least_seeds`` rows are of at least k of them, and noise and margin are those for all rows
+    of one (persons.md).
 
     Parameters
     ----------
     k : int
-        Sure lower bound on the seeds of every released prefix, >= 1.
+        Sure lower bound on the seeds of every released prefix, each of another unit, >= 1.
     epsilon0 : float
         Privacy loss of the noisy sizes, > 0.
     delta : float
         Upper bound on the failure probability, in (0, 1).
     uses_seeds : bool
         Whether any attribute is kept; else the model alone is released, and k, epsilon0 and delta play no part.
+    neighbours : Neighbours
+        Whom the loss protects.
     """
 
     has_delta: ClassVar[bool] = True
@@ -47,6 +52,7 @@ class ReleaseTest(PrivacyTest):
     epsilon0: float
     delta: float
     uses_seeds: bool = True
+    neighbours: Neighbours = ONE_ROW
 
     def __post_init__(self) -> None:
         check_k(self.k)
@@ -65,8 +71,8 @@ class ReleaseTest(PrivacyTest):
 
     @property
     def margin(self) -> int:
-        """Smallest s >= 1 with Pr[z >= s] = a**s / (1 + a) <= delta, where a = exp(-epsilon0)."""
-        return release_margin(self.epsilon0, self.delta)
+        """Smallest s >= 1 with Pr[z >= s] = a**s / (1 + a) <= delta, a = exp(-epsilon0), for one row."""
+        return release_margin(self.epsilon0, self.delta, self.neighbours)
 
     def charge(self, gamma: float) -> tuple[LedgerEntry, ...]:  # noqa: ARG002
         """One entry for any number of rows."""
@@ -80,14 +86,15 @@ class ReleaseTest(PrivacyTest):
                     parts=("seeds",),
                 ),
             )
+        moved = self.neighbours.histogram_l1
         return (
             LedgerEntry(
                 name="seeds",
                 mechanism=(
-                    f"one noisy size per prefix group of at least k = {self.k} seeds, discrete Laplace, epsilon0 "
-                    f"{self.epsilon0:g}; every released prefix has at least {self.k} seeds, surely"
+                    f"one noisy size per prefix group of at least {self.seeds_needed}, discrete Laplace, "
+                    f"epsilon0 {self.epsilon0:g}; every released prefix has {self.seeds_proved}, surely"
                 ),
-                losses=(ReleaseLoss(epsilon0=self.epsilon0, delta=self.delta),),
+                losses=(ReleaseLoss(epsilon0=self.epsilon0, delta=self.delta, l1=moved),),
                 scope="any number of rows and the saved synthesizer",
                 parts=("seeds",),
             ),
@@ -120,13 +127,14 @@ class ReleaseTest(PrivacyTest):
         released : ndarray of int
             Positions of the released groups.
         noisy_sizes : ndarray of int64
-            Their released sizes, each >= k + margin.
+            Their released sizes, each >= least_seeds + margin.
         """
-        large = np.flatnonzero(group_sizes >= self.k)
+        large = np.flatnonzero(group_sizes >= self.least_seeds)
         if not len(large):
             return large, np.empty(0, dtype=np.int64)
-        noisy = noise.discrete_laplace(group_sizes[large], sensitivity=1, epsilon=self.epsilon0, coins=coins)
-        kept = noisy >= self.k + self.margin
+        sizes, moved = group_sizes[large], self.neighbours.histogram_l1
+        noisy = noise.discrete_laplace(sizes, sensitivity=moved, epsilon=self.epsilon0, coins=coins)
+        kept = noisy >= self.least_seeds + self.margin
         return large[kept], noisy[kept]
 
     def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins) -> Sampler:

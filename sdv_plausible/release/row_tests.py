@@ -17,6 +17,7 @@ from sdv_plausible.privacy.accounting.release_test import size_lower_bound_margi
 from sdv_plausible.privacy.accounting.released_rows import released_rows_loss
 from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
 from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
@@ -37,17 +38,20 @@ class DeterministicTest(PrivacyTest):
     Parameters
     ----------
     k : int
-        Plausible seeds needed, >= 1; the seed itself counts.
+        Plausible seeds needed, each of another unit, >= 1; the seed itself counts.
     gamma : float
         Partition width, > 1.
     row_cap : int
         Rows that may ever be released from one fit.
+    neighbours : Neighbours
+        Whose seeds are counted: of people with several rows ``least_seeds`` records are needed for k people.
     """
 
     has_delta: ClassVar[bool] = False
     k: int
     gamma: float
     row_cap: int = 1_000_000
+    neighbours: Neighbours = ONE_ROW
 
     def __post_init__(self) -> None:
         check_k(self.k)
@@ -69,8 +73,8 @@ class DeterministicTest(PrivacyTest):
             LedgerEntry(
                 name="rows",
                 mechanism=(
-                    f"Privacy Test 1, k = {self.k}, gamma = {self.gamma:g}: each row has at least {self.k} "
-                    "plausible seeds (plausible deniability)"
+                    f"Privacy Test 1, k = {self.k}, gamma = {self.gamma:g}: each row has {self._deniability} "
+                    "(plausible deniability)"
                 ),
                 losses=(InfiniteLoss(),),
                 scope="each released row",
@@ -80,9 +84,14 @@ class DeterministicTest(PrivacyTest):
             ),
         )
 
+    @property
+    def _deniability(self) -> str:
+        of_people = f", which are records of at least {self.k} people" if self.neighbours.of_people else ""
+        return f"at least {self.least_seeds} plausible seeds{of_people}"
+
     def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:  # noqa: ARG002
         """Boolean array: which candidates pass."""
-        passed: np.ndarray = plausible_seeds >= self.k
+        passed: np.ndarray = plausible_seeds >= self.least_seeds
         return passed
 
     def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins) -> Sampler:
@@ -91,8 +100,9 @@ class DeterministicTest(PrivacyTest):
 
     def complaints(self, num_rows: int) -> list[str]:
         """No row could pass with fewer records than k."""
-        if self.k > num_rows:
-            return [f"k ({self.k}) is above the number of rows ({num_rows}): no row could have k plausible seeds; lower k"]
+        if self.least_seeds > num_rows:
+            above = f"{self._above} the number of rows ({num_rows})"
+            return [f"{above}: no row could have k plausible seeds; lower k"]
         return []
 
 
@@ -120,6 +130,10 @@ class RandomizedTest(PrivacyTest):
         fall below this share by construction (docs/explanation/proofs/pass_rate.md, Theorem 3).
     least_rows : int
         A public number that the count of seeds reaches.
+    neighbours : Neighbours
+        Whom the loss protects. Where people have several rows, the threshold is centred at the seeds of k
+        people, and its noise has the scale for all rows of one (docs/explanation/proofs/persons.md,
+        Theorem 5).
     """
 
     has_delta: ClassVar[bool] = True
@@ -130,6 +144,7 @@ class RandomizedTest(PrivacyTest):
     row_cap: int = 1_000_000
     seed_free_share: float = 0.5
     least_rows: int = 1000
+    neighbours: Neighbours = ONE_ROW
 
     def __post_init__(self) -> None:
         check_k(self.k)
@@ -168,10 +183,14 @@ class RandomizedTest(PrivacyTest):
         return SIZE_DELTA_SHARE * self.delta
 
     def _rows_entry(self, gamma: float) -> LedgerEntry:
-        floor = floor_by_construction(self.seed_free_share, self.k, self.epsilon0, self.least_rows)
+        unit = self.neighbours.rows
+        n_lower = max(1, self.least_rows - unit) if self.neighbours.replace else self.least_rows
+        per_row = self.epsilon0 / unit
+        floor = floor_by_construction(self.seed_free_share, self.least_seeds, per_row, n_lower)
         loss = released_rows_loss(
-            num_rows=self.row_cap, k=self.k, gamma=gamma, epsilon0=self.epsilon0,
-            delta=(1 - SIZE_DELTA_SHARE) * self.delta, pass_rate_floor=floor, n_lower=self.least_rows,
+            num_rows=self.row_cap, k=self.least_seeds, gamma=gamma, epsilon0=per_row,
+            delta=(1 - SIZE_DELTA_SHARE) * self.delta, pass_rate_floor=floor, n_lower=n_lower,
+            neighbours=self.neighbours,
         )  # fmt: skip
         if not math.isfinite(loss.epsilon):
             raise ValueError(
@@ -180,13 +199,19 @@ class RandomizedTest(PrivacyTest):
             )
         return LedgerEntry(
             name="rows",
-            mechanism=(
-                f"Privacy Test 2, k = {self.k}, epsilon0 = {self.epsilon0:g}; Theorem 1 added up over "
-                f"{self.row_cap:,} rows would say {self._theorem1_sum():,.0f}"
-            ),
+            mechanism=f"Privacy Test 2, {self._parameters}",
             losses=(ApproxDP(epsilon=loss.epsilon, delta=loss.delta),),
             scope=f"the first {self.row_cap:,} rows released from this fit, not the saved synthesizer",
             parts=("seeds",),
+        )
+
+    @property
+    def _parameters(self) -> str:
+        if self.neighbours != ONE_ROW:
+            return f"threshold around {self.seeds_needed}, epsilon0 = {self.epsilon0:g}"
+        return (
+            f"k = {self.k}, epsilon0 = {self.epsilon0:g}; Theorem 1 added up over {self.row_cap:,} rows "
+            f"would say {self._theorem1_sum():,.0f}"
         )
 
     def _theorem1_sum(self) -> float:
@@ -204,7 +229,7 @@ class RandomizedTest(PrivacyTest):
         ValueError
             If the bound does not stand. This depends on the noisy count alone.
         """
-        margin = size_lower_bound_margin(SIZE_EPSILON, self._size_delta)
+        margin = size_lower_bound_margin(SIZE_EPSILON, self._size_delta, self.neighbours)
         if seeds.count_rows(SIZE_EPSILON, self._size_delta) - margin < self.least_rows:
             raise ValueError(
                 f"least_rows ({self.least_rows}) is not confirmed by the noisy number of seeds, which must exceed it by "
@@ -215,8 +240,14 @@ class RandomizedTest(PrivacyTest):
     def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:
         """Boolean array: which candidates pass; one fresh threshold each."""
         # Repeatable: drawn from the call's own secret stream, so that SDV's reset_sampling repeats the very same rows.
-        noisy = noise.discrete_laplace(plausible_seeds, sensitivity=1, epsilon=self.epsilon0, coins=coins, repeatable=True)
-        passed: np.ndarray = noisy >= self.k
+        noisy = noise.discrete_laplace(
+            plausible_seeds,
+            sensitivity=self.neighbours.rows,
+            epsilon=self.epsilon0,
+            coins=coins,
+            repeatable=True,
+        )
+        passed: np.ndarray = noisy >= self.least_seeds
         return passed
 
     def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins) -> Sampler:

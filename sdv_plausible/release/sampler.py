@@ -122,7 +122,7 @@ def diagnose(sampler: Sampler, num_candidates: int) -> pd.DataFrame:
     mechanism, found = sampler.mechanism_with_records, []
     for omega, plausible in _plausible_seeds(mechanism, num_candidates).items():
         low, middle, high = np.percentile(plausible, [25, 50, 75])
-        share = float((plausible >= mechanism.test.k).mean())
+        share = float((plausible >= mechanism.test.least_seeds).mean())
         found.append((omega, mechanism.model.num_attributes - omega, low, middle, high, share))
     return pd.DataFrame(found, columns=["omega", "kept", "size_25", "size_50", "size_75", "share_at_least_k"])
 
@@ -130,7 +130,8 @@ def diagnose(sampler: Sampler, num_candidates: int) -> pd.DataFrame:
 def seed_diagnostics(sampler: Sampler, num_candidates: int) -> dict[str, Any]:
     """The same for the report: plausible seeds at the mechanism's omega, and who passes at which k and omega."""
     mechanism = sampler.mechanism_with_records
-    by_omega, m, k = _plausible_seeds(mechanism, num_candidates), mechanism.model.num_attributes, mechanism.test.k
+    by_omega = _plausible_seeds(mechanism, num_candidates)
+    m, k = mechanism.model.num_attributes, mechanism.test.least_seeds
     used = mechanism.omega.among(m)
     shown = {used[0], used[-1], *np.linspace(0, m, SHOWN_OMEGAS).round().astype(int).tolist()}
     ks = sorted({max(1, round(k * factor)) for factor in (0.1, 0.2, 0.5, 1, 2, 5, 10)})

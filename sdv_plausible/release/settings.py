@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting.losses import Loss
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.release.privacy_tests import PrivacyTest, check_gamma, check_k
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
@@ -41,6 +45,8 @@ class Settings:
     split : (float, float, float), optional
         Probabilities with which a row serves structure, parameters or seeds; each > 0, sum at most 1 (the rest of
         the rows is not used). None: every row serves all three.
+    neighbours : Neighbours
+        Whom the total protects.
     """
 
     epsilon: float
@@ -54,6 +60,7 @@ class Settings:
     seed_free_share: float
     split: tuple[float, float, float] | None = None
     least_rows: int = 1000
+    neighbours: Neighbours = ONE_ROW
 
     def __post_init__(self) -> None:
         if self.epsilon != math.inf:
@@ -87,19 +94,29 @@ class Settings:
         """Share of delta for the seeds."""
         return self.delta - self.model_delta
 
+    def empty_ledger(self) -> PrivacyLedger:
+        """Ledger of a release, with nothing charged yet."""
+        return PrivacyLedger(delta=self.delta, covers=self.test.covers, neighbours=self.neighbours)
+
+    def model_budget(self, spent: tuple[Loss, ...]) -> ModelBudget:
+        """What a model may spend next to what was spent before."""
+        who = self.neighbours
+        return ModelBudget(epsilon=self.epsilon, delta=self.model_delta, spent=spent, neighbours=who)
+
     @cached_property
     def test(self) -> PrivacyTest:
         """The privacy test: it knows what it costs and who draws the rows."""
         if self.privacy_test == "release":
             return ReleaseTest(
-                k=self.k, epsilon0=self.epsilon0, delta=self.seed_delta or self.delta, uses_seeds=self.uses_seeds
-            )
+                k=self.k, epsilon0=self.epsilon0, delta=self.seed_delta or self.delta,
+                uses_seeds=self.uses_seeds, neighbours=self.neighbours,
+            )  # fmt: skip
         if self.privacy_test == "randomized":
             return RandomizedTest(
                 k=self.k, gamma=self.gamma, epsilon0=self.epsilon0, delta=self.seed_delta, row_cap=self.row_cap,
-                seed_free_share=self.seed_free_share, least_rows=self.least_rows,
+                seed_free_share=self.seed_free_share, least_rows=self.least_rows, neighbours=self.neighbours,
             )  # fmt: skip
-        return DeterministicTest(k=self.k, gamma=self.gamma, row_cap=self.row_cap)
+        return DeterministicTest(k=self.k, gamma=self.gamma, row_cap=self.row_cap, neighbours=self.neighbours)
 
 
 _TESTS: dict[str, type[PrivacyTest]] = {

@@ -92,6 +92,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             If it does not match the metadata.
         """
         given, frame = sdv_compat.split_input(data)
+        frame = self._rows_used(frame)
         if not frame.shape[1] or (not len(frame) and self._needs_rows):
             raise ValueError(f"data has {len(frame)} rows and {frame.shape[1]} columns: there is nothing to fit")
         with self._restored_on_error(), _quiet_about_rows():
@@ -123,6 +124,10 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             raise InvalidDataError(errors)
         self._rows = frame.set_axis(frame.columns.astype(str), axis=1)
         return stand_in_table(frame.dtypes, self._column_specs(), self._data_processor._keys)
+
+    def _rows_used(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The rows that a fit uses, of those given."""
+        return frame
 
     def _check_columns(self, frame: pd.DataFrame) -> None:
         """Refuse a table whose columns are not those of the metadata: a look at the schema, not at a row."""

@@ -6,9 +6,13 @@ kept: an object holds the columns' names and semantic types, the formats that ma
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import pandas as pd
+
+from sdv_plausible.table.column_types import metadata_columns
+from sdv_plausible.table.words import MODELLED_SDTYPES
 
 SCHEMA_KEYS = ("sdtype", "datetime_format", "regex_format", "pii")  # of a column's metadata
 Storage = Literal["numpy", "nullable", "arrow"]
@@ -24,6 +28,34 @@ def without_details(metadata: Any) -> Any:
             name: {key: value for key, value in spec.items() if key in SCHEMA_KEYS}
             for name, spec in table.get("columns", {}).items()
         }
+    return type(metadata).load_from_dict(document)
+
+
+def is_invented(spec: Mapping[str, Any], is_key: bool) -> bool:
+    """Whether a column is not modelled: a key, an id or personal data."""
+    sdtype = spec.get("sdtype")
+    return is_key or sdtype in ("id", "unknown") or (sdtype not in MODELLED_SDTYPES and spec.get("pii", True))
+
+
+def with_id(metadata: Any, name: str | None) -> Any:
+    """Return the metadata with one column as an id, which is invented and never modelled; unchanged for None.
+
+    Raises
+    ------
+    ValueError
+        If the metadata has no such column.
+    """
+    if name is None or not hasattr(metadata, "to_dict") or not hasattr(type(metadata), "load_from_dict"):
+        return metadata
+    columns = metadata_columns(metadata)
+    if name not in columns:
+        raise ValueError(f"person ({name!r}) must be one of the metadata's columns: {sorted(columns)}")
+    if is_invented(columns[name], is_key=False):
+        return metadata  # perhaps by a pattern
+    document = metadata.to_dict()
+    for table in document.get("tables", {"table": document}).values():
+        if name in table.get("columns", {}):
+            table["columns"][name] = {"sdtype": "id"}
     return type(metadata).load_from_dict(document)
 
 

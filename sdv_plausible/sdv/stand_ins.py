@@ -13,9 +13,8 @@ import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sdv.output_types import of_storage, output_type
-from sdv_plausible.sdv.schema import Storage, storage
+from sdv_plausible.sdv.schema import Storage, is_invented, storage
 from sdv_plausible.table.domain import Domain
-from sdv_plausible.table.words import MODELLED_SDTYPES
 
 Specs = Mapping[str, Mapping[str, Any]]
 FRACTIONS = ("latitude", "longitude", "coordinate", "latlng", "local_latlng", "location_on_land", "pyfloat", "pydecimal")
@@ -61,12 +60,6 @@ def hide_invented(table: pd.DataFrame, specs: Specs, keys: Collection[str], tran
             is_number = pd.api.types.is_numeric_dtype(made[name].dtype)
             hidden[name] = numbers.astype(made[name].dtype) if is_number else numbers.astype(str).astype(object)
     return table.assign(**hidden)
-
-
-def is_invented(spec: Mapping[str, Any], is_key: bool) -> bool:
-    """Whether a column is not modelled: a key, an id or personal data."""
-    sdtype = spec.get("sdtype")
-    return is_key or sdtype in ("id", "unknown") or (sdtype not in MODELLED_SDTYPES and spec.get("pii", True))
 
 
 def _invented(spec: Mapping[str, Any], kind: Storage) -> pd.Series[Any]:

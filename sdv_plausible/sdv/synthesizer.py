@@ -16,6 +16,7 @@ from sdv.errors import SamplingError
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.neighbours import Neighbours, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.release.fitting import fit_release
@@ -24,13 +25,16 @@ from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
 from sdv_plausible.sdv.output_types import usual_types
+from sdv_plausible.sdv.schema import with_id
 from sdv_plausible.sdv.side_entries import Types, side_entries
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.column_types import metadata_columns
-from sdv_plausible.table.declarations import Undeclared, read_declarations
+from sdv_plausible.table.declarations import Specs, Undeclared, read_declarations
 from sdv_plausible.table.domain import MAX_BINS
+from sdv_plausible.table.persons import choose_rows, person_entry, unknown_persons
+from sdv_plausible.table.private_domain import DomainPlan
 from sdv_plausible.table.words import MODELLED_SDTYPES
 
 
@@ -91,6 +95,16 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         pass rate is bounded from below without a test that could fail.
     least_rows : int
         Randomised test: a public number that the count of seed records reaches. The rows are charged at this number.
+    person : str, optional
+        Column that says whose a row is, such as a household or patient number: the guarantee is then for all
+        rows of any one person. The column is never modelled; it is invented anew, like an id. Rows without a
+        value in it are not used.
+    rows_per_person : int
+        At most so many rows of each person are used, chosen secretly; a public number, >= 1. The noise grows
+        with it, and what is released describes the rows used.
+    neighbours : {"add_remove", "replace_one"}
+        What the guarantee compares: tables with a row (or person) more or less, or with another one in its
+        place. Under the latter the number of rows (or people) counts as public.
     random_state : int, optional
         Reproducible runs for tests and utility studies; the ledger then makes no privacy claim.
     types : {"declared", "detected"}
@@ -133,6 +147,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         least_rows: int = 1000,
         random_state: int | None = None,
         types: Types = "declared",
+        person: str | None = None,
+        rows_per_person: int = 1,
+        neighbours: Relation = "add_remove",
     ) -> None:
         self.epsilon, self.delta, self.k, self.gamma, self.epsilon0 = epsilon, delta, k, gamma, epsilon0
         self.omega, self.privacy_test, self.model, self.structure = omega, privacy_test, model, structure
@@ -146,15 +163,18 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             random_state,
         )
         self.least_rows, self.types = least_rows, types
+        self.person, self.rows_per_person, self.neighbours = person, rows_per_person, neighbours
         self._settings = Settings(
             epsilon=epsilon, delta=delta, k=k, gamma=gamma, epsilon0=epsilon0, omega=omega,
             privacy_test=privacy_test, row_cap=row_cap, seed_free_share=seed_free_share, split=split, least_rows=least_rows,
+            neighbours=Neighbours.parse(neighbours, person, rows_per_person),
         )  # fmt: skip
         self._learner = make_learner(model, structure, model_parameters)
         if random_state is not None:
             Coins.from_seed(random_state)  # complains now rather than at fit
         if types not in ("declared", "detected"):
             raise ValueError(f'types ({types!r}) must be "declared" or "detected"')
+        metadata = with_id(metadata, person)
         columns = metadata_columns(metadata)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
         self._declared = read_declarations(domain, undeclared, max_bins, columns)
@@ -177,13 +197,15 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         order = {name: i for i, name in enumerate(specs)}
         names = sorted(map(str, table.columns), key=lambda name: (order.get(name, len(order)), name))
         table = table[names].reset_index(drop=True)  # the index may hold the primary key
-        ledger = PrivacyLedger(delta=self.delta, covers=self._settings.test.covers)
+        ledger = self._settings.empty_ledger()
         raw_specs = self._raw_specs(table, specs)
-        private = self._declared.plan_private(raw_specs, self.epsilon, self._settings.model_delta)
+        private = self._plan_private(raw_specs)
         domain = build_domain(table, self._declared, raw_specs, self.max_bins, private, ledger, coins.spawn("domain"))
         if not self.enforce_rounding:
             domain = domain.without_rounding()
         ledger.charge(*domain_entries(domain), *self._side_entries())
+        if self._rows is None:
+            ledger.charge(*unknown_persons(ledger.neighbours))
         codec = Codec(domain)
         rows = CodeArray(codec.encode(table, coins.spawn("cells outside the domain")), domain.cardinalities)
         sampler = fit_release(rows, domain, self._settings, self._learner, ledger, coins)
@@ -235,6 +257,18 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     # --- hooks of the base class ----------------------------------------------------------------------------------
 
+    def _rows_used(self, frame: pd.DataFrame) -> pd.DataFrame:
+        if self.person is None:
+            return frame
+        self._check_columns(frame)
+        persons = frame.set_axis(frame.columns.astype(str), axis=1)[self.person]
+        try:
+            chosen = choose_rows(persons, self.rows_per_person, self._fit_coins().spawn("persons"))
+        except TypeError as error:
+            kinds = "values that cannot be compared, such as lists: it must be numbers or text"
+            raise ValueError(f"person ({self.person!r}) holds {kinds}") from error
+        return frame.iloc[chosen]
+
     @property
     def _needs_rows(self) -> bool:
         return self._declared.undeclared == "infer" and not set(self._modelled_specs()) <= set(self._declared.attributes)
@@ -248,7 +282,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._sampler = self._ledger = None
 
     def _fit_nothing(self) -> None:
-        self._ledger = PrivacyLedger(delta=self.delta, covers=self._settings.test.covers)
+        self._ledger = self._settings.empty_ledger()
         self._ledger.charge(*self._side_entries())
 
     def _check_condition(self, name: str, value: Any) -> None:
@@ -293,7 +327,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             A public figure or guess for the number of rows of your table: sharpens cost and warnings.
         """
         specs = self._modelled_specs()
-        private = self._declared.plan_private(specs, self.epsilon, self._settings.model_delta)
+        private = self._plan_private(specs)
         domain = self._declared.planned(specs, private.columns)
         extra = (*private.entries(), *domain_entries(domain), *self._side_entries())
         found = plan(
@@ -365,9 +399,13 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             found[name] = spec
         return found
 
+    def _plan_private(self, specs: Specs) -> DomainPlan:
+        settings = self._settings
+        return self._declared.plan_private(specs, self.epsilon, settings.model_delta, settings.neighbours)
+
     def _side_entries(self) -> list[LedgerEntry]:
-        """Entries for what stands beside the mechanism: coins, constraints, SDV transformers."""
-        return side_entries(
+        """Entries for what stands beside the mechanism: rows used, coins, constraints, SDV transformers."""
+        return person_entry(self._settings.neighbours) + side_entries(
             self.random_state,
             has_constraints=bool(self._chained_constraints or self._reject_sampling_constraints),
             transformers=self._data_processor._hyper_transformer.field_transformers,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.private_domain import DomainPlan
 from sdv_plausible.table.specifications import declare, declared_attribute
@@ -35,14 +36,27 @@ class Declarations:
     undeclared: Undeclared = "infer"
     never_missing: frozenset[str] = frozenset()
 
-    def plan_private(self, specs: Specs, epsilon: float, delta: float) -> DomainPlan:
+    def plan_private(
+        self,
+        specs: Specs,
+        epsilon: float,
+        delta: float,
+        neighbours: Neighbours = ONE_ROW,
+    ) -> DomainPlan:
         """Plan what learning the undeclared columns' domains costs, from the metadata alone."""
         if self.undeclared != "private":
             return DomainPlan.make({}, epsilon, delta)
         undeclared = {name: spec for name, spec in specs.items() if name not in self.attributes and not spec.get("transformed")}
         columns = {name: spec["sdtype"] for name, spec in undeclared.items()}
         declared = len(specs) - len(columns)
-        return DomainPlan.make(columns, epsilon, delta, declared=declared, never_missing=self.never_missing)
+        return DomainPlan.make(
+            columns,
+            epsilon,
+            delta,
+            declared=declared,
+            never_missing=self.never_missing,
+            neighbours=neighbours,
+        )
 
     def planned(self, specs: Specs, private: Collection[str] = ()) -> Domain:
         """Domain for planning: undeclared columns stand in with one code each, marked as private or inferred."""

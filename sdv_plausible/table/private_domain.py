@@ -5,8 +5,9 @@ out of one Gaussian budget; what is done with the noisy counts is post-processin
 
 - *public cells* (missing or not, number of decimals, powers of two, calendar years, parts of such cells): every cell
   gets noise, whether a row is in it or not;
-- *values that occur* (categories, single numbers): at least ``LEAST_ROWS`` rows must hold a value, and its noisy count
-  must reach a threshold that the noise alone passes with a probability that is charged to delta.
+- *values that occur* (categories, single numbers): at least ``LEAST_HOLDERS`` rows, or people, must hold a
+  value, and its noisy count must reach a threshold that noise alone passes with a probability that is charged
+  to delta.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss
 from sdv_plausible.privacy.ledger import LedgerEntry
-from sdv_plausible.privacy.neighbours import ONE_ROW
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.counts import NumberOfRows
 from sdv_plausible.questions.frequent import threshold
@@ -54,20 +55,24 @@ class DomainPlan:
     mu : float
         Gaussian privacy parameter of all looks together.
     failure : float
-        Probability that noise alone lifts a value of ``LEAST_ROWS`` rows over its threshold; of each thresholded table.
+        Probability that noise alone lifts a value of one unit over its threshold; of each thresholded table.
     never_missing : frozenset of str
         Columns for which the user ruled out missing values.
+    neighbours : Neighbours
+        Whom the total protects.
     """
 
     columns: Names
     mu: float
     failure: float
     never_missing: frozenset[str] = frozenset()
+    neighbours: Neighbours = ONE_ROW
 
     @classmethod
     def make(
-        cls, columns: Names, epsilon: float, delta: float, *, declared: int = 0, never_missing: frozenset[str] = frozenset()
-    ) -> DomainPlan:
+        cls, columns: Names, epsilon: float, delta: float, *, declared: int = 0,
+        never_missing: frozenset[str] = frozenset(), neighbours: Neighbours = ONE_ROW,
+    ) -> DomainPlan:  # fmt: skip
         """Plan within a share of (epsilon, delta); nothing is planned for no columns or an infinite epsilon.
 
         Parameters
@@ -80,13 +85,18 @@ class DomainPlan:
             Number of other columns in the model: the fewer columns are learned, the smaller the domain's share.
         never_missing : frozenset of str
             Columns for which the user ruled out missing values.
+        neighbours : Neighbours
+            Whom the total protects.
         """
         if not columns or math.isinf(epsilon):
             return cls(columns={}, mu=0.0, failure=0.0)
         whole = calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE))
         share = DOMAIN_SHARE * sum(WEIGHTS[s] for s in columns.values()) / (len(columns) + declared)
         failure = FAILURE_SHARE * delta / max(1, _thresholded(columns))
-        return cls(columns=dict(columns), mu=whole * math.sqrt(share), failure=failure, never_missing=never_missing)
+        return cls(
+            columns=dict(columns), mu=whole * math.sqrt(share), failure=failure, never_missing=never_missing,
+            neighbours=neighbours,
+        )  # fmt: skip
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -128,8 +138,8 @@ class DomainPlan:
         """Rows that a category needs to be found about every other time; 0 without categories."""
         if not {"categorical", "ordinal"} & set(self.columns.values()):
             return 0
-        sigma = Allowance(mu=self.mu).sigma(self.share("categorical"))
-        return threshold(sigma, self.failure, ONE_ROW)
+        sigma = Allowance(mu=self.mu).for_counts(self.neighbours).sigma(self.share("categorical"))
+        return threshold(sigma, self.failure, self.neighbours)
 
     def share(self, sdtype: str | None = None) -> float:
         """Share of mu**2 for a column of this type, or (None) for the number of rows."""

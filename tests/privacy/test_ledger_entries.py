@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
-from sdv_plausible.privacy.ledger import NOT_COVERED, LedgerEntry, Part, PrivacyLedger
+from sdv_plausible.privacy.ledger import LedgerEntry, Part, PrivacyLedger
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
@@ -109,7 +109,8 @@ def test_the_html_has_the_ledgers_words_and_figures():
     expected = (
         f"{ledger.sentence()} what how epsilon covers status remarks arcs noise "
         f"{ledger.entries[0].epsilon(ledger.delta):.3g} the model charged a remark domain noise the domain declared "
-        "Epsilon of each entry is stated as if it stood alone; the total composes them. Not covered: " + " ".join(NOT_COVERED)
+        "Epsilon of each entry is stated as if it stood alone; the total composes them. Not covered: "
+        + " ".join(ledger.not_covered)
     )
     assert words == expected
     assert ledger._repr_html_() == ledger.to_html()

@@ -56,7 +56,7 @@ def first_table(n: int = 900) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "id": [f"P{i:06d}" for i in range(n)],
-            "ticket": [f"T-{i}" for i in range(n)],
+            "ticket": [f"T-{i // 4}" for i in range(n)],
             "email": [f"u{i}@example.org" for i in range(n)],
             "city": city,
             "grade": rng.integers(1, 4, n),
@@ -76,7 +76,7 @@ def other_table(n: int = 431) -> pd.DataFrame:
     table = pd.DataFrame(
         {
             "id": [f"P{i + 500000:06d}" for i in range(n)],
-            "ticket": np.arange(n) * 977,
+            "ticket": np.arange(n) % 80 * 977,
             "email": [f"other{i}@example.com" for i in range(n)],
             "city": rng.choice(["Genf", "Basel", "Aarau"], n),
             "grade": rng.choice([1.0, 3.0, 7.0], n),
@@ -174,7 +174,9 @@ def detected(table: pd.DataFrame) -> Any:
     return type(metadata).load_from_dict(document)
 
 
-CASES = {
+WITHOUT_CITY = {name: spec for name, spec in DECLARED.items() if name != "city"}
+SEEDS_OF_PEOPLE = {"omega": 6, "k": 2, "epsilon0": 6.0}
+CASES: dict[str, dict[str, Any]] = {
     "declared": {"domain": DECLARED},
     "declared, epsilon 8": {"domain": DECLARED, "epsilon": 8.0},
     "private": {"undeclared": "private"},
@@ -185,6 +187,16 @@ CASES = {
     "independent": {"domain": DECLARED, "model": "independent"},
     "uniform": {"domain": DECLARED, "model": "uniform"},
     "seeds": {"domain": DECLARED, "omega": 5, "k": 3, "epsilon0": 2.0, "structure": {"age": ["city"]}},
+    "people": {"domain": DECLARED, "person": "ticket", "rows_per_person": 3},
+    "people, private": {"undeclared": "private", "person": "ticket", "rows_per_person": 2, "epsilon": 8.0},
+    "people by a category": {
+        "domain": WITHOUT_CITY,
+        "person": "city",
+        "rows_per_person": 40,
+        "structure": "cfs",
+    },
+    "people, seeds": {**SEEDS_OF_PEOPLE, "domain": DECLARED, "person": "ticket", "rows_per_person": 2},
+    "replacement": {"domain": DECLARED, "neighbours": "replace_one"},
     "seeds, range": {"domain": DECLARED, "omega": (4, 6), "k": 2, "epsilon0": 2.0, "structure": {"age": ["city"]}},
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sdv_plausible.privacy.neighbours import ONE_ROW
-from sdv_plausible.questions.frequent import LEAST_ROWS, threshold
+from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
 
 
 def gaussian_tail(sigma: float, least: int) -> float:
@@ -22,7 +22,7 @@ def gaussian_tail(sigma: float, least: int) -> float:
 @pytest.mark.parametrize("mu", [0.01, 0.1, 1.0, 3.0])
 @pytest.mark.parametrize("failure", [1e-11, 1e-6, 0.05])
 def test_threshold_keeps_its_failure_probability(mu, failure):
-    least = threshold(1 / mu, failure, ONE_ROW) - LEAST_ROWS
+    least = threshold(1 / mu, failure, ONE_ROW) - LEAST_HOLDERS
     assert gaussian_tail(1 / mu, least) <= failure
     assert gaussian_tail(1 / mu, least - 3) > failure  # and wastes at most two counts
 
@@ -30,14 +30,14 @@ def test_threshold_keeps_its_failure_probability(mu, failure):
 @pytest.mark.parametrize("relation", neighbouring.RELATIONS, ids=str)
 @pytest.mark.parametrize(("sigma", "failure"), [(0.3, 1e-9), (5.0, 1e-6), (40.0, 0.05)])
 def test_a_value_of_one_unit_and_of_those_who_are_never_named_passes_no_more_often_than_charged(relation, sigma, failure):
-    """On the larger of two neighbours LEAST_ROWS - 1 others hold it, and all rows of one unit; on the smaller it is not there."""
-    most = LEAST_ROWS - 1 + relation.rows
+    """On the larger of two neighbours LEAST_HOLDERS - 1 others hold it, and all rows of one unit; on the smaller it is not there."""
+    most = relation.rows_of(LEAST_HOLDERS) - 1 + relation.rows
     assert gaussian_tail(sigma, threshold(sigma, failure, relation) - most) <= failure
 
 
 def test_planted_fault_the_threshold_of_one_row_for_units_of_several():
     for rows in (2, 4, 50):
-        most = LEAST_ROWS - 1 + rows
+        most = LEAST_HOLDERS - 1 + rows
         assert gaussian_tail(5.0, threshold(5.0, 1e-6, ONE_ROW) - most) > 1e-6
 
 
@@ -46,4 +46,4 @@ def test_the_threshold_grows_with_the_noise_and_falls_with_the_failure():
     failures = [threshold(5.0, failure, ONE_ROW) for failure in (1e-12, 1e-6, 0.01)]
     assert sizes == sorted(set(sizes))
     assert failures == sorted(set(failures), reverse=True)
-    assert threshold(1e-9, 0.01, ONE_ROW) == LEAST_ROWS + 1 + 1  # always above what one row can make of it
+    assert threshold(1e-9, 0.01, ONE_ROW) == LEAST_HOLDERS + 1 + 1  # always above what one row can make of it

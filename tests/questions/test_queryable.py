@@ -16,7 +16,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis, CountTable, Distances, NumberOfRows
-from sdv_plausible.questions.frequent import LEAST_ROWS, threshold
+from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.release_level import ReleaseTest
 
@@ -50,9 +50,13 @@ def entry(*losses: Loss, name: str = "model") -> LedgerEntry:
     return LedgerEntry(name=name, mechanism="test", losses=losses, scope="test")
 
 
-def door(*losses: Loss, rows: Any = None, ledger: PrivacyLedger | None = None, seed: int = 1, **options: Any) -> Queryable:
+def door(
+    *losses: Loss, rows: Any = None, ledger: PrivacyLedger | None = None, seed: int = 1,
+    neighbours: Neighbours = ONE_ROW, **options: Any,
+) -> Queryable:  # fmt: skip
     rows = CodeArray(CODES, CARDS) if rows is None else rows
-    return Queryable(rows, ledger or PrivacyLedger(delta=1e-6), [entry(*losses)], Coins.from_seed(seed), **options)
+    ledger = ledger or PrivacyLedger(delta=1e-6, neighbours=neighbours)
+    return Queryable(rows, ledger, [entry(*losses)], Coins.from_seed(seed), **options)
 
 
 # Everything that can be asked, and a way to ask a door for it that costs its whole budget (PAID).
@@ -217,10 +221,10 @@ class Held:
 
 @pytest.mark.parametrize("relation", [ONE_ROW, Neighbours(rows=3)], ids=str)
 def test_a_value_is_named_only_above_the_threshold(relation):
-    """Values far above it are named in the question's order, values that fewer than LEAST_ROWS hold never."""
+    """Values far above it are named in the question's order, values that fewer than LEAST_HOLDERS hold never."""
     rows = door(GaussianLoss(sensitivity_over_sigma=1.0), ApproxDP(epsilon=1e-9, delta=0.1), neighbours=relation)
     most = threshold(rows.sigma(1.0), 0.01, relation)
-    held = {"z": 10 * most, "rare": LEAST_ROWS - 1, "a": 20 * most, "one": 1}
+    held = {"z": 10 * most, "rare": relation.rows_of(LEAST_HOLDERS) - 1, "a": 20 * most, "one": 1}
     with record_calls() as calls:
         found = rows.ask_frequent(Held(held), 1.0, 0.01)
     assert found.values == ["z", "a"]
@@ -228,12 +232,12 @@ def test_a_value_is_named_only_above_the_threshold(relation):
     assert (found.counts >= most).all()
     assert found.sigma == pytest.approx(calls[0].scale)
     assert len(found.public) == 1
-    assert rows._meter.failure == pytest.approx(0.01 * relation.rows)
+    assert rows._meter.failure == pytest.approx(0.01)
 
 
 def test_without_a_claim_all_values_of_enough_rows_are_named():
-    found = door(InfiniteLoss()).ask_frequent(Held({"a": LEAST_ROWS, "b": LEAST_ROWS - 1}), 1.0, 0.01)
-    assert (found.values, found.counts.tolist(), found.public.tolist(), found.sigma) == (["a"], [LEAST_ROWS], [0], 0.0)
+    found = door(InfiniteLoss()).ask_frequent(Held({"a": LEAST_HOLDERS, "b": LEAST_HOLDERS - 1}), 1.0, 0.01)
+    assert (found.values, found.counts.tolist(), found.public.tolist(), found.sigma) == (["a"], [LEAST_HOLDERS], [0], 0.0)
 
 
 # --- groups -----------------------------------------------------------------------------------------------------------
@@ -243,7 +247,7 @@ class Everything:
     """A release of all groups at their true sizes, which remembers what it was given."""
 
     def __init__(self, k: int = 1) -> None:
-        self.k, self.epsilon0, self.delta, self.given = k, 1e-9, 1e-9, []
+        self.least_seeds, self.epsilon0, self.delta, self.given = k, 1e-9, 1e-9, []
 
     def release(self, sizes, coins):
         self.given.append((sizes.copy(), coins))

@@ -76,7 +76,9 @@ def test_a_record_in_a_small_group_leaves_no_trace_at_all():
     canary = np.array([[1, 2, 3, 2]], dtype=SEEDS.dtype)
     rest = SEEDS[~(SEEDS[:, network().order[:3]] == canary[0, list(network().order[:3])]).all(axis=1)]
     canaries = np.concatenate([rest, *[canary] * (TEST.k - 1)])
-    leaky = SimpleNamespace(release=without_pre_threshold, charge=TEST.charge, k=1, epsilon0=TEST.epsilon0, delta=TEST.delta)
+    leaky = SimpleNamespace(
+        release=without_pre_threshold, charge=TEST.charge, least_seeds=1, epsilon0=TEST.epsilon0, delta=TEST.delta
+    )
 
     def kept(seeds: np.ndarray, test: Any) -> bytes:
         return pickle.dumps(release_seeds(network(), seeds, 1, test, Coins.from_seed(3)))

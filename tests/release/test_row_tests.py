@@ -130,12 +130,12 @@ def test_a_bound_that_a_neighbour_does_not_reach_is_confirmed_as_often_as_charge
 
 def test_the_size_check_without_its_margin_is_caught(monkeypatch):
     """Mutant: the noisy number itself is compared; a bound that is one too high then stands about every other time."""
-    monkeypatch.setattr(row_tests, "size_lower_bound_margin", lambda epsilon, failure: 0)
+    monkeypatch.setattr(row_tests, "size_lower_bound_margin", lambda epsilon, failure, neighbours: 0)
     assert not confirms_safely(TEST)
     assert chance_of_confirming(TEST, TEST.least_rows) > 0.5
     monkeypatch.undo()
     honest = row_tests.size_lower_bound_margin
-    monkeypatch.setattr(row_tests, "size_lower_bound_margin", lambda epsilon, failure: honest(epsilon, failure) - 1)
+    monkeypatch.setattr(row_tests, "size_lower_bound_margin", lambda *given: honest(*given) - 1)
     assert not confirms_safely(TEST)  # one too small is caught as well
 
 

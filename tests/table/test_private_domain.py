@@ -19,7 +19,7 @@ from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions import queryable
-from sdv_plausible.questions.frequent import LEAST_ROWS, Frequent
+from sdv_plausible.questions.frequent import LEAST_HOLDERS, Frequent
 from sdv_plausible.questions.queryable import Answer, Queryable
 from sdv_plausible.table import private_domain
 from sdv_plausible.table.columns import FrameColumns, MissingOrNot
@@ -84,21 +84,21 @@ def too_many(passed: int, trials: int, failure: float) -> bool:
 
 def test_rare_value_passes_no_more_often_than_charged():
     failure, trials = 0.05, 4000
-    assert not too_many(passing(0.2, failure, LEAST_ROWS, trials), trials, failure)
-    assert passing(0.2, failure, LEAST_ROWS, trials) > 0
-    assert passing(0.2, failure, LEAST_ROWS - 1, trials) == 0  # surely
+    assert not too_many(passing(0.2, failure, LEAST_HOLDERS, trials), trials, failure)
+    assert passing(0.2, failure, LEAST_HOLDERS, trials) > 0
+    assert passing(0.2, failure, LEAST_HOLDERS - 1, trials) == 0  # surely
 
 
 def test_planted_fault_threshold_without_a_margin(monkeypatch):
-    monkeypatch.setattr(queryable, "threshold", lambda sigma, failure, neighbours: LEAST_ROWS + 1)
-    assert too_many(passing(0.2, 0.05, LEAST_ROWS, 4000), 4000, 0.05)
+    monkeypatch.setattr(queryable, "threshold", lambda sigma, failure, neighbours: LEAST_HOLDERS + 1)
+    assert too_many(passing(0.2, 0.05, LEAST_HOLDERS, 4000), 4000, 0.05)
 
 
 def test_planted_fault_half_the_noise(monkeypatch):
     honest = noise.discrete_gaussian
     double = lambda values, *, sensitivity, rho, coins: honest(values, sensitivity=sensitivity, rho=rho / 4, coins=coins)  # noqa: E731
     monkeypatch.setattr(noise, "discrete_gaussian", double)  # the threshold is for half of this noise
-    assert too_many(passing(0.2, 0.05, LEAST_ROWS, 4000), 4000, 0.05)
+    assert too_many(passing(0.2, 0.05, LEAST_HOLDERS, 4000), 4000, 0.05)
 
 
 # ---- one row -----------------------------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ class AdaptiveLearner:
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> BayesianNetwork:  # noqa: ARG002
         """Learn a network. Of a split, structure and parameter rows are used together for both."""
         number = float(rows.ask(NumberOfRows(), SIZE_SHARE).values[0])
-        schedule = Schedule.make(number, rows.allowance, len(domain))
+        schedule = Schedule.make(number, rows.allowance.for_counts(rows.neighbours), len(domain))
         measured = Measurements(rows, domain, schedule)
         network = None
         for i, this in enumerate(schedule.rounds):
@@ -73,4 +73,4 @@ class AdaptiveLearner:
 
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
         """How the noise will show on a table of about so many rows."""
-        return forecast(domain, Allowance.of(self.plan(domain, budget)), rows)
+        return forecast(domain, Allowance.of(self.plan(domain, budget)).for_counts(budget.neighbours), rows)

@@ -87,7 +87,7 @@ class Entropies:
     cardinalities: Sequence[int]
     buckets: Sequence[np.ndarray]
     least_rows: int
-    proof = "docs/explanation/proofs/learning.md, Theorem 3"
+    proof = "docs/explanation/proofs/learning.md, Theorem 3; entropy_sensitivity.md, Theorems 1 and 2"
 
     def exact(self, rows: ExactCounts) -> np.ndarray:
         """Return the numbers of :meth:`EntropyTable.flatten`, rounded to the grid."""
@@ -95,8 +95,9 @@ class Entropies:
         return np.rint(bits / ENTROPY_GRID).astype(np.int64)
 
     def sensitivity(self, neighbours: Neighbours) -> float:
-        """Each number moves by the entropy's exact sensitivity for every row that comes or goes."""
-        steps = entropy_sensitivity_in_steps(self.least_rows, ENTROPY_GRID) * neighbours.histogram_l1
+        """Each number moves by the entropy's exact sensitivity; what replaces a unit joins all other rows."""
+        others = max(1, self.least_rows - neighbours.rows) if neighbours.replace else self.least_rows
+        steps = entropy_sensitivity_in_steps(others, ENTROPY_GRID, neighbours.rows)
         m = len(self.cardinalities)
         return steps * math.sqrt(m * (m + 1))
 

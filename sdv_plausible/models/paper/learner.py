@@ -80,7 +80,7 @@ class BayesianNetworkLearner:
         plan, cards = LearningPlan.make(self.structure, domain, budget), np.array(domain.cardinalities)
         if math.isinf(plan.mu):
             return None
-        sigma = {stage: 1 / plan.mu_each(stage) for stage in plan.shares}
+        sigma = {stage: budget.neighbours.histogram_l2 / plan.mu_each(stage) for stage in plan.shares}
         cells = float(np.median(cards)) * min(float(np.median(cards)), MAX_BUCKETS)
         return Forecast(
             rows=rows,

@@ -232,27 +232,38 @@ class DiscreteLaplaceLoss(Loss):
 class ReleaseLoss(Loss):
     """The release-level test: discrete Laplace sizes at epsilon0, or, where a group first enters, delta.
 
-    A pair of neighbours is at one of the two, so the profile is the larger of both, below (epsilon0,
-    delta)-DP with randomised response (``docs/explanation/proofs/release_test.md``, Theorem 2).
+    One row changes a size or lets a group enter, so the profile is the larger of both, below (epsilon0,
+    delta)-DP with randomised response (``docs/explanation/proofs/release_test.md``, Theorem 2). The rows of
+    one person may do both: a group that enters takes a row off what the sizes change by (``persons.md``,
+    Theorem 4).
 
     Parameters
     ----------
-    epsilon0, delta : float
-        As in :func:`sdv_plausible.privacy.accounting.release_test.release_test_loss`; epsilon0 > 0, delta in
-        [0, 1].
+    epsilon0 : float
+        Loss of the noisy sizes, > 0.
+    delta : float
+        Probability that what one unit brings shows, in [0, 1].
+    l1 : int
+        Most that all sizes together change between neighbours, >= 1; the noise has scale l1/epsilon0.
     """
 
     epsilon0: float
     delta: float
+    l1: int = 1
 
     def __post_init__(self) -> None:
         check.positive("epsilon0", self.epsilon0)
         check.probability("delta", self.delta)
+        check.whole("l1", self.l1, 1)
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Larger of the noisy size's profile and of the entry of a group."""
+        """Larger of the noisy sizes' profile and of the entry of a group next to what is left of it."""
         eps = np.asarray(epsilon, dtype=np.float64)
-        sizes, _ = DiscreteLaplaceLoss(epsilon=self.epsilon0).profile(eps)
+        sizes, _ = DiscreteLaplaceLoss(epsilon=self.epsilon0, sensitivity=self.l1).profile(eps)
+        if self.l1 > 1:
+            fewer = self.l1 - 1
+            left = DiscreteLaplaceLoss(epsilon=self.epsilon0 * fewer / self.l1, sensitivity=fewer)
+            return both_directions(np.maximum(sizes, self.delta + (1 - self.delta) * left.profile(eps)[0]))
         absent = np.maximum(0.0, 1 - np.exp(np.minimum(eps, _LARGEST_EXPONENT)) * (1 - self.delta))
         return np.maximum(sizes, self.delta), np.maximum(sizes, absent)
 

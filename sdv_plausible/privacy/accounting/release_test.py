@@ -1,7 +1,7 @@
 """What the release-level test costs, and the margin that its noisy sizes must have.
 
-Neighbours are tables that differ by adding or removing one row. Proof:
-``docs/explanation/proofs/release_test.md``.
+Proofs: ``docs/explanation/proofs/release_test.md`` for one row that is added or removed, ``persons.md`` for
+all rows of one person and for replacement.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
 __all__ = ["ReleaseTestLoss", "release_margin", "release_test_loss", "size_lower_bound_margin"]
 
@@ -27,8 +28,13 @@ class ReleaseTestLoss(NamedTuple):
     s: int
 
 
-def release_margin(epsilon0: float, delta: float) -> int:
-    """Smallest s >= 1 with ``Pr[Z >= s] = a^s/(1 + a) <= delta``, Z discrete Laplace, ``a = exp(-epsilon0)``.
+def release_margin(epsilon0: float, delta: float, neighbours: Neighbours = ONE_ROW) -> int:
+    """Smallest margin s >= 1 that keeps what one unit brings secret, but for probability delta.
+
+    For one row: ``Pr[Z >= s] = a^s/(1 + a) <= delta``, Z discrete Laplace, ``a = exp(-epsilon0)``. For a unit
+    of c rows ``max(c a^s, a^(s+1-c))/(1 + a)``, with ``a = exp(-epsilon0/L1)``: c groups that each get one
+    row, or one that gets them all; where a unit is replaced, twice that
+    (``docs/explanation/proofs/persons.md``, Theorem 4).
 
     Decided for the exact values of the two doubles, in decimal arithmetic: in double precision the answer is
     one too small or too large where delta is close to one of the tails.
@@ -36,9 +42,11 @@ def release_margin(epsilon0: float, delta: float) -> int:
     Parameters
     ----------
     epsilon0 : float
-        Inverse scale of the noise and privacy loss of the noisy sizes, > 0.
+        Privacy loss of the noisy sizes, > 0: the noise has scale L1/epsilon0.
     delta : float
         Most that the tail may have, in (0, 1).
+    neighbours : Neighbours
+        Whom the margin protects.
 
     Returns
     -------
@@ -52,13 +60,19 @@ def release_margin(epsilon0: float, delta: float) -> int:
     """
     epsilon0 = check.positive("epsilon0", epsilon0, "it is the loss of the noisy sizes; try 1.0")
     delta = check.open_probability("delta", delta, "try 1e-9")
-    return _margin(epsilon0, delta)
+    rows, sides = neighbours.rows, 2 if neighbours.replace else 1
+    per_step = neighbours.histogram_l1
+    spread = _margin(epsilon0, delta, per_step, sides * rows)
+    return spread if rows == 1 else max(spread, _margin(epsilon0, delta, per_step, sides) + rows - 1)
 
 
 @lru_cache(maxsize=64)
-def _margin(epsilon0: float, delta: float) -> int:
-    exact, rate = _arithmetic(epsilon0), Decimal(epsilon0)
+def _margin(epsilon0: float, delta: float, per_step: int, events: int) -> int:
+    """Smallest s >= 1 with ``events a^s/(1 + a) <= delta``, ``a = exp(-epsilon0/per_step)``."""
+    exact = _arithmetic(epsilon0, per_step)
+    rate = exact.divide(Decimal(epsilon0), Decimal(per_step))
     decay_needed = exact.subtract(_log_at_zero(exact, rate), exact.ln(Decimal(delta)))
+    decay_needed = exact.add(decay_needed, exact.ln(Decimal(events)))
     steps = exact.add(exact.divide(decay_needed, rate), _SLACK)
     return max(1, math.ceil(steps))
 
@@ -108,12 +122,13 @@ def release_test_loss(
     return ReleaseTestLoss(epsilon0, _tail(s + entry, epsilon0), s)
 
 
-def size_lower_bound_margin(epsilon: float, beta: float) -> int:
+def size_lower_bound_margin(epsilon: float, beta: float, neighbours: Neighbours = ONE_ROW) -> int:
     """Subtract this from a noisy number of rows for a lower bound that is safe as a public parameter.
 
-    The number of rows n gets discrete Laplace noise of inverse scale epsilon; with margin s the event "bound
-    above the size of the smaller neighbour" has probability at most ``a^s/(1 + a) <= beta`` under both
-    neighbours. Charge ``(epsilon, beta)`` (``docs/explanation/proofs/conditional_release.md``, Remark 4).
+    The number of rows n gets discrete Laplace noise of scale c/epsilon, c the rows of one unit; with margin s
+    the event "bound above the size of the smaller neighbour" has probability at most
+    ``a^(s+1-c)/(1 + a) <= beta`` under both neighbours, ``a = exp(-epsilon/c)``. Charge ``(epsilon, beta)``
+    (``docs/explanation/proofs/conditional_release.md``, Remark 4).
 
     Parameters
     ----------
@@ -121,8 +136,12 @@ def size_lower_bound_margin(epsilon: float, beta: float) -> int:
         Loss of the noisy number of rows, > 0.
     beta : float
         Probability of the bad event, in (0, 1).
+    neighbours : Neighbours
+        Whose sizes are compared.
     """
-    return release_margin(epsilon, beta)
+    epsilon = check.positive("epsilon", epsilon, "it is the loss of the noisy number of rows; try 0.1")
+    beta = check.open_probability("beta", beta, "try 1e-11")
+    return _margin(epsilon, beta, neighbours.rows, 1) + neighbours.rows - 1
 
 
 def _tail(s: int, epsilon0: float) -> float:
@@ -138,6 +157,7 @@ def _log_at_zero(exact: Context, rate: Decimal) -> Decimal:
     return exact.minus(exact.ln(exact.add(Decimal(1), exact.exp(-rate))))
 
 
-def _arithmetic(epsilon0: float) -> Context:
-    """Decimal arithmetic with as many digits more as the largest margin at this epsilon0 has."""
-    return Context(prec=_DIGITS + max(0, -math.floor(math.log10(epsilon0))), rounding=ROUND_CEILING)
+def _arithmetic(epsilon0: float, per_step: int = 1) -> Context:
+    """Decimal arithmetic with as many digits more as the largest margin at this rate has."""
+    more = math.ceil(math.log10(per_step)) - math.floor(math.log10(epsilon0))
+    return Context(prec=_DIGITS + max(0, more), rounding=ROUND_CEILING)

@@ -1,9 +1,10 @@
 """Privacy loss of N rows released one by one under the randomised test, Privacy Test 2.
 
-The theorem (``docs/explanation/proofs/seed_test.md``, Theorem 2) covers a mixture over omega and every other
-seed-based model, with gamma. A released row tells no more than one toss of a coin, so N rows lose what
-Binomial(N, a1) against Binomial(N, a0) loses, at the worst pass rate: a coin of likelihood ratio ``(1 +
-gamma/t) pt(t+1)/pt(t)``, after partitions smaller than t are charged to delta.
+The theorem (``docs/explanation/proofs/seed_test.md``, Theorem 2; for all seeds of one person ``persons.md``,
+Theorem 5) covers a mixture over omega and every other seed-based model, with gamma. A released row tells no
+more than one toss of a coin, so N rows lose what Binomial(N, a1) against Binomial(N, a0) loses, at the worst
+pass rate: a coin of likelihood ratio ``(1 + gamma/t) pt(t+1)/pt(t)``, or ``(1 + gamma c/t) pt(t+c)/pt(t)``
+where a unit has c seeds, after partitions smaller than t are charged to delta.
 
 It holds for rows *released*: proposals are made until N are accepted, attempts stay secret, every candidate
 has a fresh seed and a fresh threshold, the first N acceptances are returned in order and nothing is
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -24,6 +26,7 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.bernoulli_pairs import BernoulliPairs, cover
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, log_pass_probability
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
 __all__ = [
     "COARSE",
@@ -40,6 +43,7 @@ FloatArray = npt.NDArray[np.float64]
 FINE, COARSE = 1 / 400, 1 / 50  # relative inflation of the log likelihood ratio by the cover
 _LARGEST_GROUP = 20_000_000
 _TAIL_LENGTHS = 25  # in 1/epsilon0: beyond them the noise has mass exp(-25)
+_LARGEST_STEP = 300.0  # loss of one of two steps beyond which the other one's delta is out of range
 _T_CANDIDATES, _T_PER_LENGTH = 25, 4  # numbers t tried below the largest, and how many of them per 1/epsilon0
 
 
@@ -107,17 +111,21 @@ class ReleasedRows(RowByRow):
         over omega with omega known to the test, such as a range drawn afresh for every candidate), else > 1.
     t : int
         Partitions below t are charged to delta, >= 1; see :func:`released_rows_loss` for the best.
+    unit : int
+        Seeds that one unit adds or removes, at most, >= 1.
     num_rows, k, epsilon0, pass_rate_floor, n_lower, noise
         As in :class:`RowByRow`.
     """
 
     gamma: float
     t: int
+    unit: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check.at_least("gamma", self.gamma, 1.0, "it is a factor; 1 for known omega")
         check.whole("t", self.t, 1)
+        check.whole("unit", self.unit, 1, "it is the number of seeds of one person")
 
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon at the given delta in (0, 1) that this t proves."""
@@ -139,8 +147,10 @@ class ReleasedRows(RowByRow):
 
     def _small(self) -> float:
         """Probability that one released row comes through a partition below t."""
-        log_t = float(log_pass_probability(self.t, self.k, self.epsilon0, self.noise))
-        return min(1.0, (1 + self.gamma * (self.t - 1)) * math.exp(log_t) / self.passing_seeds)
+        joined = np.arange(1.0, self.unit + 1)  # seeds of the unit in one partition of t - 1 others
+        log_p = log_pass_probability(self.t - 1 + joined, self.k, self.epsilon0, self.noise)
+        weight = float(((1 + self.gamma * (self.t - 1) / joined) * np.exp(log_p)).max())
+        return min(1.0, self.unit * weight / self.passing_seeds)
 
     def small_partition_delta(self) -> float:
         """Probability that any of the rows comes through a partition below t."""
@@ -152,9 +162,9 @@ class ReleasedRows(RowByRow):
         return -self.num_rows * math.log1p(-self._small())
 
     def _pairs(self, resolution: float) -> BernoulliPairs:
-        log_p = log_pass_probability([self.t, self.t + 1.0], self.k, self.epsilon0, self.noise)
-        log_r = math.log1p(self.gamma / self.t) + float(log_p[1] - log_p[0])
-        increase = largest_mass_increase(self.k, self.epsilon0, self.gamma, self.noise)
+        log_p = log_pass_probability([self.t, self.t + self.unit], self.k, self.epsilon0, self.noise)
+        log_r = math.log1p(self.gamma * self.unit / self.t) + float(log_p[1] - log_p[0])
+        increase = self.unit * largest_mass_increase(self.k, self.epsilon0, self.gamma, self.noise)
         odds = increase / (self.passing_seeds * (1 - self._small()))
         return cover(np.array([log_r]), np.log1p(np.array([odds])), resolution)
 
@@ -169,18 +179,22 @@ def released_rows_loss(
     pass_rate_floor: float,
     n_lower: int,
     noise: Noise = "discrete_laplace",
+    neighbours: Neighbours = ONE_ROW,
 ) -> ReleasedRowsLoss:
     """Total epsilon of N rows released under Privacy Test 2 by any seed-based model, at the best t.
 
     ``docs/explanation/proofs/seed_test.md``, Theorem 2. Every t gives a valid bound, so the search over t
-    need not be complete.
+    need not be complete. A unit that is replaced is removed, and another one added (``persons.md``,
+    Theorem 6).
 
     Parameters
     ----------
     num_rows, k, gamma, epsilon0, pass_rate_floor, n_lower, noise
-        As in :class:`ReleasedRows`.
+        As in :class:`ReleasedRows`; where units are replaced, n_lower bounds the seeds without the unit.
     delta : float
         In (0, 1).
+    neighbours : Neighbours
+        Whose seeds are added, removed or replaced.
 
     Returns
     -------
@@ -198,9 +212,21 @@ def released_rows_loss(
             pass_rate_floor=pass_rate_floor,
             n_lower=n_lower,
             noise=noise,
+            unit=neighbours.rows,
         )
 
     check.open_probability("delta", delta)
+    if not neighbours.replace:
+        return _at_best_t(rows, epsilon0, delta)
+    removed = _at_best_t(rows, epsilon0, delta / 2)
+    if removed.epsilon > _LARGEST_STEP:
+        return ReleasedRowsLoss(math.inf, delta, removed.t)
+    added = _at_best_t(rows, epsilon0, delta / 2 * math.exp(-removed.epsilon))
+    return ReleasedRowsLoss(removed.epsilon + added.epsilon, delta, added.t)
+
+
+def _at_best_t(rows: Callable[[int], ReleasedRows], epsilon0: float, delta: float) -> ReleasedRowsLoss:
+    """Loss of one unit added or removed, of all bounds that a number t proves the smallest that was found."""
     highest = largest_feasible_t(rows(1), delta)
     if highest == 0:
         return ReleasedRowsLoss(math.inf, delta, 1)

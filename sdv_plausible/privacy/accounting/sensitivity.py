@@ -1,4 +1,4 @@
-"""How much one row changes an entropy, in the worst case.
+"""How much one row, or all rows of one person, change an entropy, in the worst case.
 
 Proofs: ``docs/explanation/proofs/entropy_sensitivity.md``.
 """
@@ -14,38 +14,41 @@ __all__ = ["entropy_sensitivity", "entropy_sensitivity_in_steps"]
 _FINEST_STEP = 1e-9  # bits; finer ones are comparable to rounding errors
 
 
-def entropy_sensitivity(n: int) -> float:
+def entropy_sensitivity(n: int, rows: int = 1) -> float:
     """Exact add/remove sensitivity of the empirical entropy of one (possibly joint) discrete attribute.
 
-    ``h2(1/(n+1)) = [(n+1) log2(n+1) - n log2 n] / (n+1)`` bits is the largest ``|H(D + row) - H(D)|`` over
-    all tables D of n rows, whatever the number of categories; it is reached by n equal rows and one that
-    differs. It falls strictly as n grows, so a lower bound on n gives an upper bound on the sensitivity
+    ``[(n+c) log2(n+c) - n log2 n] / (n+c)`` bits is the largest ``|H(D + c rows) - H(D)|`` over all tables D
+    of n rows, whatever the number of categories; it is reached by n equal rows and c that all differ. It
+    rises with c, and from n = 1 on it falls as n grows, so a lower bound on n gives an upper bound
     (``docs/explanation/proofs/entropy_sensitivity.md``, Theorem 1).
 
     Parameters
     ----------
     n : int
-        Rows of the *smaller* of the two tables, >= 0; where n is private, a lower bound on it.
+        Rows of the *smaller* of the two tables, >= 0; where n is private, a lower bound on it that is >= 1.
+    rows : int
+        The number c of rows that are added, >= 1.
 
     Returns
     -------
     float
-        Bits, in [0, 1]; 0 for n = 0.
+        Bits, >= 0; 0 for one row added to none.
 
     Raises
     ------
     ValueError
-        If n is not a whole number of at least 0.
+        If a parameter is out of range.
     """
     n = check.whole("n", n, 0, "it is the number of rows, or a lower bound on it")
-    # log1p keeps the difference (n+1) log(n+1) - n log n exact to rounding when n is large.
-    return 0.0 if n == 0 else (math.log2(n + 1) + n * math.log1p(1 / n) / math.log(2)) / (n + 1)
+    c = check.whole("rows", rows, 1, "it is the number of rows added")
+    # log1p keeps the difference (n+c) log(n+c) - n log n exact to rounding when n is large.
+    return math.log2(c) if n == 0 else (c * math.log2(n + c) + n * math.log1p(c / n) / math.log(2)) / (n + c)
 
 
-def entropy_sensitivity_in_steps(n: int, step: float) -> int:
+def entropy_sensitivity_in_steps(n: int, step: float, rows: int = 1) -> int:
     """Sensitivity of an entropy rounded to a grid, counted in steps of the grid.
 
-    For integer noise on ``floor(H/step + 1/2)``: ``ceil(Delta_H(n)/step) + 1``. Rounding alone needs the
+    For integer noise on ``floor(H/step + 1/2)``: ``ceil(Delta_H/step) + 1``. Rounding alone needs the
     ceiling; the one more step pays for the floating-point error of the computed entropy, which must be at
     most step/2 (``docs/explanation/proofs/entropy_sensitivity.md``, Theorem 3).
 
@@ -55,6 +58,8 @@ def entropy_sensitivity_in_steps(n: int, step: float) -> int:
         Rows of the smaller table, or a lower bound on it, >= 0.
     step : float
         Width of the grid in bits, > 0 and not below 1e-9: finer steps are comparable to rounding errors.
+    rows : int
+        Rows that are added, >= 1.
 
     Returns
     -------
@@ -64,7 +69,7 @@ def entropy_sensitivity_in_steps(n: int, step: float) -> int:
     Raises
     ------
     ValueError
-        If n or step is out of range.
+        If a parameter is out of range.
     """
     step = check.at_least("step", step, _FINEST_STEP, "it is the grid's width in bits; try 1e-6")
-    return math.ceil(entropy_sensitivity(n) / step) + 1
+    return math.ceil(entropy_sensitivity(n, rows) / step) + 1

@@ -1,0 +1,79 @@
+"""Whose rows are used: of every person at most so many, chosen secretly.
+
+Before anything else looks at the rows, each row gets a secret number of its own and a person keeps the rows
+with the smallest ones. So the choice depends on nothing but the person's own rows and coins: not on the order
+of the rows, not on other people (docs/explanation/proofs/persons.md, Lemma 1). An engine that never has all
+rows at once would take a keyed hash of the row for its number and keep the smallest in every group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.table.cells import canonical
+
+
+def choose_rows(persons: pd.Series[Any], most: int, coins: Coins) -> np.ndarray:
+    """Positions of the rows that are used, increasing.
+
+    Parameters
+    ----------
+    persons : Series
+        Whose each row is. A row of which this is missing is nobody's, and not used.
+    most : int
+        Rows of each person, at most, >= 1.
+    coins : Coins
+        Secret: each choice of ``most`` of a person's rows is equally likely.
+    """
+    numbers = _numbered(persons)
+    by_person = np.lexsort((coins.uniform(len(numbers)), numbers))
+    ranked = numbers[by_person]
+    rank = np.arange(len(ranked)) - np.searchsorted(ranked, ranked)
+    return np.sort(by_person[(ranked >= 0) & (rank < most)])
+
+
+def person_entry(neighbours: Neighbours) -> list[LedgerEntry]:
+    """Ledger entry that says how a person's rows are bounded; none where every row is a unit of its own."""
+    if neighbours.person is None:
+        return []
+    how = (
+        f"at most {neighbours.rows:,} of the rows of each value of {neighbours.person} are used, chosen "
+        "secretly; rows without a value are not; the column itself is invented anew"
+    )
+    note = neighbours.bias
+    return [LedgerEntry(name="persons", mechanism=how, losses=(), scope="the rows used", note=note)]
+
+
+def unknown_persons(neighbours: Neighbours) -> list[LedgerEntry]:
+    """Ledger entry for processed rows, which do not say whose they are: it ends the claim."""
+    if neighbours.person is None:
+        return []
+    return [
+        LedgerEntry(
+            name="persons",
+            mechanism="processed rows",
+            losses=(InfiniteLoss(),),
+            scope="everything",
+            note=f"processed rows do not say whose they are ({neighbours.person}): fit the rows themselves",
+        )
+    ]
+
+
+def _numbered(persons: pd.Series[Any]) -> np.ndarray:
+    """Number of every row's person, and -1 where it is missing."""
+    if not pd.api.types.is_integer_dtype(persons.dtype):
+        persons = persons.astype(object).map(_identity, na_action="ignore")
+    return np.asarray(pd.factorize(persons)[0])
+
+
+def _identity(value: Any) -> Hashable:
+    """Return the one form of a person's name: that of any cell, but long whole numbers are told apart."""
+    return int(value) if isinstance(value, (int, np.integer)) else canonical(value)

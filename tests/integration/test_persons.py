@@ -1,0 +1,261 @@
+"""People with several rows, through SDV: what their column and rows leave behind, and the ledger's words."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.sdv import synthesizer as _synthesizer
+from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns
+
+COLUMNS: dict[str, dict[str, Any]] = {
+    "home": {"sdtype": "categorical"},
+    "ticket": {"sdtype": "id", "regex_format": "T[0-9]{6}"},
+    "city": {"sdtype": "categorical"},
+    "age": {"sdtype": "numerical"},
+}
+DECLARED = {
+    "city": {"range_values": ["Basel", "Bern", "Chur"], "range_is_nullable": False},
+    "age": {"range_min": 0, "range_max": 99, "range_is_nullable": False},
+}
+ALONE, SECRET = "home-of-200-rows", "only-one-has-this"
+
+
+def table(n: int = 6000) -> pd.DataFrame:
+    """Homes of about six rows, and one of 200 rows which alone has a city."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "home": [f"home-{i}" for i in rng.integers(0, n // 6, n)],
+            "ticket": [f"T{i:06d}" for i in range(n)],
+            "city": rng.choice(["Basel", "Bern", "Chur"], n),
+            "age": rng.integers(0, 100, n),
+        }
+    )
+    frame.loc[rng.choice(n, 200, replace=False), ["home", "city"]] = [ALONE, SECRET]
+    return frame
+
+
+def fitted(
+    frame: pd.DataFrame | None = None,
+    metadata: Any = None,
+    **options: Any,
+) -> PlausibleDeniabilitySynthesizer:
+    options = {"undeclared": "private", "epsilon": 8.0, **options}
+    synth = PlausibleDeniabilitySynthesizer(metadata or metadata_from_columns(COLUMNS), **options)
+    synth.fit(table() if frame is None else frame)
+    return synth
+
+
+def everything(synth: PlausibleDeniabilitySynthesizer) -> str:
+    """Rows, ledger and the saved object, as text."""
+    rows = synth.sample(2000)
+    return rows.to_csv() + str(synth.privacy_ledger()) + pickle.dumps(synth).decode("latin-1")
+
+
+@pytest.mark.parametrize("source", ["written", "detected"])
+@pytest.mark.parametrize("options", [{}, {"split": (0.3, 0.3, 0.4)}, {"omega": 1, "epsilon0": 4.0, "k": 2}])
+def test_a_value_of_one_person_alone_never_leaves(source: str, options: dict[str, Any]) -> None:
+    frame = table()
+    metadata = metadata_from_columns(COLUMNS) if source == "written" else detect_metadata(frame)
+    if source == "detected":
+        metadata.update_column("home", sdtype="categorical")
+        metadata.update_column("city", sdtype="categorical")
+    shown = everything(fitted(frame, metadata, person="home", rows_per_person=3, **options))
+    assert SECRET not in shown
+    assert "Basel" in shown
+    assert not re.search(r"home-\d", shown)  # nobody's home, nor that of 200 rows
+    assert ALONE not in shown
+
+
+def test_planted_without_a_person_two_hundred_rows_are_two_hundred_people() -> None:
+    """The value stands 20 standard deviations above its threshold: hardly ever missed, far below 1e-6."""
+    shown = everything(fitted(table().assign(home="x")))
+    assert SECRET in shown
+
+
+def test_planted_the_person_column_modelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_synthesizer, "with_id", lambda metadata, name: metadata)
+    frame = table().assign(home=lambda t: "home-" + (t["age"] // 34).astype(str))  # few homes of many rows
+    domain = {**DECLARED, "home": {"range_values": sorted(frame["home"].unique())}}
+    shown = everything(fitted(frame, person="home", rows_per_person=2000, domain=domain))
+    assert re.search(r"home-\d", shown)
+
+
+def test_the_person_column_is_invented_whatever_it_was() -> None:
+    frame = table().assign(day=pd.Timestamp("2020-01-01"))
+    frame["number"] = frame.groupby("home").ngroup() + 5_000_000
+    columns = {
+        **COLUMNS,
+        "day": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+        "number": {"sdtype": "numerical"},
+    }
+    for person in ("number", "day", "city", "ticket"):
+        synth = fitted(frame, metadata_from_columns(columns), person=person, rows_per_person=50)
+        rows = synth.sample(300)
+        assert person not in synth.get_structure()
+        assert list(rows.columns) == list(frame.columns)
+        assert not set(rows[person].astype(str)) & set(frame[person].astype(str)) or person == "ticket"
+        assert synth.get_metadata().tables["table"].columns[person]["sdtype"] == "id"
+    assert rows["ticket"].str.fullmatch(r"T\d{6}").all()  # its own pattern
+
+
+def used_rows(monkeypatch: pytest.MonkeyPatch, frame: pd.DataFrame, **options: Any) -> pd.DataFrame:
+    """The rows that reach the model, as the fit sees them."""
+    seen: list[pd.DataFrame] = []
+    honest = PlausibleDeniabilitySynthesizer._shown_to_sdv
+
+    def look(self: Any, used: pd.DataFrame) -> pd.DataFrame:
+        seen.append(used)
+        return honest(self, used)
+
+    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_shown_to_sdv", look)
+    fitted(frame, **options)
+    return seen[0]
+
+
+def test_the_fit_uses_so_many_rows_of_each_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = table()
+    frame.loc[:99, "home"] = None
+    used = used_rows(monkeypatch, frame, person="home", rows_per_person=3)
+    counted = frame["home"].value_counts()
+    assert used["home"].value_counts().to_dict() == counted.clip(upper=3).to_dict()
+    assert used["home"].notna().all()
+    pd.testing.assert_frame_equal(used, frame.loc[used.index])
+
+
+def noise_of(neighbours: Neighbours, **options: Any) -> list[tuple[float, float]]:
+    """Sensitivity and spent share of mu^2 of every Gaussian noise call of a fit."""
+    person = {"person": "home", "rows_per_person": neighbours.rows} if neighbours.rows > 1 else {}
+    relation = "replace_one" if neighbours.replace else "add_remove"
+    frame, columns = table().drop(columns="ticket"), {k: v for k, v in COLUMNS.items() if k != "ticket"}
+    metadata = metadata_from_columns({**columns, "home": {"sdtype": "id"}})
+    options = {"domain": DECLARED, "undeclared": "infer", "epsilon": 1.0, **options}
+    with record_calls() as calls:
+        synth = fitted(frame, metadata, neighbours=relation, **person, **options)
+    assert synth.privacy_ledger().claims_privacy
+    return [(c.sensitivity, (c.sensitivity / c.scale) ** 2) for c in calls if c.name == "discrete_gaussian"]
+
+
+def check_noise(neighbours: Neighbours, found: list[tuple[float, float]]) -> None:
+    """Number of rows, tables, scores of one pair; entropies in steps of 2^-20 bits. All within (1, 1e-9)."""
+    usual = {float(neighbours.rows), neighbours.histogram_l2, float(neighbours.histogram_l1)}
+    assert all(s > 1000 or any(s == pytest.approx(u) for u in usual) for s, _ in found)
+    assert sum(s == pytest.approx(neighbours.histogram_l2) for s, _ in found) >= 2
+    assert sum(spent for _, spent in found) <= calibrate_gaussian(1.0, 1e-9) ** 2 * (1 + 1e-9)
+
+
+UNITS = [Neighbours(rows=7), Neighbours(replace=True), Neighbours(rows=2, replace=True)]
+
+
+LEARNERS = [{}, {"structure": "cfs"}, {"model": "independent"}, {"split": (0.3, 0.3, 0.4)}]
+
+
+@pytest.mark.parametrize("options", LEARNERS)
+@pytest.mark.parametrize("neighbours", UNITS)
+def test_every_noise_is_that_of_the_unit(neighbours: Neighbours, options: dict[str, Any]) -> None:
+    check_noise(neighbours, noise_of(neighbours, **options))
+
+
+@pytest.mark.parametrize("neighbours", UNITS)
+def test_planted_the_noise_of_one_row(neighbours: Neighbours, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Queryable, "neighbours", ONE_ROW)
+    with pytest.raises(AssertionError):
+        check_noise(neighbours, noise_of(neighbours))
+
+
+def test_the_ledger_says_who_is_protected_and_what_bounding_does() -> None:
+    synth = fitted(person="home", rows_per_person=3, domain=DECLARED, epsilon=1.0)
+    ledger, planned = synth.privacy_ledger(), synth.plan(table_rows=6000)
+    assert ledger.total() <= 1.0
+    whose = "any one person (all rows with one value of home, of which at most 3 are used)"
+    assert whose in ledger.sentence()
+    assert str(planned.ledger) == str(ledger)
+    bias = "people with more than 3 rows count as if they had 3"
+    assert any(bias in warning for warning in planned.warnings)
+    assert "people with more than 3 rows" in str(ledger)
+    assert all(word not in str(ledger) for word in ("6000", "6,000", "home-"))
+
+
+def test_a_forecast_is_for_the_noise_of_the_unit() -> None:
+    near = {}
+    for rows in (1, 10):
+        synth = PlausibleDeniabilitySynthesizer(
+            metadata_from_columns(COLUMNS), domain=DECLARED, person="home", rows_per_person=rows
+        )
+        near[rows] = synth.plan(table_rows=6000).forecast.columns["age"]
+    assert near[10] > 5 * near[1]
+
+
+def test_save_and_load_keep_the_unit(tmp_path: Path) -> None:
+    synth = fitted(person="home", rows_per_person=3)
+    synth.save(tmp_path / "synth.pkl")
+    loaded = PlausibleDeniabilitySynthesizer.load(tmp_path / "synth.pkl")
+    assert str(loaded.privacy_ledger()) == str(synth.privacy_ledger())
+    assert loaded.get_parameters()["rows_per_person"] == 3
+    pd.testing.assert_frame_equal(loaded.sample(50), synth.sample(50))
+
+
+@pytest.mark.parametrize(("privacy_test", "k", "seeds"), [("randomized", 20, 58), ("deterministic", 5, 13)])
+def test_row_by_row_tests_count_people(privacy_test: str, k: int, seeds: int) -> None:
+    options = {
+        "domain": DECLARED,
+        "undeclared": "infer",
+        "omega": 1,
+        "row_cap": 50,
+        "least_rows": 500,
+        "epsilon0": 3.0,
+    }
+    synth = fitted(person="home", rows_per_person=3, privacy_test=privacy_test, k=k, **options)
+    ledger = synth.privacy_ledger()
+    assert f"{seeds} " in str(ledger)  # k - 1 people have one row less, at most
+    assert f"{k} people" in str(ledger)
+    assert ledger.claims_privacy == (privacy_test == "randomized")
+    assert len(synth.sample(50)) == 50
+
+
+def test_the_number_of_rows_that_is_confirmed_is_that_of_the_rows_used() -> None:
+    options = {
+        "domain": DECLARED,
+        "undeclared": "infer",
+        "privacy_test": "randomized",
+        "k": 20,
+        "row_cap": 50,
+    }
+    with pytest.raises(ValueError, match=r"least_rows \(5500\) is not confirmed"):
+        fitted(person="home", rows_per_person=1, least_rows=5500, **options)
+
+
+def test_processed_rows_do_not_say_whose_they_are() -> None:
+    frame = table()
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), domain=DECLARED, person="home")
+    processed = synth.preprocess(frame)
+    synth.fit_processed_data(processed)
+    assert not synth.privacy_ledger().claims_privacy
+    assert "processed rows do not say whose they are" in synth.privacy_ledger().sentence()
+
+
+def test_errors_name_the_column_and_the_way_out() -> None:
+    metadata = metadata_from_columns(COLUMNS)
+    with pytest.raises(ValueError, match=r"person \('house'\) must be one of the metadata's columns"):
+        PlausibleDeniabilitySynthesizer(metadata, person="house")
+    with pytest.raises(ValueError, match=r"rows_per_person \(4\) needs person"):
+        PlausibleDeniabilitySynthesizer(metadata, rows_per_person=4)
+    with pytest.raises(ValueError, match=r"domain of column 'home' .* is invented, not modelled"):
+        PlausibleDeniabilitySynthesizer(metadata, person="home", domain={"home": {"range_values": ["a"]}})
+    synth = PlausibleDeniabilitySynthesizer(metadata, domain=DECLARED, person="home")
+    with pytest.raises(Exception, match=r"columns \['home'\] of the metadata are not in the data"):
+        synth.fit(table().drop(columns="home"))
+    with pytest.raises(ValueError, match=r"person \('home'\) holds values that cannot be compared"):
+        synth.fit(table(500).assign(home=[[1]] * 500))

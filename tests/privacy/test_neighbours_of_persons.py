@@ -1,0 +1,234 @@
+"""The neighbour relation: its words, its arguments, and the figures of what several rows cost."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from sdv_plausible.models.adaptive.schedule import SCORE_SHARE, SIZE_SHARE
+from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.paper.learner import BayesianNetworkLearner, least_rows
+from sdv_plausible.models.paper.shares import LearningPlan
+from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
+from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaussian_log_delta
+from sdv_plausible.privacy.accounting.losses import ZCDP, DiscreteLaplaceLoss, GaussianLoss, ReleaseLoss
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.noise import mechanisms as noise
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.release.fitting import fit_release
+from sdv_plausible.release.settings import Settings
+from sdv_plausible.table.domain import Attribute, Domain
+
+PEOPLE = Neighbours(rows=10, person="home")
+DELTA = 1e-9
+TEN_ROWS = "all rows with one value of home, of which at most 10 are used"
+ONE_USED = "all rows with one value of home, of which at most 1 is used"
+
+
+def gaussian_epsilon(mu: float) -> float:
+    """Epsilon of the Gaussian mechanism at DELTA, by its closed form."""
+    return float(brentq(lambda e: float(gaussian_log_delta(mu, e)) - math.log(DELTA), 0, 500))
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+def test_ten_rows_of_a_release_made_for_one_cost_more_than_ten() -> None:
+    """At exactly (1, 1e-9): 12.13 by k mu; 12.65 by group privacy of zCDP; 13.39 by ten equal steps."""
+    mu = float(brentq(lambda m: gaussian_epsilon(m) - 1, 0.01, 1))
+    assert gaussian_epsilon(10 * mu) == pytest.approx(12.13, abs=0.005)
+    charged = calibrate_gaussian(1.0, DELTA)
+    assert compose([ZCDP(rho=(10 * charged) ** 2 / 2)], DELTA) == pytest.approx(12.65, abs=0.01)
+    assert compose([ZCDP(rho=0.998 * (10 * charged) ** 2 / 2)], DELTA) == pytest.approx(12.64, abs=0.01)
+
+    def equal_steps(total: float) -> float:
+        log_sum = math.log(math.expm1(total)) - math.log(math.expm1(total / 10))
+        return float(gaussian_log_delta(mu, total / 10)) + log_sum - math.log(DELTA)
+
+    assert brentq(equal_steps, 1, 50) == pytest.approx(13.39, abs=0.01)
+
+
+def test_a_replaced_row_costs_less_than_two_steps() -> None:
+    """A default release made for addition and removal: 1.47 under replacement, where adding up says 2."""
+    mu = discrete_gaussian_mu(1 / calibrate_gaussian(1.0, DELTA))
+    replaced = Neighbours(replace=True)
+    tables = 1 - SCORE_SHARE - SIZE_SHARE  # the number of rows does not change; a score may move by 2
+    moved = math.sqrt(SCORE_SHARE * replaced.histogram_l1**2 + tables * replaced.histogram_l2**2)
+    assert gaussian_epsilon(moved * mu) == pytest.approx(1.47, abs=0.005)
+    assert gaussian_epsilon(replaced.histogram_l2 * mu) == pytest.approx(1.44, abs=0.005)
+    assert 2 * gaussian_epsilon(mu) == pytest.approx(2.0, abs=0.01)
+
+
+@pytest.mark.parametrize("sensitivity", [math.sqrt(2), 2.0, 3.0, 10.0, 10 * math.sqrt(2), 200.0])
+def test_the_charge_covers_the_discreteness_of_every_sensitivity(sensitivity: float) -> None:
+    """Noise sigma = s/m costs s times its own mu: never more than is charged for m at sensitivity 1."""
+    for m in (0.001, 0.05, 0.18, 1.0, 5.0):
+        cost = sensitivity * discrete_gaussian_mu(sensitivity / m)
+        assert cost <= GaussianLoss(sensitivity_over_sigma=m).mu * (1 + 2e-8)  # roundings of both
+        assert cost >= m
+
+
+def test_discreteness_shrinks_as_sigma_grows() -> None:
+    """sigma times mu(sigma) falls, which the charge rests on (persons.md, Theorem 1)."""
+    sigmas = np.geomspace(0.15, 2000, 400)
+    scaled = np.array([s * discrete_gaussian_mu(s) for s in sigmas])
+    assert (np.diff(scaled) <= 4e-9).all()
+
+
+def test_the_rows_of_a_person_in_one_size_are_worst() -> None:
+    """Shifts of several sizes that add up to c lose no more than one shift by c: products enumerated."""
+    rate, c = 0.5, 3
+    one = DiscreteLaplaceLoss(epsilon=rate * c, sensitivity=c)
+    a = math.exp(-rate)
+    z = np.arange(-60, 61)
+
+    def law(shift: int) -> np.ndarray:
+        return (1 - a) / (1 + a) * a ** np.abs(z - shift)
+
+    for split in ((3,), (2, 1), (1, 1, 1)):
+        for epsilon in (0.0, 0.3, 0.7, 1.1, 1.4):
+            p = q = np.ones(1)
+            for shift in split:
+                p, q = np.multiply.outer(p, law(shift)).ravel(), np.multiply.outer(q, law(0)).ravel()
+            found = np.maximum(p - math.exp(epsilon) * q, 0).sum()
+            assert found <= float(one.profile(epsilon)[0]) + 1e-12
+            assert split != (3,) or found == pytest.approx(float(one.profile(epsilon)[0]), abs=1e-9)
+
+
+def test_the_loss_of_the_release_test_is_the_old_one_for_one_row() -> None:
+    epsilon = np.linspace(0, 3, 31)
+    for one, other in zip(
+        ReleaseLoss(epsilon0=1.0, delta=1e-3).profile(epsilon),
+        ReleaseLoss(epsilon0=1.0, delta=1e-3, l1=1).profile(epsilon),
+        strict=True,
+    ):  # fmt: skip
+        assert (one == other).all()
+    totals = [compose([ReleaseLoss(epsilon0=1.0, delta=4e-10, l1=c)], DELTA) for c in (1, 2, 10)]
+    assert all(0.99 < total <= 1 + 1e-9 for total in totals)
+
+
+# --- bounds from a noisy size ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [1, 7])
+def test_the_bound_holds_for_the_smaller_table(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With n + c rows the bound is above n with a probability below what is charged: the noise summed."""
+    neighbours, size = Neighbours(rows=rows), 5000
+    domain = Domain(tuple(Attribute(name=n, kind="categorical", values=(0, 1)) for n in "ab"))
+    plan = LearningPlan.make("cfs", domain, ModelBudget(epsilon=1.0, delta=1e-3, neighbours=neighbours))
+    larger = CodeArray(np.zeros((size + rows, 2), dtype=int), (2, 2))
+
+    def bound(z: int) -> int:
+        ledger = PrivacyLedger(delta=1e-3, neighbours=neighbours)
+        with monkeypatch.context() as patch:
+            patch.setattr(noise, "discrete_gaussian", lambda values, **_: np.asarray(values) + z)
+            return least_rows(Queryable(larger, ledger, plan.entries("cfs"), Coins.from_seed(0)), plan)
+
+    sigma = neighbours.histogram_l2 / (plan.mu * math.sqrt(plan.shares["size"]))
+    too_high = next(z for z in range(int(20 * sigma)) if bound(z) > size)
+    z = np.arange(-math.ceil(30 * sigma), math.ceil(30 * sigma) + 1)
+    mass = np.exp(-(z**2) / (2 * sigma**2))
+    assert mass[z >= too_high].sum() / mass.sum() <= plan.size_failure
+    assert bound(0) <= size - rows
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "relation", "comparison", "unit"),
+    [
+        (
+            ONE_ROW,
+            "addition or removal of any one row",
+            "with any one row in the data as without it",
+            "one row",
+        ),
+        (
+            PEOPLE,
+            f"addition or removal of any one person ({TEN_ROWS})",
+            "with any one person in the data as without them",
+            f"one person ({TEN_ROWS})",
+        ),
+        (
+            Neighbours(replace=True),
+            "replacement of any one row by another one (the number of rows is public)",
+            "with any one row as with any other one in its place",
+            "one row",
+        ),
+        (
+            Neighbours(replace=True, person="home"),
+            f"replacement of any one person by another one ({ONE_USED}; the number of people is public)",
+            "with any one person as with any other one in its place",
+            f"one person ({ONE_USED})",
+        ),
+        (
+            Neighbours(rows=3),
+            "addition or removal of any one person (with at most 3 rows)",
+            "with any one person in the data as without them",
+            "one person (with at most 3 rows)",
+        ),
+    ],
+)
+def test_the_ledger_speaks_of_its_unit(
+    neighbours: Neighbours,
+    relation: str,
+    comparison: str,
+    unit: str,
+) -> None:
+    ledger = PrivacyLedger(delta=DELTA, neighbours=neighbours)
+    loss = GaussianLoss(sensitivity_over_sigma=0.18)
+    ledger.charge(LedgerEntry(name="model", mechanism="noise", losses=(loss,), scope="the model"))
+    assert f"for the {relation}: every" in ledger.sentence()
+    assert f"as likely {comparison}, or the reverse" in ledger.sentence()
+    told = json.loads(ledger.to_json())
+    assert (told["unit"], told["neighbours"]) == (unit, relation)
+    assert told["headline"] == ledger.sentence()
+
+
+def test_nothing_says_that_rows_multiply_epsilon() -> None:
+    rows, people = (PrivacyLedger(delta=DELTA, neighbours=n).not_covered for n in (ONE_ROW, PEOPLE))
+    grows = "several rows of the same person: their loss grows faster than their number"
+    assert any(grows in item for item in rows)
+    assert not any("several rows" in item for item in people)
+    assert any("under several values of home" in item for item in people)
+    assert "multiplied by their number" not in " ".join((*rows, *people))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("replace", None, 1), r'neighbours \(\'replace\'\) must be "add_remove" or "replace_one"'),
+        (("add_remove", "home", 0), r"rows_per_person \(0\) must be a whole number of at least 1"),
+        (("add_remove", "home", 2.5), r"rows_per_person \(2.5\) must be a whole number"),
+        (("add_remove", None, 2), r"rows_per_person \(2\) needs person"),
+        (("add_remove", 7, 2), r"person \(7\) must name the column"),
+    ],
+)
+def test_errors_name_parameter_value_and_way_out(arguments: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Neighbours.parse(*arguments)
+
+
+def test_a_ledger_for_others_is_refused() -> None:
+    """Noise is made for the ledger's neighbours, thresholds for the settings': they must be the same."""
+    settings = Settings(
+        epsilon=1.0, delta=DELTA, k=5, gamma=4.0, epsilon0=1.0, omega=None, privacy_test="release",
+        row_cap=10, seed_free_share=0.5, neighbours=PEOPLE,
+    )  # fmt: skip
+    domain = Domain((Attribute(name="a", kind="categorical", values=(0, 1)),))
+    rows = CodeArray(np.zeros((9, 1), dtype=np.int32), (2,))
+    learner = BayesianNetworkLearner(structure="independent")
+    refused = r"must be for the neighbours of the settings .*home.*same neighbours"
+    with pytest.raises(ValueError, match=refused):
+        fit_release(rows, domain, settings, learner, PrivacyLedger(delta=DELTA), Coins.from_seed(0))
+    ledger = settings.empty_ledger()
+    fit_release(rows, domain, settings, learner, ledger, Coins.from_seed(0))
+    assert ledger.total() <= 1.0

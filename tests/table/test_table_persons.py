@@ -1,0 +1,135 @@
+"""Whose rows are used: at most so many of a person, uniformly, whatever the order and whoever is there."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from miss_rates import chi_square
+from scipy import stats
+
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.table.persons import choose_rows, person_entry, unknown_persons
+
+ALARM, MISSED = (
+    1e-6,
+    1e-6,
+)  # chance of a false alarm of each statistical check, and of missing its planted bug
+DRAWS = 4000
+Choice = Callable[[pd.Series, int, Coins], np.ndarray]
+
+
+def first_come(persons: pd.Series, most: int, coins: Coins) -> np.ndarray:
+    """Planted: the first rows of every person."""
+    return np.flatnonzero(persons.groupby(persons).cumcount().to_numpy() < most)
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_no_person_keeps_more_rows_and_none_keeps_fewer_than_there_are(most: int) -> None:
+    persons = pd.Series(np.random.default_rng(1).integers(0, 40, 300))
+    kept = persons.iloc[choose_rows(persons, most, Coins.from_os_entropy())].value_counts()
+    assert (kept == persons.value_counts().clip(upper=most).loc[kept.index]).all()
+    assert set(kept.index) == set(persons)
+
+
+def sets_chosen(choose: Choice, persons: pd.Series, most: int, person: str) -> Counter:
+    """How often each set of a person's rows was chosen; rows are told apart by their label."""
+    found = Counter()
+    for _ in range(DRAWS):
+        chosen = persons.iloc[choose(persons, most, Coins.from_os_entropy())]
+        found[frozenset(chosen.index[chosen == person])] += 1
+    return found
+
+
+def p_value(found: Counter, of: list[str], most: int) -> float:
+    every = [frozenset(c) for c in itertools.combinations(of, most)]
+    assert set(found) <= set(every)
+    return float(stats.chisquare([found[c] for c in every]).pvalue)
+
+
+ROWS = pd.Series(["ann", "bob", "ann", "bob", "ann", "ann", "cem"], index=list("abcdefg"))
+ANNS = list("acef")
+
+
+@pytest.mark.parametrize("order", [list("abcdefg"), list("gfedcba"), list("cagebdf")])
+def test_every_choice_of_a_persons_rows_is_equally_likely_in_any_order(order: list[str]) -> None:
+    assert p_value(sets_chosen(choose_rows, ROWS.loc[order], 2, "ann"), ANNS, 2) > ALARM
+
+
+def test_other_people_do_not_matter() -> None:
+    alone = ROWS[ROWS == "ann"]
+    assert p_value(sets_chosen(choose_rows, alone, 2, "ann"), ANNS, 2) > ALARM
+
+
+def test_planted_the_first_rows_of_everybody() -> None:
+    found = sets_chosen(first_come, ROWS, 2, "ann")  # one set alone, always
+    assert p_value(found, ANNS, 2) < ALARM
+
+
+def test_the_check_of_uniformity_would_see_a_preference() -> None:
+    """A choice that prefers early rows by half would be missed with a probability below MISSED."""
+    assert chi_square(DRAWS, [1] * 6, [2, 1, 1, 1, 1, 1], ALARM) < MISSED
+
+
+def test_equal_coins_choose_equally_and_the_order_of_the_others_is_kept() -> None:
+    persons = pd.Series(["x", "y"] * 20)
+    one, other = (choose_rows(persons, 3, Coins.from_seed(4)) for _ in range(2))
+    assert (one == other).all()
+    assert (np.diff(one) > 0).all()
+
+
+def test_rows_of_nobody_are_not_used() -> None:
+    for missing in (None, np.nan, pd.NA, pd.NaT):
+        persons = pd.Series(["x", missing, "y", missing, missing], dtype=object)
+        assert set(choose_rows(persons, 1, Coins.from_seed(0))) == {0, 2}
+    assert not len(choose_rows(pd.Series([], dtype=object), 1, Coins.from_seed(0)))
+
+
+@pytest.mark.parametrize(
+    ("same", "different"),
+    [
+        ([1, 1.0, np.int32(1), np.float64(1)], [2, "1"]),
+        (["a", np.str_("a")], ["b", "A"]),
+        (
+            [dt.datetime(2020, 1, 2), pd.Timestamp("2020-01-02"), np.datetime64("2020-01-02")],
+            [dt.datetime(2020, 1, 3)],
+        ),
+        ([2**60], [2**60 + 1]),
+    ],
+)
+def test_a_person_has_one_name_however_it_is_stored(same: list, different: list) -> None:
+    persons = pd.Series([*same, *different], dtype=object)
+    kept = choose_rows(persons, 1, Coins.from_os_entropy())
+    assert len(kept) == 1 + len(different)
+    assert sum(i < len(same) for i in kept) == 1
+
+
+STORED = ["int64", "Int64", "float64", "object", "category", "str", "datetime64[ns]"]
+
+
+@pytest.mark.parametrize("dtype", STORED)
+def test_every_storage_of_names_is_understood(dtype: str) -> None:
+    names = np.array([3, 3, 3, 7, 7, 11])
+    names = pd.to_datetime(names, unit="D") if dtype.startswith("datetime") else names
+    persons = pd.Series(names).astype(dtype)
+    assert len(choose_rows(persons, 2, Coins.from_os_entropy())) == 5
+
+
+def test_long_whole_numbers_are_told_apart() -> None:
+    assert len(choose_rows(pd.Series([2**53, 2**53 + 1]), 1, Coins.from_seed(0))) == 2
+
+
+def test_entries_say_what_is_done_and_what_is_not_known() -> None:
+    assert person_entry(Neighbours()) == unknown_persons(Neighbours()) == []
+    (entry,) = person_entry(Neighbours(rows=4, person="home"))
+    assert (entry.status, entry.parts) == ("declared", ())
+    assert "at most 4 of the rows of each value of home" in entry.mechanism
+    assert "more than 4 rows count as if they had 4" in entry.note
+    (entry,) = unknown_persons(Neighbours(rows=4, person="home"))
+    assert entry.status == "no claim"
