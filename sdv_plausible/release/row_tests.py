@@ -135,6 +135,7 @@ class RandomizedTest(PrivacyTest):
         check_k(self.k)
         check_gamma(self.gamma)
         check.positive("epsilon0", self.epsilon0, "try 1.0")
+        check.share_of_delta("delta", self.delta, "try 1e-9")
 
     @property
     def covers(self) -> str | None:

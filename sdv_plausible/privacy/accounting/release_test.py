@@ -51,7 +51,7 @@ def release_margin(epsilon0: float, delta: float) -> int:
         If a parameter is out of range.
     """
     epsilon0 = check.positive("epsilon0", epsilon0, "it is the loss of the noisy sizes; try 1.0")
-    delta = check.open_probability("delta", delta, "try 1e-9")
+    delta = check.share_of_delta("delta", delta, "try 1e-9")
     return _margin(epsilon0, delta)
 
 

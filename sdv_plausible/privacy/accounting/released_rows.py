@@ -121,7 +121,7 @@ class ReleasedRows(RowByRow):
 
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon at the given delta in (0, 1) that this t proves."""
-        delta = check.open_probability("delta", delta)
+        delta = check.share_of_delta("delta", delta)
         small = self.small_partition_delta()
         if small >= delta:
             return math.inf
@@ -200,7 +200,7 @@ def released_rows_loss(
             noise=noise,
         )
 
-    check.open_probability("delta", delta)
+    check.share_of_delta("delta", delta)
     highest = largest_feasible_t(rows(1), delta)
     if highest == 0:
         return ReleasedRowsLoss(math.inf, delta, 1)
