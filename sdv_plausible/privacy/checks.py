@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 _LARGEST_INTEGER = 2**63 - 1
+SMALLEST_DELTA = 1e-300  # of a whole release; below about 1e-308 doubles lose their digits, and a delta is charged too low
+SMALLEST_SHARE_OF_DELTA = 1e-307  # what its parts may come to
 
 
 def positive(name: str, value: Any, hint: str = "") -> float:
@@ -35,6 +37,22 @@ def open_probability(name: str, value: Any, hint: str = "") -> float:
 def probability(name: str, value: Any, hint: str = "") -> float:
     """Return value as a float if it lies in [0, 1], else raise ValueError."""
     return _number(name, value, lambda x: 0 <= x <= 1, "must lie between 0 and 1", hint)
+
+
+def delta(name: str, value: Any, hint: str = "", *, smallest: float = SMALLEST_DELTA) -> float:
+    """Return value as a float if it lies in [smallest, 1), else raise ValueError."""
+    text = f"must be below 1 and at least {smallest:g}, from where on doubles have all their digits"
+    return _number(name, open_probability(name, value, hint), lambda x: x >= smallest, text, hint)
+
+
+def share_of_delta(name: str, value: Any, hint: str = "") -> float:
+    """Return value as a float if it lies in [SMALLEST_SHARE_OF_DELTA, 1), else raise ValueError."""
+    return delta(name, value, hint, smallest=SMALLEST_SHARE_OF_DELTA)
+
+
+def failure(name: str, value: Any, hint: str = "") -> float:
+    """Return value as a float if it is 0, 1 or a share of a delta, else raise ValueError."""
+    return probability(name, value, hint) if value in (0, 1) else share_of_delta(name, probability(name, value, hint), hint)
 
 
 def rate(name: str, value: Any, hint: str = "") -> float:

@@ -57,7 +57,7 @@ class ReleaseTest(PrivacyTest):
     def __post_init__(self) -> None:
         check_k(self.k)
         check.positive("epsilon0", self.epsilon0, "try 1.0")
-        check.open_probability("delta", self.delta, "try 1e-9")
+        check.share_of_delta("delta", self.delta, "try 1e-9")
 
     @classmethod
     def uses_seeds_with(cls, omega: Omega | None) -> bool:

@@ -11,10 +11,10 @@ import numpy as np
 from sdv_plausible.models.base import SeedModel
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss
+from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, InfiniteLoss
+from sdv_plausible.privacy.accounting.one_row import rows_loss
 from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
 from sdv_plausible.privacy.accounting.release_test import size_lower_bound_margin
-from sdv_plausible.privacy.accounting.released_rows import released_rows_loss
 from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -150,6 +150,7 @@ class RandomizedTest(PrivacyTest):
         check_k(self.k)
         check_gamma(self.gamma)
         check.positive("epsilon0", self.epsilon0, "try 1.0")
+        check.share_of_delta("delta", self.delta, "try 1e-9")
 
     @property
     def covers(self) -> str | None:
@@ -172,7 +173,7 @@ class RandomizedTest(PrivacyTest):
         size = LedgerEntry(
             name="size",
             mechanism=f"number of seeds, discrete Laplace noise, epsilon {SIZE_EPSILON:g}",
-            losses=(ApproxDP(epsilon=SIZE_EPSILON, delta=self._size_delta),),
+            losses=(DiscreteLaplaceLoss(epsilon=SIZE_EPSILON), ApproxDP(epsilon=0.0, delta=self._size_delta)),
             scope="the check of least_rows",
             parts=("seeds",),
         )
@@ -187,12 +188,12 @@ class RandomizedTest(PrivacyTest):
         n_lower = max(1, self.least_rows - unit) if self.neighbours.replace else self.least_rows
         per_row = self.epsilon0 / unit
         floor = floor_by_construction(self.seed_free_share, self.least_seeds, per_row, n_lower)
-        loss = released_rows_loss(
+        loss, epsilon = rows_loss(
             num_rows=self.row_cap, k=self.least_seeds, gamma=gamma, epsilon0=per_row,
             delta=(1 - SIZE_DELTA_SHARE) * self.delta, pass_rate_floor=floor, n_lower=n_lower,
             neighbours=self.neighbours,
         )  # fmt: skip
-        if not math.isfinite(loss.epsilon):
+        if not math.isfinite(epsilon):
             raise ValueError(
                 f"k ({self.k}) and epsilon0 ({self.epsilon0:g}) are out of reach for least_rows ({self.least_rows}) seeds at "
                 f"delta {self.delta:.3g}: lower k, raise epsilon0, delta or least_rows, or use privacy_test='release'"
@@ -200,7 +201,7 @@ class RandomizedTest(PrivacyTest):
         return LedgerEntry(
             name="rows",
             mechanism=f"Privacy Test 2, {self._parameters}",
-            losses=(ApproxDP(epsilon=loss.epsilon, delta=loss.delta),),
+            losses=(loss,),
             scope=f"the first {self.row_cap:,} rows released from this fit, not the saved synthesizer",
             parts=("seeds",),
         )

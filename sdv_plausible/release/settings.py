@@ -65,7 +65,7 @@ class Settings:
     def __post_init__(self) -> None:
         if self.epsilon != math.inf:
             check.positive("epsilon", self.epsilon, "math.inf for no privacy; try 1.0")
-        check.open_probability("delta", self.delta, "try 1e-9")
+        check.delta("delta", self.delta, "try 1e-9")
         check_k(self.k)
         check_gamma(self.gamma)
         check.positive("epsilon0", self.epsilon0, "try 1.0")

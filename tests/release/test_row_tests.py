@@ -14,9 +14,9 @@ from release_cases import SEEDS, network
 from scipy.stats import binom
 
 from sdv_plausible.models.omega import Omega
-from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss
+from sdv_plausible.privacy.accounting.losses import DiscreteLaplaceLoss, InfiniteLoss
+from sdv_plausible.privacy.accounting.one_row import rows_loss
 from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
-from sdv_plausible.privacy.accounting.released_rows import released_rows_loss
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
@@ -71,14 +71,13 @@ def test_the_deterministic_test_ends_the_claim():
 def test_the_rows_are_charged_at_the_declared_number_of_seeds(gamma):
     """By the theorem for released rows, with the floor that holds by construction; the deltas add up to the test's."""
     size, rows = TEST.charge(gamma)
-    (checked,), (charged,) = size.losses, rows.losses
-    assert checked.delta + charged.delta == pytest.approx(1e-6)
+    (checked, failed), (charged,) = size.losses, rows.losses
     floor = floor_by_construction(0.4, 50, 1.0, 900)
-    wanted = released_rows_loss(
-        num_rows=100, k=50, gamma=gamma, epsilon0=1.0, delta=charged.delta, pass_rate_floor=floor, n_lower=900
+    wanted, _ = rows_loss(
+        num_rows=100, k=50, gamma=gamma, epsilon0=1.0, delta=1e-6 - failed.delta, pass_rate_floor=floor, n_lower=900
     )
-    assert charged == ApproxDP(epsilon=wanted.epsilon, delta=charged.delta)
-    assert checked.epsilon == SIZE_EPSILON
+    assert charged == wanted
+    assert checked == DiscreteLaplaceLoss(epsilon=SIZE_EPSILON)
     assert {entry.parts for entry in (size, rows)} == {("seeds",)}
 
 

@@ -190,7 +190,7 @@ def calibrate(
     """
     epsilon = check.positive("epsilon", epsilon, "it is the target for all rows together")
     search = _Search(
-        delta=check.open_probability("delta", delta),
+        delta=check.share_of_delta("delta", delta),
         num_rows=check.whole("num_rows", num_rows, 1),
         n_lower=check.whole("n_lower", n_lower, 1),
         pass_rate_floor=check.open_probability("pass_rate_floor", pass_rate_floor),
@@ -237,7 +237,7 @@ def max_rows(*, epsilon: float, delta: float, loss: Callable[[int], float], limi
         Where the search stops.
     """
     epsilon = check.positive("epsilon", epsilon)
-    check.open_probability("delta", delta)
+    check.share_of_delta("delta", delta)
     if loss(1) > epsilon:
         return 0
     high = 2

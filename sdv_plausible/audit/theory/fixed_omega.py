@@ -38,7 +38,7 @@ class FixedOmegaRows(RowByRow):
 
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon at the given delta in (0, 1): exact up to 0.25 % above, never below."""
-        delta = check.open_probability("delta", delta)
+        delta = check.share_of_delta("delta", delta)
         if self._empty_group_delta() > delta:
             return math.inf
         return float(self.worst_pairs(FINE).epsilon(self.num_rows, delta).max())

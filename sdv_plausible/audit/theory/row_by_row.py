@@ -88,7 +88,7 @@ def row_by_row_loss(
         If a parameter is out of range, or the floor cannot be proved with so few rows
         (:func:`sdv_plausible.audit.theory.pass_rate_test.plan_attempts`).
     """
-    delta = check.open_probability("delta", delta)
+    delta = check.share_of_delta("delta", delta)
     if by_construction and gamma is None:
         raise ValueError("gamma (None) must be at least 1 when by_construction is set: omega varies between candidates")
 

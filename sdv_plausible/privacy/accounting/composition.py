@@ -45,7 +45,7 @@ def compose(losses: Iterable[Loss], delta: float) -> float:
     ValueError
         If delta is out of range.
     """
-    delta = check.open_probability("delta", delta, "it is the failure probability of the total; try 1e-9")
+    delta = check.share_of_delta("delta", delta, "it is the failure probability of the total; try 1e-9")
     used = list(losses)
     if any(isinstance(loss, InfiniteLoss) for loss in used):
         return math.inf
@@ -114,7 +114,7 @@ def calibrate_gaussian(epsilon: float, delta: float, other_losses: Sequence[Loss
         If a parameter is out of range or the other losses leave nothing.
     """
     target = check.positive("epsilon", epsilon, "it is the total to stay within") * (1 - _MARGIN)
-    delta = check.open_probability("delta", delta)
+    delta = check.share_of_delta("delta", delta)
     share = check.rate("largest_share", largest_share)
     spent = compose(other_losses, delta)
     if spent >= target:

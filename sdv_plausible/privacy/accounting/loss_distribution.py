@@ -15,6 +15,7 @@ import numpy.typing as npt
 from dp_accounting.pld.pld_pmf import PLDPmf, create_pmf_pessimistic_connect_dots_fixed_gap
 from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 from scipy.integrate import trapezoid
+from scipy.optimize import isotonic_regression
 
 from sdv_plausible.privacy.accounting.crossing import smallest_within
 from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
@@ -23,11 +24,13 @@ from sdv_plausible.privacy.accounting.losses import ZCDP, ApproxDP, GaussianLoss
 __all__ = ["ComposedLoss", "Composer", "SortedLosses"]
 
 FloatArray = npt.NDArray[np.float64]
-_NUMERICAL_DELTA = 1e-13  # charged once for rounding in the convolutions and the cut tails
+_NUMERICAL_DELTA = 1e-13  # charged for rounding in the convolutions and the cut tails,
+_NUMERICAL_DELTA_PER_USE = 2e-16  # or, where it is more, so much for every use: powers of a transform round as often
 _ROUNDING = 1e-8  # relative; of the discretisation
 _CLOSED_FORM_ROUNDING = 1e-9  # relative; of the Gaussian's closed form
 _TAIL = 1e-16  # profile mass given to infinity per mechanism
 _LONG_GRID, _LARGEST_GRID = 1 << 18, 1 << 22  # points: of a usual grid, and of any
+_SMALLEST_STEP = 2.0**-27  # of a grid: what it adds to a loss is then below anything stated
 _REACH = 32.0  # standard deviations of the total that a usual grid has room for
 _EXCESS_VARIANCE = 1e-6  # of the total's: most that the grid may add
 _SMALLEST_LOSS, _LARGEST_LOSS = 1e-7, 700.0  # where the end of a profile is looked for
@@ -77,12 +80,13 @@ class ComposedLoss:
     given_away: float
     mu: float
     distribution: PrivacyLossDistribution | None
+    rounding: float = _NUMERICAL_DELTA
 
     def delta(self, epsilon: float) -> float:
         """Delta at epsilon >= 0, never below the true one."""
         if self.distribution is not None:
             # Rounding is relative in the discretisation and absolute in the fast Fourier transforms.
-            worst = float(self.distribution.get_delta_for_epsilon(epsilon)) * (1 + _ROUNDING) + _NUMERICAL_DELTA
+            worst = float(self.distribution.get_delta_for_epsilon(epsilon)) * (1 + _ROUNDING) + self.rounding
         else:
             worst = self._gaussian_delta(epsilon)
         return min(1.0, self.given_away + (1 - self.given_away) * worst)
@@ -93,7 +97,7 @@ class ComposedLoss:
             return math.inf
         left = (delta - self.given_away) / (1 - self.given_away)
         if self.distribution is not None:
-            left = (left - _NUMERICAL_DELTA) / (1 + _ROUNDING)
+            left = (left - self.rounding) / (1 + _ROUNDING)
             return float(self.distribution.get_epsilon_for_delta(left)) if left > 0 else math.inf
         if not self.mu:
             return 0.0
@@ -117,12 +121,13 @@ class Composer:
     """
 
     def __init__(self, total: SortedLosses, scale: float = 0.0) -> None:
-        self._given_away, self._step = total.given_away, 1.0
+        self._given_away, self._step, self._rounding = total.given_away, 1.0, _NUMERICAL_DELTA
         self._others: PrivacyLossDistribution | None = None
         if not total.others:
             return
         tops = [_top(loss) for loss, _ in total.others]
         uses = 1 + sum(count for _, count in total.others)
+        self._rounding = max(_NUMERICAL_DELTA, uses * _NUMERICAL_DELTA_PER_USE)
         spread = zip(total.others, tops, strict=True)
         variance = math.fsum(count * _second_moment(loss, top) for (loss, count), top in spread)
         self._step = _grid_step(total.mu_squared + scale**2 + variance, uses, max(tops))
@@ -137,7 +142,7 @@ class Composer:
         if composed is not None and mu > 0:
             noise = _Gaussian(mu)
             composed = composed.compose(_discretise(noise, _top(noise), self._step))
-        return ComposedLoss(self._given_away, mu, composed)
+        return ComposedLoss(self._given_away, mu, composed, self._rounding)
 
 
 @dataclass(frozen=True)
@@ -161,6 +166,7 @@ def _grid_step(variance: float, uses: int, top: float) -> float:
         math.sqrt(4 * _EXCESS_VARIANCE * variance / uses),
         _REACH * math.sqrt(variance) / _LONG_GRID,
         2 * top / _LARGEST_GRID,
+        _SMALLEST_STEP,
     )
     return float(2.0 ** math.floor(math.log2(step)))
 
@@ -180,9 +186,9 @@ def _second_moment(loss: Loss, top: float) -> float:
     e^l: integrated by parts, E[L^2] is twice the integral of ``(1 + l + (1 - l) e^-l) delta(l)`` over l > 0.
     """
     losses = np.linspace(0.0, top, 65)
-    remove, _ = loss.profile(losses)
+    remove, add = loss.profile(losses)
     weight = 1 + losses + (1 - losses) * np.exp(-losses)
-    return float(2 * trapezoid(weight * (remove - remove[-1]), losses))
+    return float(2 * trapezoid(weight * np.maximum(remove - remove[-1], add - add[-1]), losses))
 
 
 def _discretise(loss: Loss, top: float, step: float) -> PrivacyLossDistribution:
@@ -193,22 +199,37 @@ def _discretise(loss: Loss, top: float, step: float) -> PrivacyLossDistribution:
     losses: FloatArray = step * np.arange(max(1, math.ceil(top / step)) + 1, dtype=np.float64)
     remove, add = loss.profile(losses)
     if remove is add:
-        curve = _convex(remove, losses)
-        return PrivacyLossDistribution(_pmf(curve, curve, losses))
-    curves = _convex(remove, losses), _convex(add, losses)
-    return PrivacyLossDistribution(_pmf(*curves, losses), _pmf(*curves[::-1], losses))
-
-
-def _convex(curve: FloatArray, losses: FloatArray) -> FloatArray:
-    """Raise a curve to one that is convex in e^loss, as profiles are; a conversion (zCDP) need not be."""
-    widths = np.exp(losses[:-1]) * np.expm1(np.diff(losses))
-    slopes = np.maximum.accumulate((-np.diff(curve) / widths)[::-1])
-    raised: FloatArray = curve[-1] + np.append(np.cumsum(slopes * widths[::-1])[::-1], 0.0)
-    return np.clip(raised, 0.0, 1.0)
+        return PrivacyLossDistribution(_pmf(remove, remove, losses))
+    return PrivacyLossDistribution(_pmf(remove, add, losses), _pmf(add, remove, losses))
 
 
 def _pmf(own: FloatArray, other: FloatArray, losses: FloatArray) -> PLDPmf:
     """Masses of one direction; at negative losses its curve is ``1 - e^loss (1 - other)``."""
     negative = (other - np.expm1(-losses) * (1 - other))[:0:-1]
-    curve = np.minimum.accumulate(np.append(negative, own))
+    curve = convex_hull(np.append(-losses[:0:-1], losses), np.append(negative, own))
     return create_pmf_pessimistic_connect_dots_fixed_gap(float(losses[1]), 1 - len(losses), len(losses) - 1, curve)
+
+
+def convex_hull(losses: FloatArray, bounds: FloatArray) -> FloatArray:
+    """Largest falling curve, convex in e^loss and 1 at ``e^loss = 0``, that lies nowhere above the bounds.
+
+    The true curve is one of these, so it lies below; and the curve is that of some pair of distributions, which
+    the bounds need not be (``docs/explanation/proofs/composition.md``, Lemma 1).
+
+    Parameters
+    ----------
+    losses : array of float, shape (g,)
+        Rising.
+    bounds : array of float, shape (g,)
+        Upper bounds of delta at the losses.
+    """
+    ratios = np.append(0.0, np.exp(losses))
+    curve = np.append(1.0, np.minimum.accumulate(np.clip(bounds, 0.0, 1.0)))
+    widths = np.append(math.exp(losses[0]), np.exp(losses[:-1]) * np.expm1(np.diff(losses)))
+    slopes = np.diff(curve) / widths
+    if np.all(np.diff(slopes) >= 0):
+        return curve[1:]
+    # Slopes of the largest convex curve below are those of an isotonic regression: its blocks end at the corners.
+    corners = isotonic_regression(slopes, weights=widths).blocks
+    hull: FloatArray = np.interp(ratios[1:], ratios[corners], curve[corners])
+    return hull

@@ -122,7 +122,7 @@ class ApproxDP(Loss):
 
     def __post_init__(self) -> None:
         check.non_negative("epsilon", self.epsilon)
-        check.probability("delta", self.delta)
+        check.failure("delta", self.delta)
         check.whole("count", self.count, 1)
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -253,7 +253,7 @@ class ReleaseLoss(Loss):
 
     def __post_init__(self) -> None:
         check.positive("epsilon0", self.epsilon0)
-        check.probability("delta", self.delta)
+        check.failure("delta", self.delta)
         check.whole("l1", self.l1, 1)
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:

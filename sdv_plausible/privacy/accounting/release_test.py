@@ -59,7 +59,7 @@ def release_margin(epsilon0: float, delta: float, neighbours: Neighbours = ONE_R
         If a parameter is out of range.
     """
     epsilon0 = check.positive("epsilon0", epsilon0, "it is the loss of the noisy sizes; try 1.0")
-    delta = check.open_probability("delta", delta, "try 1e-9")
+    delta = check.share_of_delta("delta", delta, "try 1e-9")
     rows, sides = neighbours.rows, 2 if neighbours.replace else 1
     per_step = neighbours.histogram_l1
     spread = _margin(epsilon0, delta, per_step, sides * rows)

@@ -34,6 +34,7 @@ __all__ = [
     "ReleasedRows",
     "ReleasedRowsLoss",
     "RowByRow",
+    "group_sizes",
     "largest_feasible_t",
     "largest_mass_increase",
     "released_rows_loss",
@@ -129,7 +130,7 @@ class ReleasedRows(RowByRow):
 
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon at the given delta in (0, 1) that this t proves."""
-        delta = check.open_probability("delta", delta)
+        delta = check.share_of_delta("delta", delta)
         small = self.small_partition_delta()
         if small >= delta:
             return math.inf
@@ -215,7 +216,7 @@ def released_rows_loss(
             unit=neighbours.rows,
         )
 
-    check.open_probability("delta", delta)
+    check.share_of_delta("delta", delta)
     if not neighbours.replace:
         return _at_best_t(rows, epsilon0, delta)
     removed = _at_best_t(rows, epsilon0, delta / 2)
@@ -245,17 +246,20 @@ def largest_feasible_t(rows: ReleasedRows, delta: float) -> int:
     return bisect_left(range(1, rows.k + 1), True, key=too_much)  # the charge rises with t
 
 
+def group_sizes(k: int, epsilon0: float) -> FloatArray:
+    """Group sizes from 0 to where ``c (pt(c+1) - pt(c))`` only falls, and the chance to fail is below exp(-25)."""
+    a = math.exp(-epsilon0)
+    reach = max(k, math.ceil(2 * a / (1 - a))) + min(math.ceil(_TAIL_LENGTHS / epsilon0), _LARGEST_GROUP) + 3.0
+    return np.arange(0.0, reach)
+
+
 def largest_mass_increase(k: int, epsilon0: float, gamma: float, noise: Noise = "discrete_laplace") -> float:
     """Most that one row adds to n times the pass rate.
 
     The largest over c of ``pt(c+1) + gamma c (pt(c+1) - pt(c))``: ``docs/explanation/proofs/seed_test.md``,
     Lemma 3. At least 1.
     """
-    a = math.exp(-epsilon0)
-    # Up to k - 1 both terms rise; past the end of the range the second one only falls, and the first stays
-    # below 1.
-    reach = max(k, math.ceil(2 * a / (1 - a))) + min(math.ceil(_TAIL_LENGTHS / epsilon0), _LARGEST_GROUP) + 3.0
-    c = np.arange(max(0.0, k - 1.0), reach)
+    c = group_sizes(k, epsilon0)[max(0, k - 1) :]  # up to k - 1 both terms rise
     p = np.exp(log_pass_probability(np.append(c, c[-1] + 1), k, epsilon0, noise))
     steps = gamma * c * np.diff(p)
     return max(1.0, float((p[1:] + steps).max()), 1.0 + float(steps[-1]))

@@ -137,7 +137,7 @@ def theorem1_best(
         If a parameter is out of range, or no t gives so small a delta.
     """
     k, gamma, epsilon0 = _test_parameters(k, gamma, epsilon0)
-    delta = check.open_probability("delta", delta)
+    delta = check.share_of_delta("delta", delta)
 
     def at(t: int) -> EpsilonDelta:
         return theorem1(k, gamma, epsilon0, t, n_lower=n_lower, noise=noise)

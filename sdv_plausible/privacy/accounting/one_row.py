@@ -1,0 +1,159 @@
+"""Privacy loss of one row released under the randomised test, Privacy Test 2, for composing row by row.
+
+Where :mod:`sdv_plausible.privacy.accounting.released_rows` bounds all rows by tosses of one coin, here the whole
+profile of a single row is bounded, group size by group size, and N rows are N uses of it: rows are independent
+given the model (``docs/explanation/proofs/seed_test.md``, Theorem 3). Neither bound is always the smaller one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import isotonic_regression
+
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss
+from sdv_plausible.privacy.accounting.released_rows import (
+    ReleasedRows,
+    RowByRow,
+    group_sizes,
+    largest_mass_increase,
+    released_rows_loss,
+)
+from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probability
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+
+__all__ = ["IndependentRows", "rows_loss"]
+
+FloatArray = npt.NDArray[np.float64]
+_ROUNDING = 1e-15  # of a line next to where it crosses zero
+_LARGEST_RATIO = 700.0  # in logarithms
+_COMPOSED_UP_TO = 50.0  # epsilon from which on a profile of the rows is not worth composing
+_TRIED_UP_TO = 4 * _COMPOSED_UP_TO  # Theorem 3 has been seen at a quarter of Theorem 2, not below
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndependentRows(RowByRow):
+    """N rows of any seed-based model under Privacy Test 2, as N uses of a single row.
+
+    Parameters
+    ----------
+    gamma : float
+        As in :class:`~sdv_plausible.privacy.accounting.released_rows.ReleasedRows`.
+    num_rows, k, epsilon0, pass_rate_floor, n_lower, noise
+        As in :class:`~sdv_plausible.privacy.accounting.released_rows.RowByRow`.
+    """
+
+    gamma: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check.at_least("gamma", self.gamma, 1.0, "it is a factor; 1 for known omega")
+
+    @property
+    def count(self) -> int:
+        """One use for every row."""
+        return self.num_rows
+
+    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Delta of one row at every epsilon >= 0, for removing and for adding."""
+        eps = np.minimum(np.asarray(epsilon, dtype=np.float64), _LARGEST_RATIO)
+        lines = _lines(self.k, self.epsilon0, self.gamma, self.noise)
+        remove = np.minimum(1.0, lines.highest(np.exp(eps)) / self.passing_seeds)
+        mass = largest_mass_increase(self.k, self.epsilon0, self.gamma, self.noise)
+        add = np.maximum(0.0, -np.expm1(eps - math.log1p(mass / self.passing_seeds)))
+        return remove, add
+
+
+class _Lines(NamedTuple):
+    """The highest of lines ``intercept - slope x``, x >= 1: only those that are highest somewhere, by rising slope."""
+
+    intercepts: FloatArray
+    slopes: FloatArray
+    crossings: FloatArray  # falling: right of the i-th, line i is above line i + 1
+    beyond: tuple[float, float]  # what all further lines are at most, and the x from which on they are below 0
+
+    def highest(self, x: FloatArray) -> FloatArray:
+        which = len(self.crossings) - np.searchsorted(self.crossings[::-1], x, side="right")
+        rise, fall = self.intercepts[which], self.slopes[which] * x
+        value = np.maximum(0.0, rise - fall) + _ROUNDING * rise
+        result: FloatArray = np.maximum(value, np.where(x < self.beyond[1], self.beyond[0], 0.0))
+        return result
+
+
+@lru_cache(maxsize=8)
+def _lines(k: int, epsilon0: float, gamma: float, noise: Noise) -> _Lines:
+    """One line for every group size c and each end of the range of the group's likelihood, c/gamma and c gamma."""
+    c = group_sizes(k, epsilon0)
+    p = np.exp(log_pass_probability(np.append(c, c[-1] + 1), k, epsilon0, noise))
+    others = np.concatenate([c / gamma, c * gamma])
+    intercepts, slopes = np.tile(p[1:], 2) * (others + 1), np.tile(p[:-1], 2) * others
+    order = np.lexsort((-intercepts, slopes))  # of equally steep lines the highest first
+    intercepts, slopes = intercepts[order], slopes[order]
+    keep = np.append(True, np.diff(slopes) > 0)
+    intercepts, slopes = intercepts[keep], slopes[keep]
+    rise = np.diff(intercepts) / np.diff(slopes)
+    corners = isotonic_regression(rise, weights=np.diff(slopes), increasing=False).blocks
+    intercepts, slopes = intercepts[corners], slopes[corners]
+    last = c[-1] / gamma
+    beyond = (1.0 + gamma * c[-1] * (p[-1] - p[-2]), p[-1] / p[-2] * (1 + 1 / last))
+    return _Lines(intercepts, slopes, np.diff(intercepts) / np.diff(slopes), beyond)
+
+
+def rows_loss(
+    *,
+    num_rows: int,
+    k: int,
+    gamma: float,
+    epsilon0: float,
+    delta: float,
+    pass_rate_floor: float,
+    n_lower: int,
+    noise: Noise = "discrete_laplace",
+    neighbours: Neighbours = ONE_ROW,
+) -> tuple[Loss, float]:
+    """What to charge for N rows released under Privacy Test 2 by any seed-based model, and its epsilon alone.
+
+    The smaller of Theorem 2 at its best t and, for single rows added or removed, Theorem 3, each by its whole
+    profile; an (epsilon, delta) pair where that is beyond any protection, and for replacement. All of it is
+    decided by public parameters.
+
+    Parameters
+    ----------
+    num_rows, k, gamma, epsilon0, delta, pass_rate_floor, n_lower, noise, neighbours
+        As in :func:`~sdv_plausible.privacy.accounting.released_rows.released_rows_loss`.
+
+    Returns
+    -------
+    (Loss, float)
+        Epsilon at delta is infinite where delta is out of reach.
+    """
+    coin = released_rows_loss(
+        num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, delta=delta,
+        pass_rate_floor=pass_rate_floor, n_lower=n_lower, noise=noise, neighbours=neighbours,
+    )  # fmt: skip
+    if math.isinf(coin.epsilon):
+        return InfiniteLoss(), math.inf
+    pair = ApproxDP(epsilon=coin.epsilon, delta=delta)
+    alone, row = math.inf, None
+    if neighbours.rows == 1 and not neighbours.replace and coin.epsilon <= _TRIED_UP_TO:
+        row = IndependentRows(
+            num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0,
+            pass_rate_floor=pass_rate_floor, n_lower=n_lower, noise=noise,
+        )  # fmt: skip
+        alone = compose([row], delta)
+    epsilon = min(alone, coin.epsilon)
+    if epsilon > _COMPOSED_UP_TO or neighbours.replace:
+        return pair, coin.epsilon
+    if row is not None and alone <= coin.epsilon:
+        return row, alone
+    return ReleasedRows(
+        num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, t=coin.t, unit=neighbours.rows,
+        pass_rate_floor=pass_rate_floor, n_lower=n_lower, noise=noise,
+    ), coin.epsilon  # fmt: skip
