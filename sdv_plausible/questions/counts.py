@@ -16,6 +16,7 @@ import numpy as np
 
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.transcript import Asked
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +91,8 @@ Rows_contra = TypeVar("Rows_contra", contravariant=True)
 class Question(Protocol[Rows_contra]):
     """Something to ask of rows: an exact integer answer, how far one unit moves it, and the page that proves it.
 
-    A new kind of question is a class with these three. Its parameters must come from public knowledge and earlier answers.
+    A new kind of question is a class with these three. Its parameters must come from public knowledge and earlier answers: a
+    method ``asked()`` may put them into the release (:class:`~sdv_plausible.questions.transcript.Asked`).
     """
 
     @property
@@ -113,6 +115,10 @@ class NumberOfRows:
 
     proof = "docs/explanation/proofs/adaptive_network.md, Lemma 2"
 
+    def asked(self) -> Asked:
+        """Say what is asked."""
+        return Asked(kind="number of rows")
+
     def exact(self, rows: Any) -> np.ndarray:
         """Return one number, shape (1,)."""
         return np.array([rows.num_rows()], dtype=np.int64)
@@ -134,6 +140,10 @@ class CountTable:
 
     axes: Axes
     proof = "docs/explanation/proofs/adaptive_network.md, Lemma 2"
+
+    def asked(self) -> Asked:
+        """Say what is asked."""
+        return Asked(kind="counts", tables=(tuple(self.axes),))
 
     def exact(self, rows: ExactCounts) -> np.ndarray:
         """Return the table, of the axes' shape."""
@@ -159,6 +169,10 @@ class Distances:
     sets: Sequence[Axes]
     estimates: Sequence[np.ndarray]
     proof = "docs/explanation/proofs/adaptive_network.md, Lemma 3"
+
+    def asked(self) -> Asked:
+        """Say what is asked; the estimates are large, and follow from earlier answers."""
+        return Asked(kind="distances", tables=tuple(tuple(axes) for axes in self.sets))
 
     def exact(self, rows: ExactCounts) -> np.ndarray:
         """Return one score for each table, shape (number of tables,)."""

@@ -17,6 +17,7 @@ from sdv_plausible.models.base import HasStructure
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.release.fitting import fit_release
 from sdv_plausible.release.plan import Plan, plan
 from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
@@ -170,13 +171,14 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         ledger = PrivacyLedger(delta=self.delta, covers=self._settings.test.covers)
         raw_specs = self._raw_specs(table, specs)
         private = self._declared.plan_private(raw_specs, self.epsilon, self._settings.model_delta)
-        domain = build_domain(table, self._declared, raw_specs, self.max_bins, private, ledger, coins.spawn("domain"))
+        transcript, spawned = Transcript(), coins.spawn("domain")
+        domain = build_domain(table, self._declared, raw_specs, self.max_bins, private, ledger, spawned, transcript)
         if not self.enforce_rounding:
             domain = domain.without_rounding()
         ledger.charge(*domain_entries(domain), *self._side_entries())
         codec = Codec(domain)
         rows = CodeArray(codec.encode(table, coins.spawn("cells outside the domain")), domain.cardinalities)
-        sampler = fit_release(rows, domain, self._settings, self._learner, ledger, coins)
+        sampler = fit_release(rows, domain, self._settings, self._learner, ledger, coins, transcript)
         self._codec, self._sampler, self._ledger = codec, sampler, ledger
         write_as_domain(self._data_processor, domain, dtypes)
         self._model = sampler  # SDV asks whether there is a model
