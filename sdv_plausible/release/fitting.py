@@ -54,9 +54,7 @@ def fit_release(
     budget = ModelBudget(epsilon=settings.epsilon, delta=settings.model_delta, spent=ledger.losses)
     charge = test.charge(plausible_gamma(learner, settings.gamma))
     transcript = transcript or Transcript()
-    seeds = Queryable(
-        parts["seeds"], ledger, charge, coins.spawn("release"), transcript=transcript, name=_name(parts, "seeds")
-    )
+    seeds = Queryable(parts["seeds"], ledger, charge, coins.spawn("release"), transcript=transcript, name=_name(parts, "seeds"))
     test.confirm(seeds)  # before the rows have cost more
     model = learn_model(parts, domain, learner, budget, ledger, coins.spawn("learning"), transcript)
     cards = domain.cardinalities

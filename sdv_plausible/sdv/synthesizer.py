@@ -23,7 +23,6 @@ from sdv_plausible.release.plan import Plan, plan
 from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
-from sdv_plausible.sdv.output_types import usual_types
 from sdv_plausible.sdv.schema import given_columns
 from sdv_plausible.sdv.side_entries import side_entries
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
@@ -31,6 +30,7 @@ from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.declarations import MODELLED_SDTYPES, Undeclared, read_declarations
 from sdv_plausible.table.domain import MAX_BINS
+from sdv_plausible.table.output_types import usual_types
 
 
 class RowCapExceededError(ValueError):

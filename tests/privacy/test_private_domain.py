@@ -22,13 +22,13 @@ from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions import queryable
 from sdv_plausible.questions.frequent import LEAST_ROWS, Frequent, threshold
 from sdv_plausible.questions.queryable import Answer, Queryable
-from sdv_plausible.sdv.output_types import output_type, usual_types
 from sdv_plausible.sdv.stand_ins import stand_in_table
 from sdv_plausible.table import private_domain
 from sdv_plausible.table.columns import FrameColumns, MissingOrNot, value_counts
 from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.inference import infer_attribute
 from sdv_plausible.table.lattice import DATE_UNITS, Cells, Lattice, equal_parts, make_bins, split_heavy
+from sdv_plausible.table.output_types import output_type, usual_types
 from sdv_plausible.table.private_domain import DomainPlan, learn_attributes
 
 ALARM = 1e-6
