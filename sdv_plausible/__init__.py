@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sdv_plausible.models.checks import check_learner, check_model
+    from sdv_plausible.models.registered import register_model_type
     from sdv_plausible.privacy.ledger import PrivacyLedger
     from sdv_plausible.release.plan import plan
+    from sdv_plausible.release_file.release import Release
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
     from sdv_plausible.table.domain import Attribute, Domain
 
@@ -23,12 +25,24 @@ _HOME = {
     "Attribute": "sdv_plausible.table.domain",
     "Domain": "sdv_plausible.table.domain",
     "PrivacyLedger": "sdv_plausible.privacy.ledger",
+    "Release": "sdv_plausible.release_file.release",
     "check_learner": "sdv_plausible.models.checks",
     "check_model": "sdv_plausible.models.checks",
     "plan": "sdv_plausible.release.plan",
+    "register_model_type": "sdv_plausible.models.registered",
 }
 
-__all__ = ["Attribute", "Domain", "PlausibleDeniabilitySynthesizer", "PrivacyLedger", "check_learner", "check_model", "plan"]
+__all__ = [
+    "Attribute",
+    "Domain",
+    "PlausibleDeniabilitySynthesizer",
+    "PrivacyLedger",
+    "Release",
+    "check_learner",
+    "check_model",
+    "plan",
+    "register_model_type",
+]
 
 
 def __getattr__(name: str) -> Any:

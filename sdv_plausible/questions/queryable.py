@@ -310,7 +310,8 @@ class Queryable:
         """Hand an answer over, the last step of every method that answers: it is written down as it leaves."""
         if asked is not None and isinstance(answer, (Answer, Frequent)):
             if isinstance(answer, Frequent):
-                asked = replace(asked, details={**asked.details, "found": answer.values})
+                found = tuple(v[1] if isinstance(v, tuple) else v for v in answer.values)  # values may come flagged
+                asked = replace(asked, details={**asked.details, "found": found})
                 values = np.concatenate([answer.public, answer.counts])
             else:
                 values = answer.values

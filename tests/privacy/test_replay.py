@@ -23,6 +23,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.questions.transcript import NoisyAnswer, Transcript
 from sdv_plausible.sdv import base as sdv_base
 from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns
 
@@ -124,6 +125,8 @@ def shown(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
         "repr": repr(synth).split(" object at ")[0],
         "metadata": json.dumps(synth.get_metadata().to_dict(), sort_keys=True, default=str),
         "parameters": {k: repr(v) for k, v in synth.get_parameters().items() if k != "metadata"},
+        "release file": synth.release().to_bytes(),
+        "readable release file": synth.release().to_bytes(readable=True),
         "state": dict(leaves(synth)),
     }
 
@@ -273,7 +276,32 @@ def look_twice(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AdaptiveLearner, "fit", fit_and_look)
 
 
-@pytest.mark.parametrize("fault", [keep_metadata, show_rows_to_sdv, keep_the_number_of_rows, write_real_types, look_twice])
+def write_down_exact_answers(patch: pytest.MonkeyPatch) -> None:
+    """A transcript of what was true, not of what was answered: nothing but the saved object and the file has it."""
+    honest, exact = Queryable._noisy, []
+
+    def noisy(self: Queryable, found: np.ndarray, *how: Any) -> Any:
+        exact.append(found.copy())
+        return honest(self, found, *how)
+
+    def note(self: Transcript, asked: Any, values: np.ndarray, scale: float, **how: Any) -> None:
+        self._answers.append(NoisyAnswer(asked=asked, values=exact[-1].astype(int), scale=scale, **how))
+
+    patch.setattr(Queryable, "_noisy", noisy)
+    patch.setattr(Transcript, "note", note)
+
+
+FAULTS = [
+    keep_metadata,
+    show_rows_to_sdv,
+    keep_the_number_of_rows,
+    write_real_types,
+    look_twice,
+    write_down_exact_answers,
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
 def test_planted_side_doors_are_caught(fault: Callable[[pytest.MonkeyPatch], None]) -> None:
     def check() -> None:
         if fault is keep_metadata:
