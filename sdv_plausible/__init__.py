@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sdv_plausible.models.checks import check_learner, check_model
+    from sdv_plausible.models.registered import register_model_type
     from sdv_plausible.privacy.ledger import PrivacyLedger
     from sdv_plausible.release.plan import plan
+    from sdv_plausible.release_file.release import Release
     from sdv_plausible.sdv.versions import metadata_of
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
     from sdv_plausible.table.domain import Attribute, Domain
@@ -26,6 +28,7 @@ _HOME = {
     "Attribute": "sdv_plausible.table.domain",
     "Domain": "sdv_plausible.table.domain",
     "PrivacyLedger": "sdv_plausible.privacy.ledger",
+    "Release": "sdv_plausible.release_file.release",
     "check_learner": "sdv_plausible.models.checks",
     "check_model": "sdv_plausible.models.checks",
     "count_unreadable": "sdv_plausible.table.reading",
@@ -33,6 +36,7 @@ _HOME = {
     "plan": "sdv_plausible.release.plan",
     "read_csv": "sdv_plausible.table.reading",
     "read_parquet": "sdv_plausible.table.parquet",
+    "register_model_type": "sdv_plausible.models.registered",
 }
 
 __all__ = [
@@ -40,6 +44,7 @@ __all__ = [
     "Domain",
     "PlausibleDeniabilitySynthesizer",
     "PrivacyLedger",
+    "Release",
     "check_learner",
     "check_model",
     "count_unreadable",
@@ -47,6 +52,7 @@ __all__ = [
     "plan",
     "read_csv",
     "read_parquet",
+    "register_model_type",
 ]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.stats import chisquare
 
 from sdv_plausible.models.base import Learner, ModelBudget, PrefixModel, Proposals, SeedModel, makes, planned_entries
+from sdv_plausible.models.registered import type_of
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import scan_plausible_seeds
@@ -168,8 +169,18 @@ def _check_counts(model: SeedModel, num_seeds: int, omega: int, coins: Coins) ->
 
 
 def _check_copies(model: SeedModel) -> None:
-    """A saved model proposes what the original proposes."""
+    """A saved model, and one that went through a release file, propose what the original proposes."""
+    _check_copy(model, pickle.loads(pickle.dumps(model)), "a saved and loaded model")
+    known = type_of(model)
+    if known is not None:
+        copy = known.from_arrays(known.to_arrays(model))
+        assert isinstance(copy, SeedModel), f"from_arrays gives a {type(copy).__name__}"
+        copy.attach_seeds(SeedRecords(model.seeds))
+        _check_copy(model, copy, "a model that went through its to_arrays and from_arrays")
+
+
+def _check_copy(model: SeedModel, copy: SeedModel, what: str) -> None:
     rows = np.zeros(50, dtype=np.int64)
     omega = np.full(50, model.num_attributes)
-    one, other = (m.propose(rows, omega, Coins.from_seed(3)).candidates for m in (model, pickle.loads(pickle.dumps(model))))
-    assert (one == other).all(), "a saved and loaded model proposes other candidates from the same coins"
+    one, other = (m.propose(rows, omega, Coins.from_seed(3)).candidates for m in (model, copy))
+    assert (one == other).all(), f"{what} proposes other candidates from the same coins"

@@ -7,8 +7,8 @@ the rows or all of them in memory. :class:`~sdv_plausible.questions.codes.CodeAr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -52,6 +52,28 @@ class Axis:
 Axes = Sequence[Axis]
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """What was asked, in public words and in numbers that come from earlier answers.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of question, such as "counts".
+    tables : sequence of sequences of Axis
+        Questions about codes: the axes of every table of counts that the answer is a function of.
+    columns : tuple of str
+        Questions about raw columns: their names.
+    details : mapping of str to str, number, bool, sequence or ndarray
+        What else the question was made of.
+    """
+
+    kind: str
+    tables: Sequence[Axes] = ()
+    columns: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
 def shape(axes: Axes) -> tuple[int, ...]:
     """Shape of the table of counts over some axes."""
     return tuple(axis.size for axis in axes)
@@ -90,7 +112,8 @@ Rows_contra = TypeVar("Rows_contra", contravariant=True)
 class Question(Protocol[Rows_contra]):
     """Something to ask of rows: an exact integer answer, how far one unit moves it, and the page that proves it.
 
-    A new kind of question is a class with these three. Its parameters must come from public knowledge and earlier answers.
+    A new kind of question is a class with these three. Its parameters must come from public knowledge and earlier answers: a
+    method ``asked()`` may put them into the release (:class:`~sdv_plausible.questions.transcript.Asked`).
     """
 
     @property
@@ -113,6 +136,10 @@ class NumberOfRows:
 
     proof = "docs/explanation/proofs/adaptive_network.md, Lemma 2"
 
+    def asked(self) -> Asked:
+        """Say what is asked."""
+        return Asked(kind="number of rows")
+
     def exact(self, rows: Any) -> np.ndarray:
         """Return one number, shape (1,)."""
         return np.array([rows.num_rows()], dtype=np.int64)
@@ -134,6 +161,10 @@ class CountTable:
 
     axes: Axes
     proof = "docs/explanation/proofs/adaptive_network.md, Lemma 2"
+
+    def asked(self) -> Asked:
+        """Say what is asked."""
+        return Asked(kind="counts", tables=(tuple(self.axes),))
 
     def exact(self, rows: ExactCounts) -> np.ndarray:
         """Return the table, of the axes' shape."""
@@ -159,6 +190,10 @@ class Distances:
     sets: Sequence[Axes]
     estimates: Sequence[np.ndarray]
     proof = "docs/explanation/proofs/adaptive_network.md, Lemma 3"
+
+    def asked(self) -> Asked:
+        """Say what is asked; the estimates are large, and follow from earlier answers."""
+        return Asked(kind="distances", tables=tuple(tuple(axes) for axes in self.sets))
 
     def exact(self, rows: ExactCounts) -> np.ndarray:
         """Return one score for each table, shape (number of tables,)."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,8 +19,11 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.budget import Allowance, Meter
-from sdv_plausible.questions.counts import Axes, CountTable, NumberOfRows, Question
+from sdv_plausible.questions.counts import Asked, Axes, CountTable, NumberOfRows, Question
 from sdv_plausible.questions.frequent import LEAST_HOLDERS, Frequent, Occurring, threshold
+from sdv_plausible.questions.transcript import ALL_ROWS, Noise, Transcript, describe
+
+Given = TypeVar("Given")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +96,10 @@ class Queryable:
         Source of the noise.
     parts : mapping of str to engine
         Named parts of the rows, for :meth:`part`; the same rows where there is no split.
+    transcript : Transcript, optional
+        Where noisy answers are written down.
+    name : str
+        Which rows these are, for the transcript.
 
     Raises
     ------
@@ -107,12 +114,16 @@ class Queryable:
         entries: Iterable[LedgerEntry],
         coins: Coins,
         parts: Mapping[str, Any] | None = None,
+        transcript: Transcript | None = None,
+        name: str = ALL_ROWS,
     ) -> None:
         charged = tuple(entries)
         ledger.charge(*charged)
         self._rows, self._ledger, self._coins = rows, ledger, coins
         self._meter = Meter(Allowance.of(charged))
         self._parts = dict(parts or {})
+        self._transcript, self._name = transcript or Transcript(), name
+        self._paid_by = tuple(entry.name for entry in charged)
 
     @property
     def neighbours(self) -> Neighbours:
@@ -142,6 +153,8 @@ class Queryable:
         view = object.__new__(Queryable)
         view.__dict__.update(self.__dict__)
         view._rows = self._parts[name]
+        if view._rows is not self._rows:
+            view._name = name
         return view
 
     # --- asking ---------------------------------------------------------------------------------------------------
@@ -164,14 +177,18 @@ class Queryable:
             If less than the share is left. Nothing is looked at then.
         """
         self._meter.spend(share=share, failure=failure)
-        return self._noisy(question.exact(self._rows), question.sensitivity(self.neighbours), share)
+        answer = self._noisy(question.exact(self._rows), question.sensitivity(self.neighbours), share)
+        return self._give(describe(question), answer)
 
     def ask_tables(self, sets: Sequence[Axes], shares: Sequence[float]) -> list[Answer]:
         """Ask for several tables of counts, each for a share of its own, in one pass over the rows."""
         self._meter.spend(share=math.fsum(shares))
-        sensitivities = [CountTable(axes).sensitivity(self.neighbours) for axes in sets]
-        found = zip(self._rows.tables(sets), sensitivities, shares, strict=True)
-        return [self._noisy(table, sensitivity, share) for table, sensitivity, share in found]
+        questions = [CountTable(axes) for axes in sets]
+        found = zip(questions, self._rows.tables(sets), shares, strict=True)
+        return [
+            self._give(question.asked(), self._noisy(table, question.sensitivity(self.neighbours), share))
+            for question, table, share in found
+        ]
 
     def ask_frequent(self, question: Occurring, share: float, failure: float) -> Frequent:
         """Ask for values that occur: of those that enough units hold, those that noisily pass a threshold.
@@ -193,12 +210,13 @@ class Queryable:
         passed = np.ones(len(enough), dtype=bool)
         if self.allowance.is_private:
             passed = noisy >= threshold(answer.sigma, failure, self.neighbours)
-        return Frequent(
+        found = Frequent(
             values=[values[i] for i in enough[passed]],
             counts=noisy[passed],
             public=answer.values[: len(public)],
             sigma=answer.sigma,
         )
+        return self._give(describe(question), found)
 
     def count_rows(self, epsilon: float, failure: float) -> int:
         """Number of rows with discrete Laplace noise.
@@ -211,11 +229,12 @@ class Queryable:
             Probability that what is made of it fails.
         """
         self._meter.spend(epsilon=epsilon, failure=failure)
-        exact = NumberOfRows().exact(self._rows)
-        if not self.allowance.is_private:
-            return int(exact[0])
-        noisy = noise.discrete_laplace(exact, sensitivity=self.neighbours.rows, epsilon=epsilon, coins=self._coins)
-        return int(noisy[0])
+        question, b = NumberOfRows(), 0.0
+        found = question.exact(self._rows)
+        if self.allowance.is_private:
+            b = self.neighbours.rows / epsilon
+            found = noise.discrete_laplace(found, sensitivity=self.neighbours.rows, epsilon=epsilon, coins=self._coins)
+        return int(self._give(question.asked(), Answer(values=found, sigma=b), "discrete laplace").values[0])
 
     def release_groups(self, sets: Sequence[Sequence[int]], test: GroupRelease) -> list[tuple[np.ndarray, np.ndarray]]:
         """Ask which combinations of codes large groups of rows share, by a test that charges for itself.
@@ -245,7 +264,7 @@ class Queryable:
             groups, sizes = part.groups(columns, test.least_seeds)
             which, noisy = test.release(sizes, self._coins.spawn("sizes", i))
             released.append((groups[which], noisy))
-        return released
+        return self._give(None, released)  # the released prefixes themselves are kept by who asked
 
     # --- the rows themselves ------------------------------------------------------------------------------------------
 
@@ -285,6 +304,20 @@ class Queryable:
             )
         )
         return np.asarray(self._rows.records())
+
+    # --- how answers leave --------------------------------------------------------------------------------------------
+
+    def _give(self, asked: Asked | None, answer: Given, law: Noise = "discrete gaussian") -> Given:
+        """Hand an answer over, the last step of every method that answers: it is written down as it leaves."""
+        if asked is not None and isinstance(answer, (Answer, Frequent)):
+            if isinstance(answer, Frequent):
+                found = tuple(v[1] if isinstance(v, tuple) else v for v in answer.values)  # values may come flagged
+                asked = replace(asked, details={**asked.details, "found": found})
+                values = np.concatenate([answer.public, answer.counts])
+            else:
+                values = answer.values
+            self._transcript.note(asked, values, answer.sigma, paid_by=self._paid_by, rows=self._name, noise=law)
+        return answer
 
     def _noisy(self, exact: np.ndarray, sensitivity: float, share: float) -> Answer:
         if not self.allowance.is_private:

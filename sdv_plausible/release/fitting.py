@@ -9,13 +9,20 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import ExactCounts
 from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.questions.transcript import ALL_ROWS, Transcript
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Domain
 
 
 def fit_release(
-    rows: ExactCounts, domain: Domain, settings: Settings, learner: Learner, ledger: PrivacyLedger, coins: Coins
+    rows: ExactCounts,
+    domain: Domain,
+    settings: Settings,
+    learner: Learner,
+    ledger: PrivacyLedger,
+    coins: Coins,
+    transcript: Transcript | None = None,
 ) -> Sampler:
     """Learn the model and prepare the release.
 
@@ -33,6 +40,8 @@ def fit_release(
         Charged before every look at the rows.
     coins : Coins
         Coins of this fit.
+    transcript : Transcript, optional
+        Noisy answers so far, about the domain; what is asked here is added, and the sampler keeps them all.
 
     Raises
     ------
@@ -49,13 +58,16 @@ def fit_release(
     parts = split_rows(rows, settings.split, coins)
     budget = settings.model_budget(ledger.losses)
     charge = test.charge(plausible_gamma(learner, settings.gamma))
-    seeds = Queryable(parts["seeds"], ledger, charge, coins.spawn("release"))
+    transcript = transcript or Transcript()
+    seeds = Queryable(parts["seeds"], ledger, charge, coins.spawn("release"), transcript=transcript, name=_name(parts, "seeds"))
     test.confirm(seeds)  # before the rows have cost more
-    model = learn_model(parts, domain, learner, budget, ledger, coins.spawn("learning"))
+    model = learn_model(parts, domain, learner, budget, ledger, coins.spawn("learning"), transcript)
     cards = domain.cardinalities
     omega = settings.omega or test.default_omega([cards[j] for j in model.order])
     omega.among(len(domain))  # complains before anything is drawn
-    return test.start(model, seeds, omega, coins.spawn("sampling"))
+    sampler = test.start(model, seeds, omega, coins.spawn("sampling"))
+    sampler.answers = transcript.answers
+    return sampler
 
 
 def learn_model(
@@ -65,6 +77,7 @@ def learn_model(
     budget: ModelBudget,
     ledger: PrivacyLedger,
     coins: Coins,
+    transcript: Transcript | None = None,
 ) -> SeedModel:
     """Charge what a learner plans, and let it ask.
 
@@ -76,17 +89,27 @@ def learn_model(
         As in :func:`fit_release`.
     coins : Coins
         For the noise, and for the learner.
+    transcript : Transcript, optional
+        Where noisy answers are written down.
 
     Raises
     ------
     TypeError
         If the learner gives another kind of model than it says.
     """
-    rows = Queryable(parts["learning"], ledger, planned_entries(learner, domain, budget), coins.spawn("noise"), parts=parts)
+    rows = Queryable(
+        parts["learning"], ledger, planned_entries(learner, domain, budget), coins.spawn("noise"),
+        parts=parts, transcript=transcript, name=_name(parts, "learning"),
+    )  # fmt: skip
     model, made = learner.fit(rows, domain, budget, coins), makes(learner)
     if not isinstance(model, made):
         raise TypeError(f"the learner ({type(learner).__name__}) makes {made.__name__}, and gave a {type(model).__name__}")
     return model
+
+
+def _name(parts: Mapping[str, ExactCounts], name: str) -> str:
+    """What a part is called in the transcript, where it is one."""
+    return name if len({id(rows) for rows in parts.values()}) > 1 else ALL_ROWS
 
 
 def split_rows(rows: ExactCounts, split: tuple[float, float, float] | None, coins: Coins) -> dict[str, ExactCounts]:

@@ -66,8 +66,8 @@ class ReleaseTest(PrivacyTest):
 
     @property
     def covers(self) -> str | None:
-        """Everything that can be drawn, and the object."""
-        return "any number of rows, and the saved synthesizer"
+        """Everything that can be drawn, the file and the object."""
+        return "any number of rows, the release file and the saved synthesizer"
 
     @property
     def margin(self) -> int:
@@ -95,7 +95,7 @@ class ReleaseTest(PrivacyTest):
                     f"epsilon0 {self.epsilon0:g}; every released prefix has {self.seeds_proved}, surely"
                 ),
                 losses=(ReleaseLoss(epsilon0=self.epsilon0, delta=self.delta, l1=moved),),
-                scope="any number of rows and the saved synthesizer",
+                scope="any number of rows, the release file and the saved synthesizer",
                 parts=("seeds",),
             ),
         )

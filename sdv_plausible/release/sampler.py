@@ -13,6 +13,7 @@ import pandas as pd
 from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.transcript import NoisyAnswer
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 
@@ -30,6 +31,8 @@ class Sampler(ABC):
         The fitted model.
     coins : Coins
         Secret of the sampling streams, independent of everything drawn while fitting.
+    answers : tuple of NoisyAnswer
+        What was answered while fitting, in order.
     """
 
     holds_records: ClassVar[bool]
@@ -39,6 +42,7 @@ class Sampler(ABC):
 
     model: SeedModel
     coins: Coins
+    answers: tuple[NoisyAnswer, ...] = ()
 
     def set_random_state(self, state: Any) -> None:  # noqa: B027
         """SDV offers its public seed; secret coins take none."""

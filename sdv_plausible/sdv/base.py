@@ -24,7 +24,7 @@ from sdv_plausible.sdv.side_entries import own_transformers
 from sdv_plausible.sdv.stand_ins import hide_invented, stand_in_table
 from sdv_plausible.table.cells import unhashable_types
 from sdv_plausible.table.words import MODELLED_SDTYPES
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.whole_files import new_folders, part_folder, write_whole
 
 BAR_ROWS = 100_000  # longer sampling under a row-by-row test is cut into batches, so that SDV shows its bar
 
@@ -138,6 +138,16 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             missing = [f"columns {absent} of the metadata are not in the data"] if absent else []
             more = [f"columns {unknown} of the data are not in the metadata: add them, or leave them out"] if unknown else []
             raise InvalidDataError([*missing, *more])
+
+    def _fit_to_schema(self, dtypes: pd.Series[Any]) -> None:
+        """Fit SDV's part to a schema alone: no row is there, and who subclasses puts the model in."""
+        made = stand_in_table(dtypes, self._column_specs(), self._data_processor._keys)
+        self._rows = made.set_axis(made.columns.astype(str), axis=1)
+        try:
+            with _quiet_about_rows():
+                super().fit(sdv_compat.to_native(self._table_name, made))
+        finally:
+            self._rows = None
 
     def preprocess(self, data: Any) -> Any:
         """Transform raw data as SDV does; frame or dict as given. An earlier fit is given up."""
@@ -341,21 +351,23 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         return {self._table_name: frame} if self._returns_dict else frame
 
     def _sampled(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pd.DataFrame:
-        """Call SDV; show our own errors instead of SDV's wrapping, and leave no half-written file behind."""
+        """Call SDV; show our own errors instead of SDV's wrapping. A file that it writes is there whole or not at all."""
         check_request(method, args, kwargs)
-        files = sdv_compat.output_files(args, kwargs, self._table_name)
-        existed = {path for path in files if path.exists()}
         try:
-            frame = sdv_compat.from_native(method(*args, **kwargs))
-        except Exception as error:
-            for path in files:
-                if path not in existed:
-                    path.unlink(missing_ok=True)
+            output = sdv_compat.OutputFile.of(method, args, kwargs, self._table_name)
+            if output is None or output.path.exists():  # which SDV refuses
+                return sdv_compat.from_native(method(*args, **kwargs))
+            with new_folders(output.path.parent), part_folder(output.path.parent) as folder:
+                frame = sdv_compat.from_native(output.call(method, folder))
+                written = folder / output.path.name
+                if written.exists():
+                    written.replace(output.path)
+                return frame
+        except BaseException as error:
             cause = error.__cause__
             if cause is not None and type(cause) is type(error) and "Sampling terminated" in str(error):
                 raise cause from None
             raise
-        return frame
 
     @contextlib.contextmanager
     def _restored_on_error(self) -> Iterator[None]:

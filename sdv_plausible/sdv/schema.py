@@ -7,15 +7,12 @@ kept: an object holds the columns' names and semantic types, the formats that ma
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
-
-import pandas as pd
+from typing import Any
 
 from sdv_plausible.table.column_types import metadata_columns
 from sdv_plausible.table.words import MODELLED_SDTYPES
 
 SCHEMA_KEYS = ("sdtype", "datetime_format", "regex_format", "pii")  # of a column's metadata
-Storage = Literal["numpy", "nullable", "arrow"]
 
 
 def without_details(metadata: Any) -> Any:
@@ -57,14 +54,3 @@ def with_id(metadata: Any, name: str | None) -> Any:
         if name in table.get("columns", {}):
             table["columns"][name] = {"sdtype": "id"}
     return type(metadata).load_from_dict(document)
-
-
-def storage(dtype: Any) -> Storage:
-    """Whose types a column is stored in: numpy's, pandas' own that hold missing values as they are, or Arrow's.
-
-    pandas' text type counts as numpy's object: inference gives it to columns of text alone, so that one odd cell decides.
-    """
-    if isinstance(dtype, pd.ArrowDtype):
-        return "arrow"
-    masked = pd.api.types.is_extension_array_dtype(dtype) and getattr(dtype, "na_value", None) is pd.NA
-    return "nullable" if masked and not pd.api.types.is_string_dtype(dtype) else "numpy"

@@ -12,9 +12,9 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.sdv.output_types import of_storage, output_type
-from sdv_plausible.sdv.schema import Storage, is_invented, storage
+from sdv_plausible.sdv.schema import is_invented
 from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.output_types import Storage, of_storage, output_type, storage
 
 Specs = Mapping[str, Mapping[str, Any]]
 FRACTIONS = ("latitude", "longitude", "coordinate", "latlng", "local_latlng", "location_on_land", "pyfloat", "pydecimal")

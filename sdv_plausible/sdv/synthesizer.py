@@ -19,12 +19,14 @@ from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.release.fitting import fit_release
 from sdv_plausible.release.plan import Plan, plan
 from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
+from sdv_plausible.release_file.release import Release
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
-from sdv_plausible.sdv.output_types import usual_types
+from sdv_plausible.sdv.releasing import rebuilt, released
 from sdv_plausible.sdv.schema import with_id
 from sdv_plausible.sdv.side_entries import Types, side_entries
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
@@ -33,6 +35,7 @@ from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.column_types import metadata_columns
 from sdv_plausible.table.declarations import Specs, Undeclared, read_declarations
 from sdv_plausible.table.domain import MAX_BINS
+from sdv_plausible.table.output_types import usual_types
 from sdv_plausible.table.persons import choose_rows, person_entry, unknown_persons
 from sdv_plausible.table.private_domain import DomainPlan
 from sdv_plausible.table.words import MODELLED_SDTYPES
@@ -121,6 +124,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     _sampler: Sampler | None
     _ledger: PrivacyLedger | None
+    _taken: tuple[Any, ...] | None = None  # only while a release is put in
 
     def __init__(
         self,
@@ -192,6 +196,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         return processed
 
     def _fit_rows(self, table: pd.DataFrame, dtypes: pd.Series[Any]) -> None:
+        if self._taken is not None:
+            return self._hold(*self._taken)
         coins = self._fit_coins()
         specs = self._column_specs()
         order = {name: i for i, name in enumerate(specs)}
@@ -200,7 +206,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         ledger = self._settings.empty_ledger()
         raw_specs = self._raw_specs(table, specs)
         private = self._plan_private(raw_specs)
-        domain = build_domain(table, self._declared, raw_specs, self.max_bins, private, ledger, coins.spawn("domain"))
+        transcript, spawned = Transcript(), coins.spawn("domain")
+        domain = build_domain(table, self._declared, raw_specs, self.max_bins, private, ledger, spawned, transcript)
         if not self.enforce_rounding:
             domain = domain.without_rounding()
         ledger.charge(*domain_entries(domain), *self._side_entries())
@@ -208,11 +215,23 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             ledger.charge(*unknown_persons(ledger.neighbours))
         codec = Codec(domain)
         rows = CodeArray(codec.encode(table, coins.spawn("cells outside the domain")), domain.cardinalities)
-        sampler = fit_release(rows, domain, self._settings, self._learner, ledger, coins)
+        sampler = fit_release(rows, domain, self._settings, self._learner, ledger, coins, transcript)
+        return self._hold(dtypes, codec, sampler, ledger)
+
+    def _hold(self, dtypes: pd.Series[Any], codec: Codec, sampler: Sampler, ledger: PrivacyLedger) -> None:
+        """Keep what a fit made."""
         self._codec, self._sampler, self._ledger = codec, sampler, ledger
-        write_as_domain(self._data_processor, domain, dtypes)
+        write_as_domain(self._data_processor, codec.domain, dtypes)
         self._model = sampler  # SDV asks whether there is a model
         self._charged_calls: dict[tuple[Any, ...], int] = {}
+
+    def _take(self, dtypes: pd.Series[Any], *made: Any) -> None:
+        """Hold what another fit made, of which there is no row here; ``dtypes`` are the output's, by label."""
+        self._taken = (dtypes.rename(str), *made)
+        try:
+            self._fit_to_schema(dtypes)
+        finally:
+            del self._taken
 
     def _sample(self, num_rows: int, conditions: Mapping[str, Any] | None = None) -> pd.DataFrame:
         sampler = self._sampler
@@ -307,6 +326,36 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 stacklevel=2,
             )
         super().save(filepath)
+
+    # --- the release as a file ----------------------------------------------------------------------------------------
+
+    def release(self, *, allow_no_claim: bool = False) -> Release:
+        """Return what is released, to be saved as a file that runs no code and samples without SDV.
+
+        Parameters
+        ----------
+        allow_no_claim : bool
+            Also where the ledger makes no privacy claim: such a file may hold single people's values.
+
+        Raises
+        ------
+        ValueError
+            If the fit keeps records, makes no claim, or has SDV constraints or transformers of your own.
+        """
+        return released(self, allow_no_claim=allow_no_claim)
+
+    @classmethod
+    def from_release(cls, release: Release, **parameters: Any) -> PlausibleDeniabilitySynthesizer:
+        """Make a synthesizer of a release: it samples as the one that was fitted, and no row is there.
+
+        Parameters
+        ----------
+        release : Release
+            From :meth:`~sdv_plausible.Release.load`.
+        **parameters
+            Parameters of this class in the place of the release's, such as a learner of your own to fit anew.
+        """
+        return rebuilt(cls, release, parameters)
 
     # --- the guarantee and the model ----------------------------------------------------------------------------------
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
+from inspect import BoundArguments, signature
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from sdv_plausible.table.column_types import column_types
 
 SDV_MAJOR = int(version("sdv").split(".")[0])
 TAKES_DICT = SDV_MAJOR >= 2
+_OUTPUT = "output_folder_path" if TAKES_DICT else "output_file_path"
 
 
 def split_input(data: Any, parameter: str = "data") -> tuple[str | None, pd.DataFrame]:
@@ -64,11 +67,16 @@ def load_metadata(path: Path, more: Mapping[str, dict[str, Any]] | None = None) 
 
 def metadata_from_columns(columns: dict[str, dict[str, Any]], table_name: str = "table") -> Any:
     """Metadata from column specifications; SDV 1.38 does not know the keys of declared ranges and gets none."""
-    from sdv.metadata import Metadata
-
     known = ("sdtype", "datetime_format", "regex_format", "pii")
     keep = columns if TAKES_DICT else {n: {k: v for k, v in c.items() if k in known} for n, c in columns.items()}
-    document = {"tables": {table_name: {"columns": keep}}, "relationships": []}
+    return metadata_from_table({"columns": keep}, table_name)
+
+
+def metadata_from_table(table: dict[str, Any], table_name: str = "table") -> Any:
+    """Metadata from what its document says of one table."""
+    from sdv.metadata import Metadata
+
+    document: dict[str, Any] = {"tables": {table_name: table}, "relationships": []}
     if TAKES_DICT:
         document["METADATA_SPEC_VERSION"] = "V2"
     return Metadata.load_from_dict(document)
@@ -100,10 +108,31 @@ def metadata_of(domain: Any, table_name: str = "table") -> Any:
     return metadata_from_columns({name: kind.words for name, kind in column_types(domain).items()}, table_name)
 
 
-def output_files(args: tuple[Any, ...], kwargs: dict[str, Any], table_name: str) -> list[Path]:
-    """Files that a sampling call with these arguments will write."""
-    folder, file = kwargs.get("output_folder_path"), kwargs.get("output_file_path")
-    position = 4 if TAKES_DICT else 3
-    if len(args) > position:
-        folder, file = (args[position], None) if TAKES_DICT else (None, args[position])
-    return ([Path(folder) / f"{table_name}.csv"] if folder else []) + ([Path(file)] if file else [])
+@dataclass(frozen=True)
+class OutputFile:
+    """The file that a call of SDV's sampling methods writes.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    arguments : inspect.BoundArguments
+        Of the call.
+    """
+
+    path: Path
+    arguments: BoundArguments
+
+    @classmethod
+    def of(cls, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any], table_name: str) -> OutputFile | None:
+        """File of a call; None if it writes none."""
+        arguments = signature(method).bind(*args, **kwargs)
+        given = arguments.arguments.get(_OUTPUT)
+        if not given or given == "disable":  # SDV's own word for none
+            return None
+        return cls(Path(given) / f"{table_name}.csv" if TAKES_DICT else Path(given), arguments)
+
+    def call(self, method: Any, folder: Path) -> Any:
+        """Call the method, which writes the file into another folder."""
+        self.arguments.arguments[_OUTPUT] = str(folder if TAKES_DICT else folder / self.path.name)
+        return method(*self.arguments.args, **self.arguments.kwargs)

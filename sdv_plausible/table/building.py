@@ -11,6 +11,7 @@ from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.table.columns import FrameColumns
 from sdv_plausible.table.dates import date_style
 from sdv_plausible.table.declarations import Declarations, Specs
@@ -27,6 +28,7 @@ def build_domain(
     private: DomainPlan,
     ledger: PrivacyLedger,
     coins: Coins,
+    transcript: Transcript | None = None,
 ) -> Domain:
     """Domain of the modelled columns of a table, in the table's column order.
 
@@ -46,6 +48,8 @@ def build_domain(
         Where that is charged.
     coins : Coins
         Source of the noise.
+    transcript : Transcript, optional
+        Where noisy answers are written down.
 
     Raises
     ------
@@ -55,7 +59,7 @@ def build_domain(
     for name, sdtype in private.columns.items():
         if sdtype == "datetime" and name in table:
             _check_dates(name, table[name], specs[name].get("datetime_format"))
-    rows = Queryable(FrameColumns(table), ledger, private.entries(), coins)
+    rows = Queryable(FrameColumns(table), ledger, private.entries(), coins, transcript=transcript)
     forms = {name: specs[name].get("datetime_format") for name, sdtype in private.columns.items() if sdtype == "datetime"}
     styles = {name: date_style(table[name], form) for name, form in forms.items()}  # the table's schema, not its rows
     learned = learn_attributes(rows, private, specs, styles, max_bins)

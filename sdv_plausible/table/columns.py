@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.questions.counts import Asked
 from sdv_plausible.table.cells import canonical
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.lattice import DATE_UNITS, MOST_DECIMALS, Lattice
@@ -114,6 +115,10 @@ class MissingOrNot:
     name: str
     proof = _PUBLIC_CELLS
 
+    def asked(self) -> Asked:
+        """Say what is asked."""
+        return Asked(kind="present and missing", columns=(self.name,))
+
     def exact(self, rows: ExactColumns) -> np.ndarray:
         """Return present and missing, shape (2,)."""
         _, _, missing = rows.value_counts(self.name)
@@ -130,6 +135,10 @@ class Precision:
 
     reading: Reading
     proof = _PUBLIC_CELLS
+
+    def asked(self) -> Asked:
+        """Say what is asked."""
+        return Asked(kind="precision", columns=(self.reading.name,), details={"sdtype": self.reading.sdtype})
 
     def exact(self, rows: ExactColumns) -> np.ndarray:
         """Return one count per level, and last that of missing cells."""
@@ -161,6 +170,11 @@ class RunCounts:
     without: Sequence[int] = field(default=())
     proof = _PUBLIC_CELLS
 
+    def asked(self) -> Asked:
+        """Say what is asked."""
+        runs = {"first": self.first, "last": self.last, "without": np.array(self.without, dtype=np.int64)}
+        return Asked(kind="runs", columns=(self.reading.name,), details={**_lattice(self.lattice), **runs})
+
     def exact(self, rows: ExactColumns) -> np.ndarray:
         """Return one count per run."""
         points, counts = rows.point_counts(self.reading, self.lattice)
@@ -180,6 +194,10 @@ class FrequentValues:
     name: str
     proof = _OCCURRING
 
+    def asked(self) -> Asked:
+        """Say what is asked."""
+        return Asked(kind="frequent values", columns=(self.name,), details={"public": ("missing",)})
+
     def occurring(self, rows: ExactColumns) -> tuple[Sequence[Flagged], np.ndarray, np.ndarray]:
         """Return values, their counts, and (missing,)."""
         values, counts, missing = rows.value_counts(self.name)
@@ -194,10 +212,19 @@ class FrequentPoints:
     lattice: Lattice
     proof = _OCCURRING
 
+    def asked(self) -> Asked:
+        """Say what is asked."""
+        return Asked(kind="frequent points", columns=(self.reading.name,), details={**_lattice(self.lattice), "public": ()})
+
     def occurring(self, rows: ExactColumns) -> tuple[Sequence[int], np.ndarray, np.ndarray]:
         """Return points and their counts; there is no public cell."""
         points, counts = rows.point_counts(self.reading, self.lattice)
         return points.tolist(), counts, np.zeros(0, dtype=np.int64)
+
+
+def _lattice(lattice: Lattice) -> dict[str, Any]:
+    """What a lattice's points stand for."""
+    return {"kind": lattice.kind, "decimals": lattice.decimals, "unit": lattice.unit}
 
 
 # --- cells to values and numbers --------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ CODES = "Models, questions, audits and the privacy core know codes, not data fra
 NOBODY = "Nobody imports what stands behind SDV, nor coins that can be guessed"
 WITHIN = "Evaluation: the report over its page over the measures"
 TEMPLATES = "Templates are for pages: evaluation's and the ledger's"
+FAKER = "Faker invents what a release file without SDV does not hold"
 ARROW = "Arrow is for files, where tables are read"
 NOISE = "Noise is added at the door to the rows and in the privacy tests"
 CIRCLES = "No circles within a room"
@@ -78,6 +79,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (SCORES, "privacy/planted.py", LAZY, "import sklearn.linear_model"),
     (SCORES, "privacy/planted.py", PLAIN, "from plotly import express"),
     (TEMPLATES, "release/planted.py", LAZY, "import jinja2"),
+    (FAKER, "table/planted.py", LAZY, "from faker import Faker"),
     (ARROW, "release/planted.py", LAZY, "import pyarrow.parquet"),
     (NOISE, "models/planted.py", LAZY, "from sdv_plausible.privacy.noise import mechanisms"),
     (NOISE, "table/planted.py", LAZY, "from sdv_plausible.privacy.noise.mechanisms import *"),

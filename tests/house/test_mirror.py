@@ -26,8 +26,27 @@ ELSEWHERE = {
     "evaluation/page/pages.py": "whole pages: tests/evaluation/report/test_report_pages.py",
     "evaluation/report/plots.py": "the report's figures: test_report_properties.py beside it",
     "privacy/accounting/loss_distribution.py": "composes for composition.py: test_composition.py, by enumeration",
+    "models/registered.py": "models in files: tests/release_file/test_release_file_models.py",
+    "questions/transcript.py": "answers in files: tests/release_file/test_answers.py",
+    **{
+        f"release_file/{name}.py": "read and written with the rest of a file: test_release.py and test_fuzz.py"
+        for name in (
+            "arrays",
+            "documents",
+            "domain",
+            "invented",
+            "ledger",
+            "reading",
+            "sampling",
+            "schema",
+            "seeds",
+            "settings",
+            "values",
+        )
+    },
     "sdv/base.py": "SDV's face, tested as SDV calls it: tests/integration/test_sdv_citizen.py",
     "sdv/detection.py": "types of a file's columns: tests/integration/test_cli.py",
+    "sdv/releasing.py": "from a synthesizer to a file and back: tests/release_file/test_rebuilding.py",
     "sdv/stand_ins.py": "what SDV sees: tests/integration/test_private_claim.py, and sdv/test_output_types.py",
     "sdv/synthesizer.py": "SDV's face, tested as SDV calls it: tests/integration",
     "sdv/versions.py": "what differs between SDV's versions: all of tests/integration, on both",

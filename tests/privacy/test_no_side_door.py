@@ -350,9 +350,9 @@ def test_a_count_in_the_ledger_is_caught(monkeypatch) -> None:
     fit_release = releasing.fit_release
     monkeypatch.setattr(ReleasedSeeds, "draw", tells)
 
-    def remembering(rows, domain, settings, learner, ledger, coins):
+    def remembering(rows, domain, settings, learner, ledger, *args):
         LEDGER[0] = ledger
-        return fit_release(rows, domain, settings, learner, ledger, coins)
+        return fit_release(rows, domain, settings, learner, ledger, *args)
 
     monkeypatch.setattr(_synthesizer, "fit_release", remembering)
     first, second = ledgers(**RELEASE)

@@ -23,6 +23,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.questions.transcript import NoisyAnswer, Transcript
 from sdv_plausible.sdv import base as sdv_base
 from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns
 
@@ -95,22 +96,16 @@ def other_table(n: int = 431) -> pd.DataFrame:
 @contextmanager
 def recorded(answers: list[Any], *, again: bool) -> Iterator[None]:
     """Write down every noisy answer, or give those written down instead; exact answers are computed either way."""
-    honest = {name: getattr(Queryable, name) for name in ("ask", "ask_tables", "ask_frequent", "count_rows", "release_groups")}
-    left = iter(copy.deepcopy(answers))
+    honest, left = Queryable._give, iter(copy.deepcopy(answers))
 
-    def through(name: str) -> Callable[..., Any]:
-        def asked(self: Queryable, *args: Any, **kwargs: Any) -> Any:
-            answer = honest[name](self, *args, **kwargs)
-            if again:
-                return next(left)
-            answers.append(copy.deepcopy(answer))
-            return answer
-
-        return asked
+    def give(self: Queryable, asked: Any, answer: Any, *law: Any) -> Any:
+        if again:
+            return honest(self, asked, next(left), *law)  # and so it is in the transcript
+        answers.append(copy.deepcopy(answer))
+        return honest(self, asked, answer, *law)
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in honest:
-            patch.setattr(Queryable, name, through(name))
+        patch.setattr(Queryable, "_give", give)
         patch.setattr(PlausibleDeniabilitySynthesizer, "_fit_coins", lambda self: Coins.from_seed(11))
         patch.setattr(sdv_base.base, "generate_synthesizer_id", lambda synthesizer: "same")
         yield
@@ -130,6 +125,8 @@ def shown(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
         "repr": repr(synth).split(" object at ")[0],
         "metadata": json.dumps(synth.get_metadata().to_dict(), sort_keys=True, default=str),
         "parameters": {k: repr(v) for k, v in synth.get_parameters().items() if k != "metadata"},
+        "release file": synth.release().to_bytes(),
+        "readable release file": synth.release().to_bytes(readable=True),
         "state": dict(leaves(synth)),
     }
 
@@ -291,7 +288,32 @@ def look_twice(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AdaptiveLearner, "fit", fit_and_look)
 
 
-@pytest.mark.parametrize("fault", [keep_metadata, show_rows_to_sdv, keep_the_number_of_rows, write_real_types, look_twice])
+def write_down_exact_answers(patch: pytest.MonkeyPatch) -> None:
+    """A transcript of what was true, not of what was answered: nothing but the saved object and the file has it."""
+    honest, exact = Queryable._noisy, []
+
+    def noisy(self: Queryable, found: np.ndarray, *how: Any) -> Any:
+        exact.append(found.copy())
+        return honest(self, found, *how)
+
+    def note(self: Transcript, asked: Any, values: np.ndarray, scale: float, **how: Any) -> None:
+        self._answers.append(NoisyAnswer(asked=asked, values=exact[-1].astype(int), scale=scale, **how))
+
+    patch.setattr(Queryable, "_noisy", noisy)
+    patch.setattr(Transcript, "note", note)
+
+
+FAULTS = [
+    keep_metadata,
+    show_rows_to_sdv,
+    keep_the_number_of_rows,
+    write_real_types,
+    look_twice,
+    write_down_exact_answers,
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
 def test_planted_side_doors_are_caught(fault: Callable[[pytest.MonkeyPatch], None]) -> None:
     def check() -> None:
         if fault is keep_metadata:

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.sdv.schema import SCHEMA_KEYS, storage, without_details
+from sdv_plausible.sdv.schema import SCHEMA_KEYS, without_details
 from sdv_plausible.sdv.versions import detect_metadata
 from sdv_plausible.table.column_types import metadata_columns
+from sdv_plausible.table.output_types import storage
 
 TABLE = pd.DataFrame(
     {

@@ -11,7 +11,7 @@ import numpy as np
 from sdv_plausible.counting import entropy
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
 from sdv_plausible.privacy.neighbours import Neighbours
-from sdv_plausible.questions.counts import Axis, ExactCounts
+from sdv_plausible.questions.counts import Asked, Axis, ExactCounts
 
 ENTROPY_GRID = 2.0**-20  # bits; entropies are rounded to it so that their noise is integer noise
 
@@ -88,6 +88,11 @@ class Entropies:
     buckets: Sequence[np.ndarray]
     least_rows: int
     proof = "docs/explanation/proofs/learning.md, Theorem 3; entropy_sensitivity.md, Theorems 1 and 2"
+
+    def asked(self) -> Asked:
+        """Say what is asked: the entropies of :meth:`EntropyTable.flatten`, in steps of a grid, of the bucketed columns."""
+        axes = tuple(Axis(j, buckets) for j, buckets in enumerate(self.buckets))
+        return Asked(kind="entropies", tables=(axes,), details={"grid": ENTROPY_GRID, "least_rows": self.least_rows})
 
     def exact(self, rows: ExactCounts) -> np.ndarray:
         """Return the numbers of :meth:`EntropyTable.flatten`, rounded to the grid."""

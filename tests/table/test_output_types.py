@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.sdv.output_types import output_type, usual_types
 from sdv_plausible.sdv.stand_ins import stand_in_table
 from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.output_types import output_type, usual_types
 
 
 def types(table: pd.DataFrame, domain: Domain) -> dict[str, str]:

@@ -7,15 +7,26 @@ and :func:`usual_types` then turns what was written into the usual types, as a f
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.sdv.schema import Storage, storage
 from sdv_plausible.table.domain import Attribute, Domain
 
+Storage = Literal["numpy", "nullable", "arrow"]
 _NAMES = {"integer": "Int64", "float": "Float64"}
+
+
+def storage(dtype: Any) -> Storage:
+    """Whose types a column is stored in: numpy's, pandas' own that hold missing values as they are, or Arrow's.
+
+    pandas' text type counts as numpy's object: inference gives it to columns of text alone, so that one odd cell decides.
+    """
+    if isinstance(dtype, pd.ArrowDtype):
+        return "arrow"
+    masked = pd.api.types.is_extension_array_dtype(dtype) and getattr(dtype, "na_value", None) is pd.NA
+    return "nullable" if masked and not pd.api.types.is_string_dtype(dtype) else "numpy"
 
 
 def output_type(attribute: Attribute, stored: Any) -> Any:

@@ -1,0 +1,93 @@
+"""Models by name: what a release file holds of a model is its type's name and arrays, and no code.
+
+:class:`~sdv_plausible.models.bayesian_network.BayesianNetwork` has a form of its own there; other classes are registered here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sdv_plausible.models.base import PrefixModel
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+
+Arrays = Mapping[str, np.ndarray]
+NETWORK = "bayesian_network"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelType:
+    """A class of models and its way to arrays and back.
+
+    Attributes
+    ----------
+    name : str
+        What a file calls it.
+    made : type of PrefixModel
+        The class.
+    to_arrays : callable
+        Model -> arrays by name.
+    from_arrays : callable
+        Arrays by name -> model.
+    """
+
+    name: str
+    made: type[PrefixModel]
+    to_arrays: Callable[[Any], Arrays]
+    from_arrays: Callable[[Arrays], PrefixModel]
+
+
+_TYPES: dict[str, ModelType] = {}
+
+
+def register_model_type(
+    name: str,
+    made: type[PrefixModel],
+    to_arrays: Callable[[Any], Arrays],
+    from_arrays: Callable[[Arrays], PrefixModel],
+) -> None:
+    """Register a class of models, so that releases made with it can be written to files and read from them.
+
+    Parameters
+    ----------
+    name : str
+        What a file calls it. Whoever reads the file registers the class under the same name first.
+    made : type of PrefixModel
+        The class itself; classes derived from it are registered on their own.
+    to_arrays : callable
+        Takes a model and returns all of it as arrays of finite numbers by name.
+    from_arrays : callable
+        Takes such arrays, whole numbers as int64 and others as float64, and returns the model; it must raise ValueError
+        unless they make one, as the file may be damaged or hostile.
+
+    Raises
+    ------
+    ValueError
+        If the name is taken by another class, or the class is no prefix model.
+
+    Examples
+    --------
+    >>> register_model_type("chain", Chain, Chain.to_arrays, Chain.from_arrays)     # doctest: +SKIP
+    """
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"name ({name!r}) must be a text: it is what files call the model type")
+    if not (isinstance(made, type) and issubclass(made, PrefixModel)):
+        raise ValueError(f"made ({made!r}) must be a class derived from PrefixModel: only such models have release files")
+    if name == NETWORK or made is BayesianNetwork or (name in _TYPES and _TYPES[name].made is not made):
+        raise ValueError(f"name ({name!r}) or class ({made.__name__}) is registered already: choose another name")
+    for known in [known for known, there in _TYPES.items() if there.made is made]:
+        del _TYPES[known]
+    _TYPES[name] = ModelType(name=name, made=made, to_arrays=to_arrays, from_arrays=from_arrays)
+
+
+def type_of(model: Any) -> ModelType | None:
+    """Registered type of a model; None if there is none."""
+    return next((known for known in _TYPES.values() if known.made is type(model)), None)
+
+
+def type_named(name: str) -> ModelType | None:
+    """Registered type of a name; None if there is none."""
+    return _TYPES.get(name)

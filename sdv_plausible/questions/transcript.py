@@ -1,0 +1,73 @@
+"""What the door was asked and what it answered: kept, because it is noisy, and whoever reads the release may want to know.
+
+An answer is written down as it leaves. So the transcript holds what the asker holds: public questions, questions made of
+earlier answers, and noisy values. Exact answers, which are given where there is no claim, are not written down.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from sdv_plausible.questions.counts import Asked
+
+Noise = Literal["discrete gaussian", "discrete laplace"]
+ALL_ROWS = "all"
+
+
+def describe(question: Any) -> Asked:
+    """Return what a question says of itself by its method ``asked()``; one without it is known by its class alone."""
+    told = getattr(question, "asked", None)
+    return told() if callable(told) else Asked(kind=type(question).__name__)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NoisyAnswer:
+    """One answer and what it was an answer to.
+
+    Attributes
+    ----------
+    asked : Asked
+        The question.
+    values : ndarray of int64
+        The noisy answer, of the question's shape.
+    noise : {"discrete gaussian", "discrete laplace"}
+        Law of the independent noise on every value.
+    scale : float
+        Its parameter, > 0: sigma of the discrete Gaussian, b of the discrete Laplace (sensitivity / epsilon).
+    paid_by : tuple of str
+        Names of the ledger entries that paid for it.
+    rows : str
+        Which rows were asked: "all", or under ``split`` the secret part ("structure", "parameters", "learning", "seeds").
+    """
+
+    asked: Asked
+    values: np.ndarray
+    noise: Noise
+    scale: float
+    paid_by: tuple[str, ...]
+    rows: str = ALL_ROWS
+
+
+class Transcript:
+    """Answers in the order they were given."""
+
+    def __init__(self) -> None:
+        self._answers: list[NoisyAnswer] = []
+
+    @property
+    def answers(self) -> tuple[NoisyAnswer, ...]:
+        """All answers so far."""
+        return tuple(self._answers)
+
+    def note(
+        self, asked: Asked, values: np.ndarray, scale: float, *, paid_by: tuple[str, ...], rows: str, noise: Noise
+    ) -> None:
+        """Write an answer down; one without noise (``scale`` 0) is not for keeping."""
+        if scale > 0:
+            whole = np.asarray(values).astype(np.int64)
+            self._answers.append(
+                NoisyAnswer(asked=asked, values=whole, noise=noise, scale=float(scale), paid_by=paid_by, rows=rows)
+            )

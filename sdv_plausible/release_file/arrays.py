@@ -1,0 +1,106 @@
+"""Arrays in a document: a type, a shape, and the numbers as base64 of little-endian bytes, or to be read by people.
+
+Both forms of equal arrays say the same, and every array has one type only: the shortest that holds its whole numbers, or
+doubles.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from typing import Any
+
+import numpy as np
+
+WHOLE = ("uint8", "int16", "int32", "int64")
+DTYPES = (*WHOLE, "float64")
+MOST_SIDES = 8
+
+
+def encode(array: np.ndarray, *, readable: bool = False) -> dict[str, Any]:
+    """JSON form of an array of finite numbers.
+
+    Raises
+    ------
+    ValueError
+        If there is a number that is not finite, or something that is no number.
+    """
+    array = np.asarray(array)
+    if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
+        raise ValueError("an array of a release holds finite numbers: store probabilities, not their logarithms")
+    array = array.astype(_shortest(array))
+    if readable:
+        content: dict[str, Any] = {"values": array.tolist()}
+    else:
+        raw = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).tobytes()
+        content = {"data": base64.b64encode(raw).decode("ascii")}
+    return {"dtype": array.dtype.name, "shape": list(array.shape), **content}
+
+
+def decode(document: Any) -> np.ndarray:
+    """Array of a JSON form: int64 for every whole type, else float64.
+
+    Raises
+    ------
+    ValueError
+        If the form is not that of an array, or not the one that :func:`encode` gives these numbers.
+    """
+    if not isinstance(document, dict) or set(document) not in ({"dtype", "shape", "data"}, {"dtype", "shape", "values"}):
+        raise ValueError("an array must have dtype, shape, and data or values")
+    dtype, shape = document["dtype"], document["shape"]
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        raise ValueError(f"an array's dtype must be one of {', '.join(DTYPES)}")
+    sides = shape if isinstance(shape, list) and len(shape) <= MOST_SIDES else [-1]
+    if not all(type(side) is int and 0 <= side < 2**31 for side in sides):
+        raise ValueError(f"an array's shape must be a list of at most {MOST_SIDES} whole numbers of at least 0")
+    size = math.prod(sides)
+    little = np.dtype(dtype).newbyteorder("<")
+    flat = _from_bytes(document["data"], little, size) if "data" in document else _from_lists(document["values"], sides, little)
+    found = flat.reshape(sides).astype(np.float64 if dtype == "float64" else np.int64)
+    if not np.isfinite(found).all():
+        raise ValueError("an array holds a number that is not finite")
+    if dtype != "float64" and _shortest(found) != dtype:
+        raise ValueError(f"an array of these whole numbers must have the dtype {_shortest(found)}")
+    return found
+
+
+def _shortest(array: np.ndarray) -> str:
+    """Name of the type that an array is written in."""
+    if array.dtype.kind == "f":
+        return "float64"
+    low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+    for name in WHOLE:
+        if np.iinfo(name).min <= low and high <= np.iinfo(name).max:
+            return name
+    raise ValueError("an array holds a whole number of at least 2**63")
+
+
+def _from_bytes(text: Any, dtype: np.dtype[Any], size: int) -> np.ndarray:
+    wanted = size * dtype.itemsize
+    if not isinstance(text, str) or len(text) != 4 * -(-wanted // 3):  # before anything is made of it
+        raise ValueError(f"an array's data must be the base64 text of {wanted} bytes")
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError("an array's data must be base64") from None
+    if len(raw) != wanted or base64.b64encode(raw).decode("ascii") != text:
+        raise ValueError(f"an array's data must be the base64 text of {wanted} bytes")
+    return np.frombuffer(raw, dtype=dtype)
+
+
+def _from_lists(values: Any, sides: list[int], dtype: np.dtype[Any]) -> np.ndarray:
+    """Numbers of nested lists, which must have the sides and numbers of the right type."""
+    level = [values]
+    for side in sides:
+        if not all(isinstance(item, list) and len(item) == side for item in level):
+            raise ValueError(f"an array's values must be nested lists of the shape {tuple(sides)}")
+        level = [inner for item in level for inner in item]
+    if dtype.kind == "f":
+        good = all(type(number) is float for number in level)
+    else:
+        ends = np.iinfo(dtype)
+        good = all(type(number) is int and ends.min <= number <= ends.max for number in level)
+    if not good:
+        raise ValueError(f"an array's values must be numbers of dtype {dtype.name}")
+    return np.array(level, dtype=dtype)

@@ -1,0 +1,101 @@
+"""The domain in a release file: what each column may hold, and where that knowledge came from."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, get_args
+
+import pandas as pd
+
+from sdv_plausible.release_file.reading import LARGEST, LONGEST_NAME, Part
+from sdv_plausible.release_file.values import read_value, read_zone, write_value
+from sdv_plausible.table.domain import Attribute, Domain, Kind, Provenance
+
+FORMAT = r"([^%]|%[-#_^0]?[A-Za-z%]){1,200}"  # of dates as text: directives of one letter, no widths
+MOST_DIGITS = 30
+_FIELDS = tuple(Attribute.__dataclass_fields__)
+
+
+def write_domain(domain: Domain) -> list[dict[str, Any]]:
+    """Section of a domain: one object per attribute, in column order."""
+    return [_write(attribute) for attribute in domain]
+
+
+def _write(attribute: Attribute) -> dict[str, Any]:
+    number = float if attribute.kind == "float" else int
+    try:
+        values = [write_value(value) for value in attribute.values]
+    except ValueError as error:
+        raise ValueError(f"column {attribute.name!r}: {error}") from None
+    return {
+        **{name: getattr(attribute, name) for name in _FIELDS},
+        "values": values,
+        "lower": [number(end) for end in attribute.lower],
+        "upper": [number(end) for end in attribute.upper],
+        "buckets": None if attribute.buckets is None else [int(bucket) for bucket in attribute.buckets],
+    }
+
+
+def read_domain(part: Part) -> Domain:
+    """Domain of a section."""
+    attributes = tuple(_read(item) for item in part.items(100_000))
+    if not attributes:
+        raise part.refuse("must have a column at least")
+    return part.checked(lambda: Domain(attributes))
+
+
+def _read(part: Part) -> Attribute:
+    f = part.fields(_FIELDS)
+    kind = f["kind"].choice(get_args(Kind))
+    number = _READ[kind]
+    found = part.checked(
+        lambda: Attribute(
+            name=f["name"].text(LONGEST_NAME),
+            kind=kind,
+            values=tuple(read_value(value) for value in f["values"].items()),
+            lower=tuple(number(end) for end in f["lower"].items()),
+            upper=tuple(number(end) for end in f["upper"].items()),
+            nullable=f["nullable"].flag(),
+            decimals=f["decimals"].maybe(lambda p: p.whole(-MOST_DIGITS, MOST_DIGITS)),
+            unit=f["unit"].whole(1),
+            time_zone=f["time_zone"].maybe(read_zone),
+            datetime_format=f["datetime_format"].maybe(read_format),
+            buckets=f["buckets"].maybe(lambda p: tuple(b.whole(0) for b in p.items())),
+            provenance=f["provenance"].choice(get_args(Provenance)),
+        )
+    )
+    _check_arithmetic(part, found)
+    return found
+
+
+def _whole(part: Part) -> int:
+    return part.whole()
+
+
+def _moment(part: Part) -> int:
+    return part.whole(pd.Timestamp.min.value, pd.Timestamp.max.value)
+
+
+def _real(part: Part) -> float:
+    return part.number()
+
+
+_READ = {"integer": _whole, "float": _real, "datetime": _moment, "categorical": _real, "ordinal": _real}
+
+
+def read_format(part: Part) -> str:
+    """Format of dates as text that this machine can write."""
+    form = part.text(200, FORMAT)
+    part.checked(lambda: pd.Timestamp(0).strftime(form))
+    return form
+
+
+def _check_arithmetic(part: Part, attribute: Attribute) -> None:
+    """Refuse bins in which no value can be drawn without an overflow."""
+    widths = [high - low for low, high in zip(attribute.lower, attribute.upper, strict=True)]
+    if attribute.kind == "float":
+        largest = max((abs(end) for end in (*attribute.lower, *attribute.upper)), default=0.0)
+        if not all(map(math.isfinite, widths)) or not largest * 10.0 ** max(attribute.decimals or 0, 0) < math.inf:
+            raise part.refuse("bins must not be wider than a double, also when they are rounded")
+    elif any(width >= LARGEST for width in widths):
+        raise part.refuse(f"bins must be narrower than {LARGEST}")

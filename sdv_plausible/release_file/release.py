@@ -1,0 +1,247 @@
+"""The release as one object and one file: everything that leaves, and no code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sdv_plausible.models.base import HasStructure, PrefixModel
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.released_prefixes import ReleasedSeeds
+from sdv_plausible.release_file import documents
+from sdv_plausible.release_file.answers import Answers, read_answers, write_answers
+from sdv_plausible.release_file.domain import read_domain, write_domain
+from sdv_plausible.release_file.ledger import Statement, read_ledger, write_ledger
+from sdv_plausible.release_file.models import read_model, write_model
+from sdv_plausible.release_file.reading import LONGEST_NAME, Part
+from sdv_plausible.release_file.sampling import sample_table
+from sdv_plausible.release_file.schema import TableSchema, read_schema, write_schema
+from sdv_plausible.release_file.seeds import read_seeds, write_seeds
+from sdv_plausible.release_file.settings import read_settings, write_settings
+from sdv_plausible.table.domain import Domain
+from sdv_plausible.whole_files import write_whole
+
+FORMAT = "sdv-plausible-release/1"
+SECTIONS = ("answers", "domain", "format", "ledger", "model", "rules", "schema", "seeds", "settings", "versions")
+
+
+def schema_document() -> dict[str, Any]:
+    """Return the published JSON schema of the file, which is part of the package (docs/reference/release_file.md)."""
+    text = resources.files("sdv_plausible.release_file").joinpath("release.schema.json").read_text(encoding="utf-8")
+    document: dict[str, Any] = json.loads(text)
+    return document
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Release:
+    """What a fit releases: it makes rows, and is written to one file that runs no code when it is read.
+
+    Get one from :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.release` or :meth:`load`. Sampling, reading and writing
+    need neither SDV nor torch.
+
+    Attributes
+    ----------
+    schema : TableSchema
+        The table's columns, their meaning, and how they are written.
+    domain : Domain
+        What each modelled column may hold, with its provenance.
+    model : PrefixModel
+        The model.
+    seeds : ReleasedSeeds
+        What was released of the seeds.
+    answers : Answers
+        Every noisy answer that the rows gave, with its noise.
+    ledger : PrivacyLedger
+        What it cost.
+    statement : Statement
+        What the ledger said when the release was made.
+    settings : mapping
+        Parameters of the synthesizer.
+    versions : mapping of str to str
+        Versions of the packages that made it.
+
+    Examples
+    --------
+    >>> release = synth.release()                                   # doctest: +SKIP
+    >>> digest = release.save("census.release")                     # doctest: +SKIP
+    >>> Release.load("census.release", digest).sample(1000)         # doctest: +SKIP
+    """
+
+    schema: TableSchema
+    domain: Domain
+    model: PrefixModel
+    seeds: ReleasedSeeds
+    answers: Answers
+    ledger: PrivacyLedger
+    statement: Statement
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    # --- what it is for -----------------------------------------------------------------------------------------------
+
+    def sample(self, num_rows: int, *, given: Mapping[str, Any] | None = None, random_state: int | None = None) -> pd.DataFrame:
+        """Draw rows, as many and as often as you like: the ledger's total covers all of them.
+
+        Parameters
+        ----------
+        num_rows : int
+            Rows wanted, >= 0.
+        given : mapping, optional
+            Values that every row must have: ``{column: value}``.
+        random_state : int, optional
+            The same rows again for the same number; by default fresh ones.
+
+        Raises
+        ------
+        ValueError
+            If no row can have the given values.
+        """
+        check.whole("num_rows", num_rows, 0, "try 1000")
+        coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
+        return sample_table(
+            int(num_rows), dict(given or {}), domain=self.domain, model=self.model, seeds=self.seeds,
+            schema=self.schema, locales=self.settings["locales"], coins=coins.spawn("sample"),
+        )  # fmt: skip
+
+    def structure(self) -> dict[str, list[str]]:
+        """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""
+        names = self.domain.names
+        if not isinstance(self.model, HasStructure):
+            raise ValueError(f"the model ({type(self.model).__name__}) tells no structure")
+        return {names[child]: [names[parent] for parent in parents] for child, parents in self.model.structure()}
+
+    # --- as a file ----------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path, *, readable: bool = False) -> str:
+        """Write the release, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file; one that exists is replaced.
+        readable : bool
+            With numbers and line breaks for people. The content, and its digest, are the same.
+
+        Returns
+        -------
+        str
+            :attr:`digest`, for whoever gets the file.
+        """
+        content = self.to_bytes(readable=readable)
+        write_whole(path, content)
+        return self.digest
+
+    @classmethod
+    def load(cls, path: str | Path, expect_sha256: str | None = None, *, max_bytes: int = documents.MAX_BYTES) -> Release:
+        """Read a release. Nothing in the file is run, whoever wrote it.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        expect_sha256 : str, optional
+            The digest that the file must have: without it nobody knows whether the file was changed on purpose.
+        max_bytes : int
+            A larger file is refused.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, is none, is too large, or is another one.
+        """
+        check.whole("max_bytes", max_bytes, 1, f"try {documents.MAX_BYTES}")
+        with Path(path).open("rb") as file:
+            data = file.read(max_bytes + 1)
+        try:
+            release = cls.from_bytes(data, max_bytes=max_bytes)
+        except ValueError as error:
+            raise ValueError(f"{str(path)!r} is not a release file, or is damaged: {error}") from None
+        if expect_sha256 is not None and str(expect_sha256).lower() not in (release.digest, hashlib.sha256(data).hexdigest()):
+            raise ValueError(
+                f"{str(path)!r} is not the release that was expected: its sha256 is {release.digest}, not {expect_sha256}. "
+                "Ask for the file again, or for the digest"
+            )
+        return release
+
+    def to_bytes(self, *, readable: bool = False) -> bytes:
+        """Content of the file; equal releases give equal bytes.
+
+        Raises
+        ------
+        ValueError
+            If something has no form in a file, such as a model whose type is not registered.
+        """
+        return documents.write(self._document(), readable=readable)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, max_bytes: int = documents.MAX_BYTES) -> Release:
+        """Read what :meth:`to_bytes` wrote.
+
+        Raises
+        ------
+        ValueError
+            If it is not the content of a release file.
+        """
+        top = Part(documents.read(data, max_bytes), "")
+        if not isinstance(top.value, dict) or top.value.get("format") != FORMAT:
+            raise ValueError(f"the entry 'format' must be {FORMAT!r}")
+        f = top.fields(SECTIONS)
+        if f["rules"].items():
+            raise f["rules"].refuse("this version knows no rules: read the file with a newer one")
+        domain = read_domain(f["domain"])
+        model = read_model(f["model"], domain)
+        ledger, statement = read_ledger(f["ledger"])
+        return cls(
+            schema=read_schema(f["schema"], domain),
+            domain=domain,
+            model=model,
+            seeds=read_seeds(f["seeds"], model, domain),
+            answers=read_answers(f["answers"], domain),
+            ledger=ledger,
+            statement=statement,
+            settings=read_settings(f["settings"]),
+            versions={name: item.text(LONGEST_NAME) for name, item in f["versions"].entries(100).items()},
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the file, as ``sha256sum`` prints it of one that was not saved as ``readable``."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
+    def _document(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "ledger": write_ledger(self.ledger, self.statement),
+            "schema": write_schema(self.schema),
+            "domain": write_domain(self.domain),
+            "model": write_model(self.model, self.domain),
+            "seeds": write_seeds(self.seeds, self.model, self.domain),
+            "rules": [],
+            "answers": write_answers(self.answers, self.domain),
+            "settings": write_settings(self.settings),
+            "versions": dict(sorted(self.versions.items())),
+        }
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Release) and self.to_bytes() == other.to_bytes()
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __str__(self) -> str:
+        return (
+            f"Release of table {self.schema.table!r}: {len(self.schema.columns)} columns, sha256 {self.digest}\n"
+            f"{self.statement.sentence}"
+        )
+
+    __repr__ = __str__

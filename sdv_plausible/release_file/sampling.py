@@ -1,0 +1,85 @@
+"""Rows of a release without SDV: the model's columns decoded, the others made up, in the order and types of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.models.base import PrefixModel
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.released_prefixes import ReleasedSeeds
+from sdv_plausible.release_file.invented import invent
+from sdv_plausible.release_file.schema import TableSchema, as_stored
+from sdv_plausible.table.codec import Codec
+from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.output_types import usual_types
+
+
+def sample_table(
+    num_rows: int,
+    given: Mapping[str, Any],
+    *,
+    domain: Domain,
+    model: PrefixModel,
+    seeds: ReleasedSeeds,
+    schema: TableSchema,
+    locales: Sequence[str],
+    coins: Coins,
+) -> pd.DataFrame:
+    """Draw rows: post-processing of what was released.
+
+    Parameters
+    ----------
+    num_rows : int
+        Rows wanted.
+    given : mapping
+        Values that every row must have, by column.
+    domain, model, seeds, schema
+        Of the release.
+    locales : sequence of str
+        Of personal data.
+    coins : Coins
+        Of this call.
+
+    Raises
+    ------
+    ValueError
+        If a given column is not modelled, its value not in the domain, or all of them together have probability 0.
+    """
+    codec = Codec(domain)
+    codes = _codes(num_rows, _known(given, codec), model, seeds, coins)
+    table = codec.decode(codes, coins.spawn("inside the bins"))
+    for name, value in given.items():
+        table[name] = pd.Series([value] * num_rows, index=table.index)
+    columns = {}
+    for column in schema.columns:
+        if column.name in domain:
+            columns[column.name] = as_stored(table[column.name], column.dtype)
+        else:
+            own = coins.spawn("invented", column.name)
+            columns[column.name] = invent(column, num_rows, own, is_key=column.name in schema.keys, locales=locales)
+    frame = usual_types(pd.DataFrame(columns), domain)
+    frame.columns = pd.Index([column.label for column in schema.columns])
+    return frame
+
+
+def _known(given: Mapping[str, Any], codec: Codec) -> dict[int, int]:
+    """Codes of the given values."""
+    names = codec.domain.names
+    for name, value in given.items():
+        if name not in names:
+            raise ValueError(f"given names {name!r}, which is not a modelled column: rows can be conditioned on {list(names)}")
+        codec.check_value(name, value)
+    return {names.index(name): codec.encode_value(name, value) for name, value in given.items()}
+
+
+def _codes(num_rows: int, known: Mapping[int, int], model: PrefixModel, seeds: ReleasedSeeds, coins: Coins) -> np.ndarray:
+    if not known:
+        return seeds.sample(num_rows, model, coins)
+    found = seeds.sample_given(num_rows, known, model, coins)
+    if len(found) < num_rows:
+        raise ValueError("given: no row can have all of these values, their probability is 0: leave one of them out")
+    return found

@@ -1,0 +1,64 @@
+"""The synthesizer's parameters in a release file: plain values by name, the privacy parameters among them checked."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.release.settings import Settings
+from sdv_plausible.release_file.invented import LOCALE
+from sdv_plausible.release_file.reading import Part
+
+PRIVACY = tuple(field.name for field in dataclasses.fields(Settings) if field.name != "neighbours")
+UNIT = ("neighbours", "person", "rows_per_person")
+OTHERS = ("enforce_min_max_values", "enforce_rounding", "locales", "max_bins", "types", "undeclared", "returns_tables")
+_DEEPEST = 3
+
+
+def write_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Section of settings; an infinite epsilon is null."""
+    found: dict[str, Any] = _sorted(settings)
+    return found | {"epsilon": None if settings["epsilon"] == math.inf else settings["epsilon"]}
+
+
+def _sorted(value: Any) -> Any:
+    """Entries of mappings by name: their order says nothing."""
+    return {name: _sorted(value[name]) for name in sorted(value)} if isinstance(value, Mapping) else value
+
+
+def read_settings(part: Part) -> dict[str, Any]:
+    """Settings of a section."""
+    f = part.entries(1000)
+    lacking = sorted({*PRIVACY, *UNIT, *OTHERS} - set(f))
+    if lacking:
+        raise part.refuse(f"must have the entries {', '.join(lacking)}")
+    found = {name: _plain(item, 0) for name, item in f.items()}
+    found["epsilon"] = math.inf if found["epsilon"] is None else found["epsilon"]
+    unit = part.checked(lambda: Neighbours.parse(*(found[name] for name in UNIT)))
+    part.checked(lambda: Settings(**{name: found[name] for name in PRIVACY}, neighbours=unit))
+    for name in ("enforce_min_max_values", "enforce_rounding", "returns_tables"):
+        f[name].flag()
+    f["max_bins"].whole(2)
+    f["undeclared"].choice(("infer", "private"))
+    f["types"].choice(("declared", "detected"))
+    found["locales"] = [item.text(10, LOCALE) for item in f["locales"].items(100)]
+    return found
+
+
+def _plain(part: Part, depth: int) -> Any:
+    """A text, a finite number, a truth value, null, or a list or object of such."""
+    value = part.value
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return part.text()
+    if isinstance(value, (int, float)):
+        return part.number()
+    if depth == _DEEPEST:
+        raise part.refuse("nests too deeply")
+    if isinstance(value, list):
+        return [_plain(item, depth + 1) for item in part.items(100_000)]
+    return {name: _plain(item, depth + 1) for name, item in part.entries().items()}

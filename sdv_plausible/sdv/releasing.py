@@ -1,0 +1,184 @@
+"""From a fitted synthesizer to a release without SDV, and back."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+from sdv.errors import SamplingError
+
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.sampler import PrefixSampler
+from sdv_plausible.release_file.answers import Answers
+from sdv_plausible.release_file.ledger import Statement
+from sdv_plausible.release_file.release import Release
+from sdv_plausible.release_file.schema import Column, TableSchema
+from sdv_plausible.release_file.settings import PRIVACY
+from sdv_plausible.sdv.schema import SCHEMA_KEYS
+from sdv_plausible.sdv.versions import metadata_from_table
+from sdv_plausible.table.codec import Codec
+from sdv_plausible.table.domain import Domain
+
+NOT_SETTINGS = ("metadata", "domain", "random_state")  # the domain has a section; a seed would tell the noise
+PACKAGES = ("sdv-plausible", "sdv", "opendp", "dp-accounting", "numpy", "pandas")
+_TABLE_KEYS = {"columns", "primary_key", "alternate_keys", "column_relationships"}
+
+
+def released(synth: Any, *, allow_no_claim: bool) -> Release:
+    """Collect what a fitted synthesizer releases.
+
+    Raises
+    ------
+    ValueError
+        If it holds records, or SDV's constraints or transformers, or makes no claim and that was not allowed.
+    """
+    sampler = synth._sampler
+    if sampler is None:
+        raise SamplingError("there is nothing to release yet: fit first, to a table with a column that is modelled")
+    if not isinstance(sampler, PrefixSampler) or sampler.holds_records:
+        raise ValueError(
+            f"privacy_test={synth.privacy_test!r} keeps seed records, and a release file holds none: fit with "
+            "privacy_test='release', or hand over sampled rows"
+        )
+    if synth._sdv_sees_rows:
+        raise ValueError(
+            "SDV constraints and transformers of your own are code of other packages, which a release file does not hold: "
+            "leave them out, or hand over sampled rows"
+        )
+    ledger = synth.privacy_ledger()
+    if not ledger.claims_privacy and not allow_no_claim:
+        raise ValueError(
+            "this fit makes no privacy claim, so the file may hold single people's values (print(privacy_ledger()) says why): "
+            "mend that, or say release(allow_no_claim=True)"
+        )
+    domain = synth._codec.domain
+    return Release(
+        schema=_schema(synth),
+        domain=domain,
+        model=sampler.model,
+        seeds=sampler.seeds,
+        answers=Answers(sampler.answers, domain.names),
+        ledger=ledger,
+        statement=Statement.of(ledger),
+        settings=_settings(synth),
+        versions={name: found for name in PACKAGES if (found := _version(name))},
+    )
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # used from a checkout
+        return None
+
+
+def _schema(synth: Any) -> TableSchema:
+    table = next(iter(synth.metadata.to_dict()["tables"].values()))
+    unknown = sorted(set(table) - _TABLE_KEYS)
+    if unknown:
+        raise ValueError(f"the metadata's {', '.join(unknown)} has no form in a release file: leave it out")
+    labels = {str(label): label for label in synth._original_columns}
+    types = synth._data_processor._dtypes
+    columns = tuple(
+        Column(
+            name=str(name),
+            label=_plain_label(labels.get(str(name), name)),
+            spec={key: spec[key] for key in SCHEMA_KEYS if spec.get(key) is not None},
+            dtype=types[name],
+        )
+        for name, spec in table["columns"].items()
+    )
+    return TableSchema(
+        table=synth._table_name,
+        columns=columns,
+        primary_key=_key(table.get("primary_key")),
+        alternate_keys=tuple(key for key in map(_key, table.get("alternate_keys") or ()) if key is not None),
+        relationships=tuple((r["type"], tuple(r["column_names"])) for r in table.get("column_relationships") or ()),
+    )
+
+
+def _plain_label(label: Any) -> str | int:
+    whole = isinstance(label, (int, np.integer)) and not isinstance(label, bool)
+    return int(label) if whole else str(label)
+
+
+def _key(key: Any) -> str | tuple[str, ...] | None:
+    return tuple(key) if isinstance(key, (list, tuple)) else key
+
+
+def _settings(synth: Any) -> dict[str, Any]:
+    """The constructor's parameters, as far as they are plain: a learner of the user's own is not."""
+    names = [name for name in inspect.signature(type(synth).__init__).parameters if name not in ("self", *NOT_SETTINGS)]
+    plain = {name: value for name in names if _is_plain(value := _as_json(getattr(synth, name)))}
+    privacy = {name: getattr(synth._settings, name) for name in PRIVACY}
+    omega = None if privacy["omega"] is None else privacy["omega"].to_user()
+    locales = [synth.locales] if isinstance(synth.locales, str) else list(synth.locales)
+    return plain | _as_json(privacy | {"omega": omega, "locales": locales, "returns_tables": synth._returns_dict})
+
+
+def _as_json(value: Any) -> Any:
+    """A plain value with JSON's lists and numbers."""
+    if isinstance(value, Mapping):
+        return {str(name): _as_json(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_json(inner) for inner in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_plain, value.values()))
+    return all(map(_is_plain, value)) if isinstance(value, list) else isinstance(value, (str, int, float, type(None)))
+
+
+def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) -> Any:
+    """Make a synthesizer that samples a release; no row is there.
+
+    Parameters
+    ----------
+    made : type
+        Class of the synthesizer.
+    release : Release
+        What it samples.
+    parameters : mapping
+        Parameters of the synthesizer that are not the release's, such as a learner of your own for fitting it anew.
+
+    Raises
+    ------
+    ValueError
+        If the release has parameters that this version does not know.
+    """
+    known = inspect.signature(made.__init__).parameters
+    settings = {name: value for name, value in release.settings.items() if name != "returns_tables"}
+    unknown = sorted(set(settings) - set(known))
+    if unknown:
+        raise ValueError(f"the release has settings that this version does not know: {', '.join(unknown)[:100]}")
+    settings = {name: tuple(value) if name in ("omega", "split") and isinstance(value, list) else value
+                for name, value in settings.items()}  # fmt: skip
+    declared = Domain(tuple(a for a in release.domain if a.provenance == "declared"))
+    synth = made(_metadata(release.schema), **{**settings, "domain": declared, **parameters})
+    sampler = PrefixSampler(
+        model=release.model, seeds=release.seeds, coins=Coins.from_os_entropy().spawn("sampling"),
+        answers=release.answers.answers,
+    )  # fmt: skip
+    synth._take(release.schema.dtypes, Codec(release.domain), sampler, release.ledger)
+    synth._returns_dict = release.settings["returns_tables"]
+    return synth
+
+
+def _metadata(schema: TableSchema) -> Any:
+    table: dict[str, Any] = {"columns": {column.name: dict(column.spec) for column in schema.columns}}
+    if schema.primary_key is not None:
+        table["primary_key"] = _list(schema.primary_key)
+    if schema.alternate_keys:
+        table["alternate_keys"] = [_list(key) for key in schema.alternate_keys]
+    if schema.relationships:
+        table["column_relationships"] = [{"type": kind, "column_names": list(names)} for kind, names in schema.relationships]
+    return metadata_from_table(table, schema.table)
+
+
+def _list(key: str | tuple[str, ...]) -> Any:
+    return list(key) if isinstance(key, tuple) else key

@@ -1,0 +1,156 @@
+"""Damaged release files: refused with one line, or still well formed -- and then they sample within their domain.
+
+Ten thousand of them in the slow run, a few hundred in the fast one; the same ones on every run. A loader with a check less
+is caught by the same damage, and as nothing is drawn anew, surely.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from damage import DAMAGES, damage_arrays, damage_json, damaged
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from releases import fitted
+
+from sdv_plausible import Release
+from sdv_plausible.release.mechanism import TooFewReleasedError
+from sdv_plausible.release_file import reading, seeds
+from sdv_plausible.release_file.reading import Part
+from sdv_plausible.release_file.release import schema_document
+
+LONGEST, EXCERPT = 500, 60
+MANY, FEW = 10_000, 300
+VALIDATOR = Draft202012Validator(schema_document())
+
+
+@cache
+def files() -> list[bytes]:
+    releases = [fitted(case, max_bins=6).release() for case in ("declared", "private", "seeds", "seeds, range")]
+    return [r.to_bytes() for r in releases] + [releases[2].to_bytes(readable=True)]
+
+
+def outcome(data: bytes) -> str:
+    """What a loader makes of a file: "refused" or "accepted"; anything else is raised."""
+    try:
+        release = Release.from_bytes(data)
+    except ValueError as error:
+        check_message(str(error), data)
+        return "refused"
+    check_rows(release)
+    again = release.to_bytes()
+    assert Release.from_bytes(again).to_bytes() == again
+    VALIDATOR.validate(json.loads(data))
+    return "accepted"
+
+
+def check_message(message: str, data: bytes) -> None:
+    """One line, short, and nothing long out of the file."""
+    assert message.strip()
+    assert "\n" not in message
+    assert len(message) <= LONGEST, message
+    text = data.decode("utf-8", errors="replace")
+    assert not any(message[i : i + EXCERPT] in text for i in range(len(message) - EXCERPT + 1)), message
+
+
+def check_rows(release: Release) -> None:
+    try:
+        rows = release.sample(20, random_state=1)
+    except TooFewReleasedError:  # well formed, and nothing was released
+        assert not any(len(part.sizes) for part in release.seeds.parts)
+        return
+    assert len(rows) == 20
+    labels = {column.name: column.label for column in release.schema.columns}
+    for attribute in release.domain:
+        column = rows[labels[attribute.name]]
+        present = column[column.notna()]
+        assert attribute.nullable or len(present) == len(column), attribute.name
+        if attribute.values:
+            assert set(present) <= set(attribute.values), attribute.name
+        elif len(present) and attribute.kind != "datetime":
+            ends = np.array([attribute.lower[0], attribute.upper[-1]], dtype=float)
+            low, high = ends if attribute.decimals is None else np.round(ends, attribute.decimals)
+            slack = 1e-12 * np.abs(ends).max()
+            assert (present.astype(float) >= low - slack).all(), attribute.name
+            assert (present.astype(float) <= high + slack).all(), attribute.name
+        elif len(present) and attribute.datetime_format is None:
+            zone = attribute.time_zone or "UTC"
+            stamps = pd.to_datetime(present, utc=True)
+            assert (stamps >= pd.Timestamp(attribute.lower[0], tz="UTC").tz_convert(zone)).all()
+            assert (stamps <= pd.Timestamp(attribute.upper[-1], tz="UTC").tz_convert(zone)).all()
+
+
+def run(number: int, start: int = 0, kinds: Any = DAMAGES) -> Counter[str]:
+    return Counter(outcome(damaged(files(), random.Random(start + i), kinds)) for i in range(number))
+
+
+@settings(max_examples=FEW)
+@given(st.randoms(use_true_random=False))
+def test_damage_is_refused_or_harmless(rng: random.Random) -> None:
+    assert outcome(damaged(files(), rng)) in ("refused", "accepted")
+
+
+def test_some_damage_of_every_kind() -> None:
+    found = run(FEW)
+    assert found["refused"] > FEW / 3
+    assert found["accepted"] > 5, "some damage leaves a file well formed: the rows are looked at, too"
+    assert len(DAMAGES) == 4
+
+
+@pytest.mark.slow
+def test_ten_thousand_damaged_files() -> None:
+    found = run(MANY, start=10**6)
+    assert found.total() == MANY
+    assert found["accepted"] > MANY / 100
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"null", b'"', b"\xef\xbb\xbf{}", b"[" * 100_000, b'{"a":' * 100_000])
+def test_files_that_are_none(data: bytes) -> None:
+    assert outcome(data) == "refused"
+
+
+# ---- a loader with a check less ---------------------------------------------------------------------------------------
+
+
+def any_codes(part: Part, model: Any, domain: Any, honest: Any = seeds._read) -> Any:
+    wide = SimpleNamespace(names=domain.names, cardinalities=(10**6,) * len(domain.names))
+    return honest(part, model, wide)
+
+
+def any_value(self: Part, *args: Any, **kwargs: Any) -> Any:
+    return self.value
+
+
+FAULTS = {
+    "codes of the seeds": (seeds, "_read", any_codes, damage_arrays),
+    "ranges of whole numbers": (Part, "whole", any_value, damage_json),
+    "finite numbers": (Part, "number", any_value, damage_json),
+    "texts": (Part, "text", any_value, damage_json),
+    "choices": (Part, "choice", any_value, damage_json),
+    "flags": (Part, "flag", any_value, damage_json),
+}
+
+
+@pytest.mark.parametrize("check", FAULTS)
+def test_a_loader_with_a_check_less_is_caught(check: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, name, fault, damage = FAULTS[check]
+    monkeypatch.setattr(owner, name, fault)
+    assert {outcome(data) for data in files()} == {"accepted"}, "the fault alone does nothing to whole files"
+    with pytest.raises(Exception):  # noqa: B017, PT011  a wrong value goes wrong in many ways
+        run(MANY, kinds=[damage])
+
+
+def test_a_loader_that_quotes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Part.refuse
+    monkeypatch.setattr(Part, "refuse", lambda self, rule: reading.RefusedError(f"{honest(self, rule)}: {self.value!r}"))
+    with pytest.raises(AssertionError):
+        run(FEW)

@@ -1,0 +1,145 @@
+"""A synthesizer made of a release: SDV's face on it, and nothing in the saved object that is not in the file."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from releases import CASES, COLUMNS, DECLARED, fitted, shared, table
+from sdv.sampling import Condition
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
+from sdv_plausible.release.sampler import Sampler
+from sdv_plausible.release_file.models import write_model
+
+pytestmark = pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")
+
+SECRETS = ("._sampler.coins",)  # the key of the sampling streams, drawn anew
+# What the user gave, not the rows: what was declared is in the domain, with its provenance.
+GIVEN = (".domain", "._declared")
+TIMES = ("_synthesizer_id", "_fitted_date", "_creation_date")
+GENERATORS = ("random_seed", "_faker_random_seed", "_faker", "faker", "_random", "random_states")  # of SDV, reseeded
+DERIVED = ("size", "is_identity", "_log", "_guide", "test")  # kept once computed
+
+
+def state(thing: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Path and content of everything in a pickle, but secrets, times and what is derived from the rest."""
+    if path.startswith((*SECRETS, *GIVEN)) or path.rsplit(".", 1)[-1] in (*TIMES, *GENERATORS, *DERIVED):
+        return
+    if isinstance(thing, np.ndarray) and thing.dtype != object:
+        yield path, f"{thing.dtype} {thing.shape} {thing.tobytes().hex()}"
+    elif isinstance(thing, dict):
+        yield path, f"{sorted(map(repr, thing))}"
+        for key, value in thing.items():
+            yield from state(value, f"{path}.{key}")
+    elif isinstance(thing, (list, tuple, set, frozenset, np.ndarray)):
+        items = sorted(thing, key=repr) if isinstance(thing, (set, frozenset)) else thing
+        yield path, f"{type(thing).__name__} of {len(items)}"
+        for i, value in enumerate(items):
+            yield from state(value, f"{path}.{i}")
+    elif isinstance(thing, (pd.Index, Generator)):
+        yield path, f"{type(thing).__name__} {list(thing) if isinstance(thing, pd.Index) else ''}"
+    elif isinstance(thing, (pd.Series, pd.DataFrame)):
+        yield path, repr(thing.to_dict())
+    elif hasattr(thing, "__dict__") and not isinstance(thing, (type, np.dtype)) and not callable(thing):
+        yield path, type(thing).__name__
+        for key, value in vars(thing).items():
+            if key not in ("_home", "_lock"):
+                yield from state(value, f"{path}.{key}")
+    else:
+        yield path, repr(thing)
+
+
+def saved(synth: PlausibleDeniabilitySynthesizer) -> dict[str, str]:
+    return dict(state(pickle.loads(pickle.dumps(synth))))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_saved_object_holds_what_the_file_holds_and_no_more(case: str) -> None:
+    """An object made from the file's bytes alone has the same state: so all of it is in the file."""
+    synth = fitted(case)
+    rebuilt = PlausibleDeniabilitySynthesizer.from_release(Release.from_bytes(synth.release().to_bytes()))
+    one, other = saved(synth), saved(rebuilt)
+    assert len(one) > 500
+    differing = sorted(path for path in {*one, *other} if one.get(path) != other.get(path))
+    assert not differing, {path: (one.get(path), other.get(path)) for path in differing[:5]}
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [
+        lambda synth: setattr(synth._sampler.model, "rows", 800),
+        lambda synth: setattr(synth, "_seen", 800),
+        lambda synth: setattr(synth._ledger, "note", "800 rows"),
+        lambda synth: synth._sampler.answers[0].asked.__dict__.update(kind="800 rows"),
+    ],
+)
+def test_what_a_saved_object_hides_is_found(hide: Any) -> None:
+    synth = fitted()
+    rebuilt = PlausibleDeniabilitySynthesizer.from_release(Release.from_bytes(synth.release().to_bytes()))
+    hide(synth)
+    assert saved(synth) != saved(rebuilt)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_is_a_synthesizer(case: str, tmp_path: Any) -> None:
+    synth = shared(case)
+    rebuilt = PlausibleDeniabilitySynthesizer.from_release(synth.release())
+    assert rebuilt.privacy_ledger().to_json() == synth.privacy_ledger().to_json()
+    assert rebuilt.get_structure() == synth.get_structure()
+    assert rebuilt.get_metadata().to_dict() == synth.get_metadata().to_dict()
+    assert rebuilt.release() == synth.release()
+    rows = rebuilt.sample(300)
+    assert rows.dtypes.astype(str).to_dict() == synth.sample(300).dtypes.astype(str).to_dict()
+    assert rows["key"].is_unique
+    assert rows["key"].str.fullmatch(r"P\d{5}").all()
+    assert not rows[list(DECLARED)].equals(
+        PlausibleDeniabilitySynthesizer.from_release(synth.release()).sample(300)[[*DECLARED]]
+    )
+    given = rebuilt.sample_from_conditions([Condition(num_rows=20, column_values={"city": "Bern"})])
+    assert set(given["city"]) == {"Bern"}
+    rebuilt.save(tmp_path / "x.pkl")
+    again = PlausibleDeniabilitySynthesizer.load(tmp_path / "x.pkl")
+    assert len(again.sample(10)) == 10
+    assert again.release() == synth.release()
+
+
+def test_it_can_be_fitted_anew() -> None:
+    rebuilt = PlausibleDeniabilitySynthesizer.from_release(shared("partly private").release())
+    plan = rebuilt.plan(100)
+    assert str(plan) == str(shared("partly private").plan(100))
+    rebuilt.fit(table(seed=4))
+    assert rebuilt.privacy_ledger().claims_privacy
+    assert rebuilt.release() != shared("partly private").release()
+
+
+def test_parameters_in_the_place_of_the_releases() -> None:
+    rebuilt = PlausibleDeniabilitySynthesizer.from_release(shared().release(), epsilon=2.0)
+    assert rebuilt.epsilon == 2.0
+    assert rebuilt.privacy_ledger().total() < 1.0
+
+
+def test_unknown_settings_are_refused() -> None:
+    release = shared().release()
+    object.__setattr__(release, "settings", {**release.settings, "from_the_future": 1})
+    with pytest.raises(ValueError, match="from_the_future"):
+        PlausibleDeniabilitySynthesizer.from_release(release)
+
+
+def test_it_returns_what_the_fit_was_given() -> None:
+    synth = fitted()
+    synth.fit({"table": table()})
+    assert set(PlausibleDeniabilitySynthesizer.from_release(synth.release()).sample(3)) == {"table"}
+
+
+def test_infinite_epsilon_comes_back() -> None:
+    release = fitted(epsilon=math.inf).release(allow_no_claim=True)
+    assert PlausibleDeniabilitySynthesizer.from_release(Release.from_bytes(release.to_bytes())).epsilon == math.inf
+    assert isinstance(shared()._sampler, Sampler)
+    assert write_model(shared()._sampler.model, shared()._codec.domain)["type"] == "bayesian_network"
+    assert len(COLUMNS) == 13

@@ -1,0 +1,146 @@
+"""Models of a user's own in a release file: a registered type, arrays, and no code."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from releases import fitted
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, check_learner, check_model, register_model_type
+from sdv_plausible.models import registered
+from sdv_plausible.models.base import PrefixModel, SeedModel
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.questions.counts import Axis
+
+
+class Shares(PrefixModel):
+    """Every column by itself."""
+
+    def __init__(self, shares: list[np.ndarray]) -> None:
+        self.shares = shares
+
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        return tuple(len(share) for share in self.shares)
+
+    def complete(self, codes: np.ndarray, kept: Any, coins: Any, *, systematic: bool = False) -> np.ndarray:
+        for j, share in enumerate(self.shares):
+            rows = np.flatnonzero(j >= np.broadcast_to(kept, len(codes)))
+            below = np.cumsum(share)[:-1]
+            codes[rows, j] = (coins.uniform(len(rows))[:, None] >= below).sum(axis=1)
+        return codes
+
+    def log_completion(self, candidates: np.ndarray, kept: np.ndarray) -> np.ndarray:
+        p = np.stack([share[candidates[:, j]] for j, share in enumerate(self.shares)], axis=1)
+        return np.where(np.arange(p.shape[1]) >= np.asarray(kept)[:, None], np.log(p), 0).sum(axis=1)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        return {f"{j}": share for j, share in enumerate(self.shares)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Any) -> Shares:
+        shares = [arrays[f"{j}"] for j in range(len(arrays))]
+        if any(s.ndim != 1 or (s <= 0).any() or abs(s.sum() - 1) > 1e-9 for s in shares):
+            raise ValueError("shares must be positive and sum to 1")
+        return cls(shares)
+
+
+@dataclass(frozen=True)
+class SharesLearner:
+    makes = Shares
+
+    def plan(self, domain: Any, budget: Any) -> Any:
+        return [budget.entry("one-way counts")]
+
+    def fit(self, rows: Any, domain: Any, budget: Any, coins: Any) -> Shares:
+        sets = [[Axis.of_codes(j, c)] for j, c in enumerate(domain.cardinalities)]
+        counts = [np.maximum(a.values, 0) + 1 for a in rows.ask_tables(sets, [1 / len(sets)] * len(sets))]
+        return Shares([c / c.sum() for c in counts])
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registered, "_TYPES", {})
+
+
+def test_an_unregistered_model_is_refused_with_the_way_out(registry: None) -> None:
+    release = fitted(model=SharesLearner()).release()
+    with pytest.raises(ValueError, match=r"Shares are not registered: register_model_type\(name, Shares"):
+        release.to_bytes()
+
+
+def test_a_registered_model_goes_in_and_out(registry: None) -> None:
+    register_model_type("shares", Shares, Shares.to_arrays, Shares.from_arrays)
+    synth = fitted(model=SharesLearner())
+    data = synth.release().to_bytes()
+    release = Release.from_bytes(data)
+    assert release.to_bytes() == data
+    assert len(release.sample(20)) == 20
+    with pytest.raises(ValueError, match="tells no structure"):
+        release.structure()
+    rebuilt = PlausibleDeniabilitySynthesizer.from_release(release, model=SharesLearner())
+    assert len(rebuilt.sample(20)) == 20
+    assert isinstance(rebuilt._learner, SharesLearner)
+    registered._TYPES.clear()
+    with pytest.raises(ValueError, match="register_model_type comes before Release.load"):
+        Release.from_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda arrays: arrays.update({"0": np.array([0.5, 0.6])}),
+        lambda arrays: arrays.update({"0": np.array([0.5, 0.5])}),
+        lambda arrays: arrays.pop("1"),
+        lambda arrays: arrays.update({"0": np.array([1, 2])}),
+    ],
+)
+def test_arrays_that_make_no_such_model_are_refused(registry: None, damage: Any) -> None:
+    register_model_type("shares", Shares, Shares.to_arrays, Shares.from_arrays)
+    release = fitted(model=SharesLearner()).release()
+    arrays = Shares.to_arrays(release.model)
+    damage(arrays)
+    register_model_type("shares", Shares, lambda model: arrays, Shares.from_arrays)
+    with pytest.raises(ValueError, match="^model: "):
+        Release.from_bytes(release.to_bytes())
+
+
+def test_arrays_of_no_finite_numbers_are_refused(registry: None) -> None:
+    register_model_type("shares", Shares, lambda model: {"0": np.log(np.zeros(2) + 0.0)}, Shares.from_arrays)
+    release = fitted(model=SharesLearner(), epsilon=2.0).release()
+    with pytest.raises(ValueError, match="store probabilities, not their logarithms"), np.errstate(divide="ignore"):
+        release.to_bytes()
+
+
+def test_what_may_be_registered(registry: None) -> None:
+    register_model_type("shares", Shares, Shares.to_arrays, Shares.from_arrays)
+    register_model_type("shares/2", Shares, Shares.to_arrays, Shares.from_arrays)
+    assert registered.type_named("shares") is None
+    with pytest.raises(ValueError, match="registered already"):
+        register_model_type("shares/2", type("Other", (Shares,), {}), Shares.to_arrays, Shares.from_arrays)
+    with pytest.raises(ValueError, match="registered already"):
+        register_model_type("mine", BayesianNetwork, Shares.to_arrays, Shares.from_arrays)
+    with pytest.raises(ValueError, match="derived from PrefixModel"):
+        register_model_type("mine", SeedModel, Shares.to_arrays, Shares.from_arrays)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="must be a text"):
+        register_model_type("", Shares, Shares.to_arrays, Shares.from_arrays)
+
+
+def test_check_model_looks_at_the_round_trip(registry: None) -> None:
+    register_model_type("shares", Shares, Shares.to_arrays, Shares.from_arrays)
+    model = Shares([np.array([0.2, 0.8]), np.array([0.1, 0.2, 0.7])])
+    check_model(model, (2, 3))
+    check_learner(SharesLearner())
+
+    def loses(arrays: Any) -> Shares:
+        made = copy.deepcopy(Shares.from_arrays(arrays))
+        made.shares[0] = made.shares[0][::-1]
+        return made
+
+    register_model_type("shares", Shares, Shares.to_arrays, loses)
+    with pytest.raises(AssertionError, match="to_arrays and from_arrays"):
+        check_model(model, (2, 3))
