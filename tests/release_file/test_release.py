@@ -155,7 +155,8 @@ def test_number_labels_and_key_pairs_survive() -> None:
     columns = {"0": {"sdtype": "categorical"}, "1": {"sdtype": "numerical"}, "2": {"sdtype": "id"}}
     frame = pd.DataFrame({0: ["a", "b"] * 100, 1: range(200), 2: range(200)})
     synth = PlausibleDeniabilitySynthesizer(
-        metadata_from_columns(columns), domain={"0": {"range_values": ["a", "b"]}, "1": {"range_min": 0, "range_max": 300}}
+        metadata_from_columns(columns),
+        domain={"0": {"range_values": ["a", "b"]}, "1": {"range_min": 0, "range_max": 300, "range_is_nullable": False}},
     )
     synth.fit(frame)
     release = Release.from_bytes(synth.release().to_bytes())

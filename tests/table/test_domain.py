@@ -135,11 +135,12 @@ def test_an_interrupted_save_leaves_the_old_file(tmp_path, monkeypatch):
     Domain((Attribute(name="x", kind="categorical", values=("a",)),)).save(path)
     before = path.read_bytes()
 
-    def interrupted(self, text, **options):
-        self.write_bytes(text.encode()[:5])
+    def interrupted(self, data):
+        with self.open("wb") as file:
+            file.write(data[:5])
         raise OSError("disk full")
 
-    monkeypatch.setattr(Path, "write_text", interrupted)
+    monkeypatch.setattr(Path, "write_bytes", interrupted)
     with pytest.raises(OSError, match="disk full"):
         Domain((Attribute(name="y", kind="categorical", values=("b",)),)).save(path)
     assert path.read_bytes() == before
