@@ -61,10 +61,18 @@ def one_way_distance(real: pd.Series, synthetic: pd.Series, kind: str) -> float:
     if pd.api.types.is_numeric_dtype(real.dtype) and not pd.api.types.is_bool_dtype(real.dtype):
         edges = np.unique(np.nanquantile(real.to_numpy(float, na_value=np.nan), np.linspace(0, 1, 21)))
         real, synthetic = (
-            pd.Series(np.where(s.isna(), -1, np.searchsorted(edges[1:-1], s.to_numpy(float, na_value=np.nan), side="right")))
+            pd.Series(
+                np.where(
+                    s.isna(),
+                    -1,
+                    np.searchsorted(edges[1:-1], s.to_numpy(float, na_value=np.nan), side="right"),
+                )
+            )
             for s in (real, synthetic)
         )
-    first, second = (s.astype(object).where(s.notna(), "<missing>").value_counts(normalize=True) for s in (real, synthetic))
+    first, second = (
+        s.astype(object).where(s.notna(), "<missing>").value_counts(normalize=True) for s in (real, synthetic)
+    )
     return float(first.subtract(second, fill_value=0).abs().sum() / 2)
 
 
@@ -85,8 +93,12 @@ def run(name: str, epsilon: float) -> dict[str, object]:
     rows = synth.sample(len(table))
     clock.append(time.perf_counter())
     modelled = list(synth._codec.domain.names)
-    distances = {c: one_way_distance(table[c], rows[c], synth._codec.domain[c].kind) for c in modelled if c in table}
-    wrong = [f"dtype of {c}: {table[c].dtype} -> {rows[c].dtype}" for c in table if table[c].dtype != rows[c].dtype]
+    distances = {
+        c: one_way_distance(table[c], rows[c], synth._codec.domain[c].kind) for c in modelled if c in table
+    }
+    wrong = [
+        f"dtype of {c}: {table[c].dtype} -> {rows[c].dtype}" for c in table if table[c].dtype != rows[c].dtype
+    ]
     wrong += [
         f"missing in {c}: {table[c].isna().mean():.0%} -> {rows[c].isna().mean():.0%}"
         for c in modelled
@@ -109,7 +121,9 @@ def run(name: str, epsilon: float) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("tables", nargs="*", default=[], help="default: all")
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
@@ -119,7 +133,15 @@ def main() -> None:
         return
     header_printed = False
     for name in options.tables or TABLES:
-        command = [sys.executable, "-m", "benchmarks.all_tables", name, "--inside", "--epsilon", str(options.epsilon)]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.all_tables",
+            name,
+            "--inside",
+            "--epsilon",
+            str(options.epsilon),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             print(f"| {name} | failed: {done.stderr.strip().splitlines()[-1]} |")

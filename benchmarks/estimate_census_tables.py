@@ -76,7 +76,11 @@ SCHOOLING = starting_at(
     "Bachelor's degree", "Master's degree", "Professional degree", "Doctorate",
 )  # fmt: skip
 DEGREES = starting_at(
-    "education", "Grade 12 (no diploma)", "GED or alternative credential", "Bachelor's degree", "Master's degree"
+    "education",
+    "Grade 12 (no diploma)",
+    "GED or alternative credential",
+    "Bachelor's degree",
+    "Master's degree",
 )
 # reference person, spouse, child, other relative, roomer or other nonrelative, unmarried partner, two group quarters
 HOUSEHOLD = [0, 1, 2, 2, 2, 3, 3, 3, 3, 3, 3, 4, 4, 5, 4, 4, 6, 7]
@@ -125,7 +129,13 @@ NETWORK = (
     ),
     Node(
         column="occupation",
-        parents={"education": SCHOOLING, "sex": each("sex"), "age": AGES, "race": each("race"), "birth_area": BIRTH},
+        parents={
+            "education": SCHOOLING,
+            "sex": each("sex"),
+            "age": AGES,
+            "race": each("race"),
+            "birth_area": BIRTH,
+        },
         minimum=250,
     ),
     Node(
@@ -155,7 +165,9 @@ NETWORK = (
             "age": starting_at("age", 25, 30, 38),
             "relationship": HOUSEHOLDER,
             "occupation": each("occupation"),
-            "education": starting_at("education", "GED or alternative credential", "Associate's degree", "Bachelor's degree"),
+            "education": starting_at(
+                "education", "GED or alternative credential", "Associate's degree", "Bachelor's degree"
+            ),
             "sex": each("sex"),
             "marital_status": MARRIAGE,
         },
@@ -272,15 +284,21 @@ def check(real: np.ndarray) -> None:
 
     def accuracy(train: np.ndarray, test: np.ndarray) -> float:
         forest = RandomForestClassifier(100, min_samples_leaf=2, random_state=0, n_jobs=1)
-        return float(forest.fit(train[:35_000, :-1], train[:35_000, -1]).score(test[70_000:, :-1], test[70_000:, -1]))
+        return float(
+            forest.fit(train[:35_000, :-1], train[:35_000, -1]).score(test[70_000:, :-1], test[70_000:, -1])
+        )
 
     for a, train in (("extract", real), ("simulated", simulated)):
         for b, test in (("extract", real), ("simulated", simulated)):
-            print(f"random forest on income, 35,000 {a} rows -> 30,000 {b} rows: accuracy {accuracy(train, test):.3f}")
+            print(
+                f"random forest on income, 35,000 {a} rows -> 30,000 {b} rows: accuracy {accuracy(train, test):.3f}"
+            )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="leave the stored tables as they are")
     arguments = parser.parse_args()
     codes = read_extract()

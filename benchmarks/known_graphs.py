@@ -61,7 +61,9 @@ def edges(graph: dict[str, list[str]]) -> set[frozenset[str]]:
 
 def parse(text: str) -> dict[str, list[str]]:
     """Read the compact form above."""
-    return {child.strip(): parents.split() for child, parents in (part.split(":") for part in text.split(";"))}
+    return {
+        child.strip(): parents.split() for child, parents in (part.split(":") for part in text.split(";"))
+    }
 
 
 def pair_distances(first: pd.DataFrame, second: pd.DataFrame) -> np.ndarray:

@@ -190,7 +190,9 @@ def markdown(table: pd.DataFrame, keys: Sequence[str]) -> str:
     if "Error" in table and table["Error"].notna().any():
         shown["error"] = table["Error"].fillna("").astype(str).str.replace("|", "/").str.split("\n").str[0]
     lines = ["| " + " | ".join(shown.columns) + " |", "|" + " --- |" * shown.shape[1]]
-    lines += ["| " + " | ".join(_cell(value) for value in row) + " |" for row in shown.itertuples(index=False)]
+    lines += [
+        "| " + " | ".join(_cell(value) for value in row) + " |" for row in shown.itertuples(index=False)
+    ]
     return "\n".join(lines)
 
 
@@ -200,7 +202,9 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
     grouped = table.groupby(["Synthesizer", "Settings"], sort=False)
     mean = grouped[numbers].mean()
     mean.insert(
-        2, "Promised_Epsilon", grouped["Promised_Epsilon"].agg(lambda found: "; ".join(sorted({*found} - {"-"})) or "-")
+        2,
+        "Promised_Epsilon",
+        grouped["Promised_Epsilon"].agg(lambda found: "; ".join(sorted({*found} - {"-"})) or "-"),
     )
     mean["Error"] = grouped["Failed"].sum().map(lambda count: f"failed on {count}" if count else None)
     return mean.reset_index()
@@ -231,7 +235,9 @@ def _cell(value: Any) -> str:
 
 
 def _head(names: Sequence[str], options: argparse.Namespace, seconds: float, processor_seconds: float) -> str:
-    versions = ", ".join(f"{p} {importlib.metadata.version(p)}" for p in ("sdv-plausible", "sdgym", "sdv", "sdmetrics"))
+    versions = ", ".join(
+        f"{p} {importlib.metadata.version(p)}" for p in ("sdv-plausible", "sdgym", "sdv", "sdmetrics")
+    )
     timed = f"; timeout {options.timeout} s, each run in a spawned process" if options.timeout else ""
     return (
         f"`{' '.join(['python -m benchmarks.sdgym_run', *sys.argv[1:]])}`: {len(names)} tables "
@@ -245,12 +251,20 @@ def _head(names: Sequence[str], options: argparse.Namespace, seconds: float, pro
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", choices=[[], *TABLES], default=[], help="default: all", metavar="table")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "tables", nargs="*", choices=[[], *TABLES], default=[], help="default: all", metavar="table"
+    )
     parser.add_argument("--quick", action="store_true", help="few rows and synthesizers, under a minute")
     parser.add_argument("--rows", type=int, help="of each table, at most; default 5000, quick 1000")
-    parser.add_argument("--timeout", type=int, help="seconds for one synthesizer on one table; about 20 s go into starting")
-    parser.add_argument("--output", type=Path, help=f"write the tables here, such as {OUTPUT.name}; default: only print")
+    parser.add_argument(
+        "--timeout", type=int, help="seconds for one synthesizer on one table; about 20 s go into starting"
+    )
+    parser.add_argument(
+        "--output", type=Path, help=f"write the tables here, such as {OUTPUT.name}; default: only print"
+    )
     options = parser.parse_args()
     options.rows = options.rows or (1000 if options.quick else 5000)
     os.environ["TQDM_DISABLE"] = "1"

@@ -19,7 +19,13 @@ except ImportError as error:
         "pip install 'sdv-plausible[sdgym]'"
     ) from error
 
-MODELLED = ("numerical", "datetime", "categorical", "boolean", "ordinal")  # the others are ids and personal data
+MODELLED = (
+    "numerical",
+    "datetime",
+    "categorical",
+    "boolean",
+    "ordinal",
+)  # the others are ids and personal data
 Plausible: Any = create_sdv_synthesizer_class("PlausibleDeniabilitySynthesizer")
 TVAE: Any = create_sdv_synthesizer_class("TVAESynthesizer")
 CTGAN: Any = create_sdv_synthesizer_class("CTGANSynthesizer")
@@ -118,7 +124,11 @@ class PlausibleTest1(_Variant, Plausible):
 class PlausibleTest2(_Variant, Plausible):
     """The paper's randomised test: every row costs, so the rows are capped."""
 
-    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"privacy_test": "randomized", "undeclared": "private", "row_cap": 5_000}
+    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {
+        "privacy_test": "randomized",
+        "undeclared": "private",
+        "row_cap": 5_000,
+    }
 
 
 NOT_PRIVATE = [ShortTVAE]

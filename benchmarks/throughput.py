@@ -97,7 +97,9 @@ def mechanism_speed(num_seeds: int, candidates: int, scanned: int) -> None:
     network.attach_seeds(SeedRecords(codes))
 
     def release(test: DeterministicTest | RandomizedTest) -> None:
-        mechanism = PlausibleDeniabilityMechanism(model=network, num_seeds=num_seeds, test=test, omega=Omega.parse(OMEGA))
+        mechanism = PlausibleDeniabilityMechanism(
+            model=network, num_seeds=num_seeds, test=test, omega=Omega.parse(OMEGA)
+        )
         proposals = 0
         while proposals < candidates:
             size = 1 << 17
@@ -162,11 +164,15 @@ def sample_speed(table: pd.DataFrame, num_rows: int) -> None:
         synth.fit(table if name == "ours" else sdv_compat.to_native("table", table))
         repeats = 1 if name == "GaussianCopula" else 3
         found[name] = seconds(lambda synth=synth: synth.sample(num_rows), repeats)
-        print(f"  sample({num_rows:,}), {name:<15}: {found[name]:.1f} s  ({found[name] / found['do nothing']:.2f} x)")
+        print(
+            f"  sample({num_rows:,}), {name:<15}: {found[name]:.1f} s  ({found[name] / found['do nothing']:.2f} x)"
+        )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
     scale = 10 if parser.parse_args().quick else 1
     warnings.simplefilter("ignore")

@@ -55,7 +55,12 @@ def ours(table: CodedTable, train: np.ndarray, epsilon: float, **options: object
     declared = table.declaration()
     metadata = sdv_compat.metadata_from_columns({n: {"sdtype": s["sdtype"]} for n, s in declared.items()})
     synth = PlausibleDeniabilitySynthesizer(
-        metadata, epsilon=epsilon, delta=table.delta, domain=declared, max_bins=max(table.cardinalities) + 1, **options
+        metadata,
+        epsilon=epsilon,
+        delta=table.delta,
+        domain=declared,
+        max_bins=max(table.cardinalities) + 1,
+        **options,
     )
     frame = pd.DataFrame(train, columns=table.names)
     start = time.perf_counter()
@@ -92,7 +97,9 @@ def gaussian_copula(table: CodedTable, train: np.ndarray, epsilon: float) -> Mad
 
     from sdv_plausible.sdv import versions as sdv_compat
 
-    metadata = sdv_compat.metadata_from_columns({n: {"sdtype": s["sdtype"]} for n, s in table.declaration().items()})
+    metadata = sdv_compat.metadata_from_columns(
+        {n: {"sdtype": s["sdtype"]} for n, s in table.declaration().items()}
+    )
     synth = GaussianCopulaSynthesizer(metadata)
     start = time.perf_counter()
     synth.fit(sdv_compat.to_native("table", pd.DataFrame(train, columns=table.names)))
@@ -164,11 +171,18 @@ def interval(values: pd.Series) -> float:
 
 def report(lines: list[Line]) -> str:
     """Markdown table of means and 95 % intervals of the mean."""
-    frame = pd.DataFrame(lines).reindex(columns=["table", "method", "epsilon", "repeat", "failed", "fit s", *SCORES])
+    frame = pd.DataFrame(lines).reindex(
+        columns=["table", "method", "epsilon", "repeat", "failed", "fit s", *SCORES]
+    )
     columns = [*SCORES, "fit s"]
-    out = ["| table | method | eps | runs | " + " | ".join(columns) + " |", "|" + " --- |" * (4 + len(columns))]
+    out = [
+        "| table | method | eps | runs | " + " | ".join(columns) + " |",
+        "|" + " --- |" * (4 + len(columns)),
+    ]
     order = {name: i for i, name in enumerate(METHODS)}
-    groups = sorted(frame.groupby(["table", "epsilon", "method"]), key=lambda g: (g[0][0], g[0][1], order[g[0][2]]))
+    groups = sorted(
+        frame.groupby(["table", "epsilon", "method"]), key=lambda g: (g[0][0], g[0][1], order[g[0][2]])
+    )
     for (table, epsilon, method), all_runs in groups:
         shown = "-" if method in NOT_PRIVATE else f"{epsilon:g}"
         runs, failed = all_runs[all_runs["failed"].isna()], all_runs["failed"].dropna()
@@ -179,7 +193,9 @@ def report(lines: list[Line]) -> str:
         for name in columns:
             mean, spread = runs[name].mean(), interval(runs[name])
             digits = 1 if name == "fit s" else 3
-            cells.append(f"{mean:.{digits}f}" + ("" if math.isnan(spread) or name == "fit s" else f" ± {spread:.3f}"))
+            cells.append(
+                f"{mean:.{digits}f}" + ("" if math.isnan(spread) or name == "fit s" else f" ± {spread:.3f}")
+            )
         out.append(f"| {table} | {method} | {shown} | {len(runs)} | " + " | ".join(cells) + " |")
     return "\n".join(out)
 
@@ -208,7 +224,15 @@ def plot(lines: list[Line], path: Path) -> None:
             else:
                 means = means[np.isfinite(means.index)]
                 ours_is_thick = {"linewidth": 2.5, "zorder": 3} if method == "ours" else {"linewidth": 1.2}
-                axis.errorbar(means.index, means, spreads[means.index], marker="o", capsize=3, label=method, **ours_is_thick)
+                axis.errorbar(
+                    means.index,
+                    means,
+                    spreads[means.index],
+                    marker="o",
+                    capsize=3,
+                    label=method,
+                    **ours_is_thick,
+                )
         axis.set_xscale("log")
         axis.set_xticks([0.1, 1.0], ["0.1", "1"])
         axis.minorticks_off()
@@ -226,13 +250,17 @@ def read(path: Path) -> list[Line]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tables", nargs="*", default=list(TABLES), choices=list(TABLES))
     parser.add_argument("--epsilons", nargs="*", type=float, default=[0.1, 1.0, math.inf])
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--peer-repeats", type=int, default=3)
-    parser.add_argument("--report", action="store_true", help="only write table and plot from what was measured")
+    parser.add_argument(
+        "--report", action="store_true", help="only write table and plot from what was measured"
+    )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     kept = HERE / "results_utility.jsonl"
@@ -243,7 +271,9 @@ def main() -> None:
                 if method in PEERS and repeat >= options.peer_repeats:
                     continue
                 before = [
-                    line for line in read(kept) if (line["table"], line["method"], line["epsilon"]) == (name, method, epsilon)
+                    line
+                    for line in read(kept)
+                    if (line["table"], line["method"], line["epsilon"]) == (name, method, epsilon)
                 ]
                 if any("failed" in line or line["repeat"] == repeat for line in before):
                     continue

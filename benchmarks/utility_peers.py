@@ -16,14 +16,18 @@ import numpy as np
 import pandas as pd
 
 
-def dpmm(method: str, table: pd.DataFrame, cards: list[int], ordered: list[bool], epsilon: float, delta: float) -> tuple:
+def dpmm(
+    method: str, table: pd.DataFrame, cards: list[int], ordered: list[bool], epsilon: float, delta: float
+) -> tuple:
     """MST, AIM and PrivBayes of the package dpmm, on integer codes."""
     from dpmm.models.aim import AIMGM
     from dpmm.models.mst import MSTGM
     from dpmm.models.priv_bayes import PrivBayesGM
 
     options = {"aim": {"max_model_size": 80, "n_iters": 1000}, "mst": {}, "privbayes": {}}[method]
-    made = {"aim": AIMGM, "mst": MSTGM, "privbayes": PrivBayesGM}[method](epsilon=epsilon, delta=delta, n_jobs=1, **options)
+    made = {"aim": AIMGM, "mst": MSTGM, "privbayes": PrivBayesGM}[method](
+        epsilon=epsilon, delta=delta, n_jobs=1, **options
+    )
     made.set_random_state(np.random.RandomState(int.from_bytes(np.random.bytes(4), "big") % 2**31))
     made.set_domain(domain=dict(zip(table.columns, cards, strict=True)))
     start = time.perf_counter()
@@ -32,7 +36,9 @@ def dpmm(method: str, table: pd.DataFrame, cards: list[int], ordered: list[bool]
     return made.generate(n_records=len(table))[table.columns].to_numpy(), seconds
 
 
-def datasynthesizer(table: pd.DataFrame, cards: list[int], ordered: list[bool], epsilon: float, delta: float) -> tuple:
+def datasynthesizer(
+    table: pd.DataFrame, cards: list[int], ordered: list[bool], epsilon: float, delta: float
+) -> tuple:
     """Correlated attribute mode, one parent, every column categorical."""
     from DataSynthesizer.DataDescriber import DataDescriber
     from DataSynthesizer.DataGenerator import DataGenerator

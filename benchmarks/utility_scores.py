@@ -15,7 +15,9 @@ def distances(first: np.ndarray, second: np.ndarray, cards: list[int]) -> tuple[
     """Mean total variation distance of single columns and of pairs."""
 
     def distance(a: np.ndarray, b: np.ndarray, cells: int) -> float:
-        return 0.5 * float(np.abs(np.bincount(a, minlength=cells) / len(a) - np.bincount(b, minlength=cells) / len(b)).sum())
+        return 0.5 * float(
+            np.abs(np.bincount(a, minlength=cells) / len(a) - np.bincount(b, minlength=cells) / len(b)).sum()
+        )
 
     one = [distance(first[:, j], second[:, j], c) for j, c in enumerate(cards)]
     two = [
@@ -29,7 +31,9 @@ def distances(first: np.ndarray, second: np.ndarray, cards: list[int]) -> tuple[
     return float(np.mean(one)), float(np.mean(two))
 
 
-def scores(train: np.ndarray, test: np.ndarray, synthetic: np.ndarray, cards: list[int], target: int) -> dict[str, float]:
+def scores(
+    train: np.ndarray, test: np.ndarray, synthetic: np.ndarray, cards: list[int], target: int
+) -> dict[str, float]:
     """All scores; the classifier of the real training rows is fitted afresh for the agreement."""
     inputs = [j for j in range(len(cards)) if j != target]
 
@@ -38,7 +42,9 @@ def scores(train: np.ndarray, test: np.ndarray, synthetic: np.ndarray, cards: li
         return model.predict(test[:, inputs])
 
     of_real, of_synthetic = forest(train), forest(synthetic)
-    boosted = AdaBoostClassifier(n_estimators=50, random_state=0).fit(synthetic[:, inputs], synthetic[:, target])
+    boosted = AdaBoostClassifier(n_estimators=50, random_state=0).fit(
+        synthetic[:, inputs], synthetic[:, target]
+    )
     one, two = distances(synthetic, test, cards)
     return {
         "1-way": one,
@@ -56,7 +62,13 @@ def game(real: np.ndarray, synthetic: np.ndarray) -> dict[str, float]:
     size = min(len(real), len(synthetic))
     a, b = (rows[rng.permutation(len(rows))[:size]] for rows in (real, synthetic))
     half = size // 2
-    seen, unseen = np.concatenate([a[:half], b[:half]]), np.concatenate([a[half : 2 * half], b[half : 2 * half]])
+    seen, unseen = (
+        np.concatenate([a[:half], b[:half]]),
+        np.concatenate([a[half : 2 * half], b[half : 2 * half]]),
+    )
     truth = np.repeat([0, 1], half)
-    players = {"game RF": RandomForestClassifier(100, random_state=0), "game Tree": DecisionTreeClassifier(random_state=0)}
+    players = {
+        "game RF": RandomForestClassifier(100, random_state=0),
+        "game Tree": DecisionTreeClassifier(random_state=0),
+    }
     return {name: float(player.fit(seen, truth).score(unseen, truth)) for name, player in players.items()}

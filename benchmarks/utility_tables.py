@@ -88,7 +88,8 @@ def acs2013() -> CodedTable:
     table = pd.read_csv(folder / "acs2013_100k.csv.gz")
     described = json.loads((folder / "columns.json").read_text())["columns"]
     columns = [
-        (c["name"], (table[c["name"]] - 1).to_numpy(), c["cardinality"], c["name"] in ("age", "edu", "hpw")) for c in described
+        (c["name"], (table[c["name"]] - 1).to_numpy(), c["cardinality"], c["name"] in ("age", "edu", "hpw"))
+        for c in described
     ]
     return _table(columns, "incc", 50_000, 2.0**-30)
 
@@ -138,4 +139,9 @@ def _table(columns: Columns, target: str, num_train: int, delta: float) -> Coded
     )
 
 
-TABLES: dict[str, Callable[[], CodedTable]] = {"adult": adult, "acs2013": acs2013, "acs2018": acs2018, "wide": wide}
+TABLES: dict[str, Callable[[], CodedTable]] = {
+    "adult": adult,
+    "acs2013": acs2013,
+    "acs2018": acs2018,
+    "wide": wide,
+}

@@ -80,7 +80,9 @@ def stack(rooms: list[str], imports: Counter[Edge]) -> dict[str, int]:
 
     def floor(room: str, visiting: tuple[str, ...] = ()) -> int:
         if room not in floors:
-            others = [floor(other, (*visiting, room)) for other in below[room] if other not in (*visiting, room)]
+            others = [
+                floor(other, (*visiting, room)) for other in below[room] if other not in (*visiting, room)
+            ]
             floors[room] = 1 + max(others, default=-1)
         return floors[room]
 
@@ -111,9 +113,17 @@ def lay_out(drawing: Drawing) -> None:
         _place(drawing)
         upwards = sweep % 2 == 0
         for number in range(len(order)) if upwards else reversed(range(len(order))):
-            floors = set(order[number - 1] if upwards and number else order[number + 1] if number + 1 < len(order) else ())
+            floors = set(
+                order[number - 1]
+                if upwards and number
+                else order[number + 1]
+                if number + 1 < len(order)
+                else ()
+            )
             centre = {
-                name: _mean([drawing.places[other] for other in beside[name] if other in floors], drawing.places[name])
+                name: _mean(
+                    [drawing.places[other] for other in beside[name] if other in floors], drawing.places[name]
+                )
                 for name in order[number]
             }
             order[number].sort(key=centre.__getitem__)
@@ -203,7 +213,9 @@ def to_svg(drawing: Drawing, lines: dict[str, int]) -> str:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("package", type=Path, help="folder of the package")
     parser.add_argument("picture", type=Path, help="SVG file to write")
     options = parser.parse_args()

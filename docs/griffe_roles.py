@@ -10,7 +10,9 @@ import griffe
 
 ROLE = re.compile(r":(?:mod|func|class|meth|attr|data|exc):`~?([\w.]+)`")
 PAGES = Path(__file__).parent / "reference"
-SHOWN = frozenset(re.findall(r"^::: ([\w.]+)", "\n".join(page.read_text() for page in PAGES.glob("*.md")), re.MULTILINE))
+SHOWN = frozenset(
+    re.findall(r"^::: ([\w.]+)", "\n".join(page.read_text() for page in PAGES.glob("*.md")), re.MULTILINE)
+)
 
 
 def _shown(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Command line: ``sdv-plausible demo``, ``synthesize data.csv -o out.csv --domain domain.json`` and ``check``."""
+"""Command line: ``sdv-plausible demo``, ``synthesize`` and ``check``."""
 
 from __future__ import annotations
 
@@ -46,44 +46,73 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="sdv-plausible", description="Synthetic tables with plausible deniability and differential privacy."
+        prog="sdv-plausible",
+        description="Synthetic tables with plausible deniability and differential privacy.",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     demo = commands.add_parser("demo", help="fit the embedded census example and look at the result")
     demo.add_argument("--rows", type=int, default=10_000, help="synthetic rows (default: 10000)")
-    demo.add_argument("--table-rows", type=int, default=100_000, help="rows of the simulated table (default: 100000)")
+    demo.add_argument(
+        "--table-rows", type=int, default=100_000, help="rows of the simulated table (default: 100000)"
+    )
     demo.add_argument("--epsilon", type=float, default=1.0, help="total privacy budget (default: 1)")
-    demo.add_argument("-o", "--output", type=Path, default=Path("demo_output"), help="folder (default: demo_output)")
+    demo.add_argument(
+        "-o", "--output", type=Path, default=Path("demo_output"), help="folder (default: demo_output)"
+    )
     demo.set_defaults(run=_demo)
     synthesize = commands.add_parser("synthesize", help="make a synthetic copy of a CSV or Parquet table")
     _add_reading(synthesize)
     synthesize.add_argument("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
     synthesize.add_argument(
         "--undeclared", choices=("infer", "private"), default="infer",
-        help="value sets that are not declared: read off the rows, without a claim (default), or learned under the budget",
+        help=("value sets that are not declared: read off the rows, without a claim (default), or learned "
+            "under the budget"),
     )  # fmt: skip
-    synthesize.add_argument("--only-declared", action="store_true", help="leave out columns whose type is not declared")
     synthesize.add_argument(
-        "--rows", type=int, default=10_000, help="synthetic rows (default: 10000; the table's own number is private)"
+        "--only-declared", action="store_true", help="leave out columns whose type is not declared"
     )
-    synthesize.add_argument("--epsilon", type=float, default=1.0, help='privacy budget, "inf" for none (default: 1)')
+    synthesize.add_argument(
+        "--rows",
+        type=int,
+        default=10_000,
+        help="synthetic rows (default: 10000; the table's own number is private)",
+    )
+    synthesize.add_argument(
+        "--epsilon", type=float, default=1.0, help='privacy budget, "inf" for none (default: 1)'
+    )
     synthesize.add_argument("--delta", type=float, default=1e-9, help="failure probability (default: 1e-9)")
     synthesize.add_argument("--k", type=int, default=50, help="plausible seeds (default: 50)")
-    synthesize.add_argument("--gamma", type=float, default=4.0, help="factor of about equal probability (default: 4)")
-    synthesize.add_argument("--epsilon0", type=float, default=1.0, help="parameter of the privacy test (default: 1)")
-    synthesize.add_argument("--omega", type=_omega, help='resampled attributes: a number, "low-high", or "all"')
-    synthesize.add_argument("--privacy-test", choices=("release", "randomized", "deterministic"), default="release")
-    synthesize.add_argument("--model", default="bayesian_network", help="bayesian_network, independent or uniform")
+    synthesize.add_argument(
+        "--gamma", type=float, default=4.0, help="factor of about equal probability (default: 4)"
+    )
+    synthesize.add_argument(
+        "--epsilon0", type=float, default=1.0, help="parameter of the privacy test (default: 1)"
+    )
+    synthesize.add_argument(
+        "--omega", type=_omega, help='resampled attributes: a number, "low-high", or "all"'
+    )
+    synthesize.add_argument(
+        "--privacy-test", choices=("release", "randomized", "deterministic"), default="release"
+    )
+    synthesize.add_argument(
+        "--model", default="bayesian_network", help="bayesian_network, independent or uniform"
+    )
     synthesize.add_argument("--ledger", type=Path, help="also write the privacy ledger as JSON")
     synthesize.add_argument("--random-state", type=int, help="reproducible, without a privacy claim")
-    synthesize.add_argument("--overwrite", action="store_true", help="replace files that exist, never one that is read")
+    synthesize.add_argument(
+        "--overwrite", action="store_true", help="replace files that exist, never one that is read"
+    )
     synthesize.set_defaults(run=_synthesize)
-    check = commands.add_parser("check", help="count cells that the declarations do not fit: not private, for your eyes")
+    check = commands.add_parser(
+        "check", help="count cells that the declarations do not fit: not private, for your eyes"
+    )
     _add_reading(check)
     check.set_defaults(run=_check, only_declared=True)
     for command in (demo, synthesize, check):
         command.add_argument(
-            "--debug", action="store_true", help="show tracebacks of errors: they may quote cells of the table"
+            "--debug",
+            action="store_true",
+            help="show tracebacks of errors: they may quote cells of the table",
         )
     return parser
 
@@ -91,16 +120,28 @@ def _parser() -> argparse.ArgumentParser:
 def _add_reading(command: argparse.ArgumentParser) -> None:
     """What is read, and how: every cell by itself, by what is declared of its column."""
     command.add_argument("data", type=Path, help="CSV or Parquet file")
-    command.add_argument("--metadata", type=Path, help="SDV metadata JSON that you wrote: the types of the columns")
-    command.add_argument("--domain", help='domain JSON: types and values; or "metadata" if you wrote the ranges in --metadata')
+    command.add_argument(
+        "--metadata", type=Path, help="SDV metadata JSON that you wrote: the types of the columns"
+    )
+    command.add_argument(
+        "--domain", help='domain JSON: types and values; or "metadata" if you wrote the ranges in --metadata'
+    )
     command.add_argument("--encoding", default="utf-8", help="of the CSV file (default: utf-8)")
-    command.add_argument("--separator", type=_separator, default=",", help='between cells (default: ","); "tab" for tabs')
+    command.add_argument(
+        "--separator", type=_separator, default=",", help='between cells (default: ","); "tab" for tabs'
+    )
     command.add_argument("--quote", default='"', help="around cells that hold a separator (default: '\"')")
     command.add_argument("--decimal", default=".", help='decimal point of numbers (default: ".")')
     command.add_argument("--thousands", help="mark between groups of three digits (default: none)")
-    command.add_argument("--na-values", nargs="+", metavar="TEXT", help="texts for missing (default: the empty text alone)")
-    command.add_argument("--true-values", nargs="+", metavar="TEXT", help="texts for true (default: true t yes y 1)")
-    command.add_argument("--false-values", nargs="+", metavar="TEXT", help="texts for false (default: false f no n 0)")
+    command.add_argument(
+        "--na-values", nargs="+", metavar="TEXT", help="texts for missing (default: the empty text alone)"
+    )
+    command.add_argument(
+        "--true-values", nargs="+", metavar="TEXT", help="texts for true (default: true t yes y 1)"
+    )
+    command.add_argument(
+        "--false-values", nargs="+", metavar="TEXT", help="texts for false (default: false f no n 0)"
+    )
 
 
 def _demo(options: argparse.Namespace) -> None:
@@ -146,7 +187,8 @@ def _synthesize(options: argparse.Namespace) -> None:
     metadata, detected = _metadata(options, types)
     synth = PlausibleDeniabilitySynthesizer(
         metadata, epsilon=options.epsilon, delta=options.delta, k=options.k, gamma=options.gamma,
-        epsilon0=options.epsilon0, omega=options.omega, privacy_test=options.privacy_test, model=options.model,
+        epsilon0=options.epsilon0, omega=options.omega, privacy_test=options.privacy_test,
+        model=options.model,
         domain=options.domain, undeclared=options.undeclared, random_state=options.random_state,
         types="detected" if detected else "declared",
     )  # fmt: skip
@@ -159,7 +201,10 @@ def _synthesize(options: argparse.Namespace) -> None:
         write_whole(options.ledger, ledger.to_json())
     print(ledger)
     if detected:
-        print(f"\n  Types detected: {', '.join(detected)}. Declare them (--domain), or leave them out (--only-declared).")
+        print(
+            f"\n  Types detected: {', '.join(detected)}. Declare them (--domain), or leave them out "
+            "(--only-declared)."
+        )
     print(f"\nWrote {len(synthetic):,} rows to {options.output}")
 
 
@@ -176,26 +221,39 @@ def _check(options: argparse.Namespace) -> None:
     outside = {}
     if options.domain not in (None, "metadata"):
         outside = count_outside(
-            _read(options, types), declared_columns(options.domain), {name: kind.sdtype for name, kind in types.items()}
+            _read(options, types),
+            declared_columns(options.domain),
+            {name: kind.sdtype for name, kind in types.items()},
         )
     print("NOT private: counts of your table, for your eyes.")
-    for what, counts in (("cannot be read, and count as missing", unread), ("are outside the declared values", outside)):
-        print(f"Cells that {what}: {', '.join(f'{name} {count:,}' for name, count in counts.items()) or 'none'}")
+    for what, counts in (
+        ("cannot be read, and count as missing", unread),
+        ("are outside the declared values", outside),
+    ):
+        print(
+            f"Cells that {what}: {', '.join(f'{name} {count:,}' for name, count in counts.items()) or 'none'}"
+        )
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
+# --- files
+# ------------------------------------------------------------------------------------------------------------
 
 
 def _check_outputs(options: argparse.Namespace) -> None:
-    """Refuse outputs that cannot be written, or would replace something that is read, before anything is read."""
+    """Refuse outputs that cannot be written or would replace an input, before anything is read."""
     _check_inputs(options)
     domain = None if options.domain in (None, "metadata") else Path(options.domain)
-    paths = [path for path in (options.data, options.metadata, domain, options.ledger, options.output) if path is not None]
+    paths = [
+        path
+        for path in (options.data, options.metadata, domain, options.ledger, options.output)
+        if path is not None
+    ]
     for output in (options.output, options.ledger):
         for other in paths:
             if output is not None and other is not output and _is_same(output, other):
                 raise UsageError(
-                    f"{output} and {other} are the same file, and one would destroy the other; choose another name"
+                    f"{output} and {other} are the same file, and one would destroy the other; choose "
+                    "another name"
                 )
     _check_output(options.output, options.overwrite, (".csv", ".parquet"))
     if options.ledger is not None:
@@ -208,8 +266,10 @@ def _check_inputs(options: argparse.Namespace) -> None:
             raise UsageError(f"there is no {what} {path}")
     if options.domain == "metadata" and options.metadata is None:
         raise UsageError(
-            "--domain metadata needs --metadata with ranges that you wrote: those detected in the table are read from its "
-            "rows and declare nothing; give --metadata metadata.json, or declare the ranges in --domain domain.json"
+            "--domain metadata needs --metadata with ranges that you wrote: those detected in the table are "
+            "read from its "
+            "rows and declare nothing; give --metadata metadata.json, or declare the ranges in --domain "
+            "domain.json"
         )
 
 
@@ -221,7 +281,9 @@ def _check_output(path: Path, overwrite: bool, endings: Sequence[str]) -> None:
     if path.suffix.lower() not in endings:
         raise UsageError(f"{path} must end in {' or '.join(endings)}")
     if _is_parquet(path) and find_spec("pyarrow") is None:
-        raise UsageError("writing Parquet needs pyarrow: pip install 'sdv-plausible[parquet]', or name a .csv file")
+        raise UsageError(
+            "writing Parquet needs pyarrow: pip install 'sdv-plausible[parquet]', or name a .csv file"
+        )
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise UsageError(f"cannot write to {path}: its folder {path.parent} is missing or not writable")
 
@@ -247,7 +309,9 @@ def _declared_types(options: argparse.Namespace) -> dict[str, ColumnType]:
 
     types = column_types(options.domain, options.metadata)
     if options.only_declared and not types:
-        raise UsageError("--only-declared leaves no column: declare what each is, with --domain or --metadata")
+        raise UsageError(
+            "--only-declared leaves no column: declare what each is, with --domain or --metadata"
+        )
     return types
 
 
@@ -261,14 +325,20 @@ def _read(options: argparse.Namespace, types: Mapping[str, Any]) -> pd.DataFrame
     return read_csv(options.data, types, **_how(options, *_HOW_READ), **spelled)
 
 
-def _metadata(options: argparse.Namespace, types: Mapping[str, ColumnType]) -> tuple[Any, dict[str, dict[str, Any]]]:
+def _metadata(
+    options: argparse.Namespace, types: Mapping[str, ColumnType]
+) -> tuple[Any, dict[str, dict[str, Any]]]:
     """SDV's metadata, and the types of columns that nobody declared, which are detected."""
     from sdv_plausible.sdv.versions import load_metadata, metadata_of
     from sdv_plausible.table.parquet import parquet_columns
     from sdv_plausible.table.reading import csv_columns
 
     is_parquet = _is_parquet(options.data)
-    names = parquet_columns(options.data) if is_parquet else csv_columns(options.data, **_how(options, *_HOW_READ))
+    names = (
+        parquet_columns(options.data)
+        if is_parquet
+        else csv_columns(options.data, **_how(options, *_HOW_READ))
+    )
     rest = [name for name in names if name not in types and not options.only_declared]
     detected = _detected(options, rest) if rest else {}
     if options.metadata is None:
@@ -295,11 +365,16 @@ def _write_table(table: pd.DataFrame, path: Path) -> None:
 def _whole_numbers(table: pd.DataFrame) -> pd.DataFrame:
     """Write 24 and not 24.0 where a synthetic column holds whole numbers alone."""
     floats = table.select_dtypes("float")
-    whole = [name for name in floats if ((floats[name] % 1 == 0) & (floats[name].abs() < 2**53) | floats[name].isna()).all()]
+    whole = [
+        name
+        for name in floats
+        if ((floats[name] % 1 == 0) & (floats[name].abs() < 2**53) | floats[name].isna()).all()
+    ]
     return table.astype(dict.fromkeys(whole, "Int64"))
 
 
-# --- arguments and errors ---------------------------------------------------------------------------------------------
+# --- arguments and errors
+# ---------------------------------------------------------------------------------------------
 
 
 def _omega(text: str) -> Any:
@@ -307,7 +382,9 @@ def _omega(text: str) -> Any:
         return text
     parts = text.split("-")
     if not all(part.isdigit() for part in parts) or len(parts) > 2:
-        raise argparse.ArgumentTypeError(f'{text!r} must be a whole number, "low-high" such as 5-11, or "all"')
+        raise argparse.ArgumentTypeError(
+            f'{text!r} must be a whole number, "low-high" such as 5-11, or "all"'
+        )
     return int(text) if len(parts) == 1 else (int(parts[0]), int(parts[1]))
 
 
@@ -321,7 +398,10 @@ def _one_line(error: BaseException, rows_were_read: bool) -> str:
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)
     if rows_were_read and frames and Path(__file__).parent not in Path(frames[-1].filename).parents:
-        return f"{type(error).__name__} while the rows were worked on; its text may quote cells, --debug shows it"
+        return (
+            f"{type(error).__name__} while the rows were worked on; its text may quote cells, --debug "
+            "shows it"
+        )
     return " ".join(str(error).split()) or type(error).__name__
 
 

@@ -1,4 +1,7 @@
-"""Counting records of integer codes without a loop over rows: mixed-radix keys, contingency tables, entropy."""
+"""Counting records of integer codes without a loop over rows.
+
+Mixed-radix keys, contingency tables, entropy.
+"""
 
 from __future__ import annotations
 
@@ -54,6 +57,9 @@ def joint_counts(digits: Iterable[npt.NDArray[np.integer]], bases: Sequence[int]
 
 
 def entropy(counts: Counts) -> float:
-    """Return the entropy, in bits, of the empirical distribution of counts of any shape; 0 if there are none."""
+    """Return the entropy, in bits, of the empirical distribution of counts of any shape.
+
+    0 if there are none.
+    """
     total = counts.sum()
     return float(entr(counts / total).sum() / math.log(2)) if total else 0.0

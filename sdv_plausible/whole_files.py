@@ -1,8 +1,8 @@
 """Files that are whole or not there: nobody reads half of one, and a failed write leaves the old one.
 
-A file is made in a hidden folder beside its place and put there by a rename. If the program is interrupted the folder is
-removed; if it is killed nobody can remove it there and then, so the next write into the same place does. It knows a dead
-program's folder by its lock, which the operating system takes away from the dead.
+A file is made in a hidden folder beside its place and put there by a rename. If the program is interrupted
+the folder is removed; if it is killed nobody can remove it there and then, so the next write into the same
+place does. It knows a dead program's folder by its lock, which the operating system takes away from the dead.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def write_whole(path: str | Path, content: str | bytes | Callable[[Path], object
     path : str or Path
         The file. One that exists is replaced, but only once the new one is complete.
     content : str, bytes or callable
-        Text, written as UTF-8; or bytes; or a function that writes to the path it is given, which has the same file name.
+        Text, written as UTF-8; or bytes; or a function that writes to the path it is given, which has the
+        same file name.
     """
     path = Path(path)
     with part_folder(path.parent) as folder:
@@ -48,8 +49,8 @@ def write_whole(path: str | Path, content: str | bytes | Callable[[Path], object
 def part_folder(parent: Path) -> Iterator[Path]:
     """Hidden folder for files that are not complete yet, gone afterwards in any case.
 
-    It is on the file system of the place where they belong, so that the last step is a rename; and files in it are made
-    anew, with the permissions that the user's files have.
+    It is on the file system of the place where they belong, so that the last step is a rename; and files in
+    it are made anew, with the permissions that the user's files have.
     """
     _remove_leftovers(parent)
     folder, lock = _locked_folder(parent)
@@ -63,7 +64,7 @@ def part_folder(parent: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_folders(folder: Path) -> Iterator[None]:
-    """Make a folder and those that it is in, and remove those that were not there before if the block raises."""
+    """Make a folder and those that it is in; new ones go again if the block raises."""
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -76,7 +77,10 @@ def new_folders(folder: Path) -> Iterator[None]:
 
 
 def _locked_folder(parent: Path) -> tuple[Path, int | None]:
-    """Make a folder and lock it. Another program may take it for a leftover before: then there must be a new one."""
+    """Make a folder and lock it. Another program may take it for a leftover before.
+
+    Then there must be a new one.
+    """
     while True:
         folder = Path(tempfile.mkdtemp(dir=parent, prefix=PREFIX))
         try:

@@ -75,9 +75,13 @@ def damage_json(data: bytes, rng: random.Random) -> bytes:
             there, other = _somewhere(document, rng)
             holder[key] = copy.deepcopy(there[other])
         elif kind == 4 and isinstance(holder[key], (int, float)) and not isinstance(holder[key], bool):
-            holder[key] = rng.choice([-holder[key], holder[key] + 1, holder[key] * 2, float(holder[key]) * 0.999])
+            holder[key] = rng.choice(
+                [-holder[key], holder[key] + 1, holder[key] * 2, float(holder[key]) * 0.999]
+            )
         elif kind == 5 and isinstance(holder[key], str):
-            holder[key] = holder[key][: rng.randrange(len(holder[key]) + 1)] + rng.choice(["", "é", "=", "A", "\x00"])
+            holder[key] = holder[key][: rng.randrange(len(holder[key]) + 1)] + rng.choice(
+                ["", "é", "=", "A", "\x00"]
+            )
         else:
             holder[key] = copy.deepcopy(rng.choice(JUNK))
     return json.dumps(document).encode()
@@ -92,14 +96,20 @@ def damage_arrays(data: bytes, rng: random.Random) -> bytes:
         flat = array.ravel().copy()
         kind = rng.randrange(6)
         if kind < 3 and flat.size:
-            flat[rng.randrange(flat.size)] = rng.choice([-1, 0, 1, 2, 7, 1000, 2**31, 2**62, flat[0], flat[-1]])
+            flat[rng.randrange(flat.size)] = rng.choice(
+                [-1, 0, 1, 2, 7, 1000, 2**31, 2**62, flat[0], flat[-1]]
+            )
             array = flat.reshape(array.shape)
         elif kind == 3 and flat.size:
             array = array[: rng.randrange(len(array) + 1)]
         elif kind == 4:
             array = array.reshape(*array.shape[::-1])
         else:
-            array = array.astype(rng.choice([np.float64, np.int64])) if np.abs(array).max(initial=0) < 2**53 else array
+            array = (
+                array.astype(rng.choice([np.float64, np.int64]))
+                if np.abs(array).max(initial=0) < 2**53
+                else array
+            )
         holder[key] = encode(array, readable=rng.random() < 0.5)
     return json.dumps(document).encode()
 

@@ -53,5 +53,7 @@ def fit_codes(
 
 def release_seeds(model: Any, seeds: np.ndarray, omega: Any, test: Any, coins: Coins) -> ReleasedSeeds:
     """Apply a release test to an array of seeds."""
-    rows = Queryable(CodeArray(seeds, model.cardinalities), PrivacyLedger(delta=1e-6), test.charge(1.0), coins)
+    rows = Queryable(
+        CodeArray(seeds, model.cardinalities), PrivacyLedger(delta=1e-6), test.charge(1.0), coins
+    )
     return ReleasedSeeds.draw(model, rows, Omega.parse(omega), test)

@@ -33,7 +33,11 @@ def pairs(universe: Sequence[Hashable], most: int, relation: Neighbours) -> Iter
 
 
 def largest_move(
-    exact: Callable[[Table], Any], universe: Sequence[Hashable], most: int, relation: Neighbours, norm: float = 2
+    exact: Callable[[Table], Any],
+    universe: Sequence[Hashable],
+    most: int,
+    relation: Neighbours,
+    norm: float = 2,
 ) -> float:
     """Largest distance of the exact answers of two neighbours."""
     answer = cache(lambda table: np.asarray(exact(table), dtype=float).ravel())

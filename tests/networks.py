@@ -20,14 +20,18 @@ UNIVERSE = oracles.universe(CARDS)
 FALSE_ALARM = 1e-6  # of every test by p_value; the coins are fixed, so that a pass stays a pass
 
 
-def table(child: int, parents: Any, buckets: Any, cardinality: int, rng: Any, zeros: bool = False) -> ConditionalTable:
+def table(
+    child: int, parents: Any, buckets: Any, cardinality: int, rng: Any, zeros: bool = False
+) -> ConditionalTable:
     """A random table; ``zeros`` puts an impossible cell into every row."""
     configurations = math.prod(int(max(b)) + 1 for b in buckets)
     p = rng.dirichlet(np.ones(cardinality), configurations)
     if zeros and cardinality > 1:
         p[np.arange(configurations), rng.integers(0, cardinality, configurations)] = 0
     p /= p.sum(axis=1, keepdims=True)
-    return ConditionalTable(child=child, parents=tuple(parents), buckets=tuple(np.array(b) for b in buckets), probabilities=p)
+    return ConditionalTable(
+        child=child, parents=tuple(parents), buckets=tuple(np.array(b) for b in buckets), probabilities=p
+    )
 
 
 def network() -> BayesianNetwork:

@@ -73,7 +73,9 @@ def plausible_seeds(
 
 def prefix_size(seeds: Iterable[Row], y: Row, length: int) -> int:
     """Seeds that agree with y on the first ``length`` columns."""
-    return sum(all(int(a) == int(b) for a, b in zip(seed[:length], y[:length], strict=True)) for seed in seeds)
+    return sum(
+        all(int(a) == int(b) for a, b in zip(seed[:length], y[:length], strict=True)) for seed in seeds
+    )
 
 
 def shared_length(y: Row, seed: Row) -> int:
@@ -85,7 +87,11 @@ def shared_length(y: Row, seed: Row) -> int:
 
 
 def conditional_counts(
-    codes: Iterable[Row], child: int, cardinality: int, parents: Sequence[int], buckets: Sequence[Sequence[int]]
+    codes: Iterable[Row],
+    child: int,
+    cardinality: int,
+    parents: Sequence[int],
+    buckets: Sequence[Sequence[int]],
 ) -> list[list[int]]:
     """Rows per (combination of the parents' buckets, child value), first parent most significant."""
     sizes = [max(b) + 1 for b in buckets]
@@ -127,9 +133,15 @@ def greedy_parents(correlation: np.ndarray, sizes: Sequence[int], max_cost: int)
         for child, parent in itertools.permutations(range(m), 2):
             trial = [list(p) for p in parents]
             trial[child].append(parent)
-            if parent in parents[child] or not is_acyclic(trial) or math.prod(sizes[p] for p in trial[child]) > max_cost:
+            if (
+                parent in parents[child]
+                or not is_acyclic(trial)
+                or math.prod(sizes[p] for p in trial[child]) > max_cost
+            ):
                 continue
-            gains[child, parent] = cfs_merit(correlation, child, trial[child]) - cfs_merit(correlation, child, parents[child])
+            gains[child, parent] = cfs_merit(correlation, child, trial[child]) - cfs_merit(
+                correlation, child, parents[child]
+            )
         best = max(gains, key=lambda arc: gains[arc], default=None)
         if best is None or gains[best] <= 1e-12:
             return [set(p) for p in parents]

@@ -45,7 +45,9 @@ def hockey_sticks(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     return np.array([np.maximum(0.0, p - float(f) * q).sum() for f in FACTORS])
 
 
-def released_pairs(likelihood, gamma: Fraction, test: exact.PassProbability, num_rows: int, sizes: Iterable[int]):
+def released_pairs(
+    likelihood, gamma: Fraction, test: exact.PassProbability, num_rows: int, sizes: Iterable[int]
+):
     """Every neighbour pair: table, added record, distributions of N rows with and without it, and a pass-rate floor."""
     for n in sizes:
         for table in exact.tables_of(len(likelihood), n):
@@ -108,7 +110,9 @@ def pass_probability(c: int, k: int, epsilon0: float, noise: str) -> float:
 
 def fixed_omega_coin(c: int, a0: float, k: int, epsilon0: float, noise: str) -> float:
     """Chance a1 that a released row is from the group with the added row, where it was a0 with c rows."""
-    ratio = (1 + 1 / c) * pass_probability(c + 1, k, epsilon0, noise) / pass_probability(c, k, epsilon0, noise)
+    ratio = (
+        (1 + 1 / c) * pass_probability(c + 1, k, epsilon0, noise) / pass_probability(c, k, epsilon0, noise)
+    )
     return ratio * a0 / (1 - a0 + ratio * a0)
 
 
@@ -162,7 +166,10 @@ Atoms = list[tuple[float, float]]  # outcomes of a mechanism: probability under 
 
 def compose_atoms(mechanisms: Sequence[Atoms]) -> Atoms:
     """Joint outcomes of mechanisms used one after the other."""
-    return [(math.prod(p for p, _ in outcome), math.prod(q for _, q in outcome)) for outcome in itertools.product(*mechanisms)]
+    return [
+        (math.prod(p for p, _ in outcome), math.prod(q for _, q in outcome))
+        for outcome in itertools.product(*mechanisms)
+    ]
 
 
 def atoms_delta(atoms: Atoms, epsilon: float) -> float:

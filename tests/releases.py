@@ -44,8 +44,22 @@ CASES: dict[str, dict[str, Any]] = {
     "paper's learner": {"domain": DECLARED, "structure": "cfs", "epsilon": 4.0},
     "independent, split": {"domain": DECLARED, "model": "independent", "split": (0.3, 0.3, 0.4)},
     "uniform": {"domain": DECLARED, "model": "uniform"},
-    "seeds": {"domain": DECLARED, "omega": 7, "k": 3, "epsilon0": 2.0, "delta": 1e-4, "structure": {"age": ["city"]}},
-    "seeds, range": {"domain": DECLARED, "omega": (6, 8), "k": 2, "epsilon0": 2.0, "delta": 1e-4, "structure": {}},
+    "seeds": {
+        "domain": DECLARED,
+        "omega": 7,
+        "k": 3,
+        "epsilon0": 2.0,
+        "delta": 1e-4,
+        "structure": {"age": ["city"]},
+    },
+    "seeds, range": {
+        "domain": DECLARED,
+        "omega": (6, 8),
+        "k": 2,
+        "epsilon0": 2.0,
+        "delta": 1e-4,
+        "structure": {},
+    },
 }
 
 
@@ -75,7 +89,9 @@ def table(n: int = 800, seed: int = 3) -> pd.DataFrame:
     return frame
 
 
-def fitted(case: str = "declared", primary_key: str | None = "key", **more: Any) -> PlausibleDeniabilitySynthesizer:
+def fitted(
+    case: str = "declared", primary_key: str | None = "key", **more: Any
+) -> PlausibleDeniabilitySynthesizer:
     """Fit the table in one of the ways."""
     metadata = metadata_from_columns(COLUMNS)
     if primary_key:

@@ -90,7 +90,9 @@ def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
     def replayed(drawn: Any) -> Any:
         return drawn if answers is None else copy.deepcopy(answers[len(seen)])
 
-    def note(self: Queryable, kind: str, parameters: Any, exact: Any, paid: float, calls: Any, answer: Any) -> Any:
+    def note(
+        self: Queryable, kind: str, parameters: Any, exact: Any, paid: float, calls: Any, answer: Any
+    ) -> Any:
         answer = replayed(answer)
         seen.append(
             Asked(kind=kind, parameters=plain(parameters), rows=self._rows, exact=exact, paid=paid, calls=tuple(calls), answer=copy.deepcopy(answer))

@@ -50,5 +50,7 @@ def test_entropy_against_its_definition(counts):
 def test_entropy_of_equal_and_of_single_cells_is_exact():
     assert entropy(np.array([1, 1, 1, 1])) == 2.0
     assert entropy(np.array([[5, 0], [0, 0]])) == entropy(np.array([0])) == 0.0
-    assert all(entropy(np.array([n])) == 0.0 for n in range(1, 1000))  # a constant column has none, to the last bit
+    assert all(
+        entropy(np.array([n])) == 0.0 for n in range(1, 1000)
+    )  # a constant column has none, to the last bit
     assert entropy(np.array([3, 1])) == pytest.approx(2 - 0.75 * math.log2(3))

@@ -18,6 +18,11 @@ def test_learners_by_name():
     assert make_learner("uniform") == UniformLearner()
     own = UniformLearner()
     assert make_learner(own) is own
-    for model, options in (("tree", {}), (3, {}), ("uniform", {"max_cost": 3}), ("bayesian_network", {"depth": 3})):
+    for model, options in (
+        ("tree", {}),
+        (3, {}),
+        ("uniform", {"max_cost": 3}),
+        ("bayesian_network", {"depth": 3}),
+    ):
         with pytest.raises(ValueError, match="model"):
             make_learner(model, None, options)

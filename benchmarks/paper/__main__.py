@@ -46,7 +46,9 @@ def measures(quick: bool) -> dict[str, Callable[[Study, Store], None]]:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.paper", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m benchmarks.paper",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("what", choices=[*COMMANDS, "all", "report"])
     parser.add_argument("--data", choices=["acs", "simulated"], default="acs")

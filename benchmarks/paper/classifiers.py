@@ -42,7 +42,9 @@ def table3(study: Study, store: Store) -> None:
                 of_reals.update(predictions(others))
             said = predictions(study.released(row)[: sizes.train])
             accuracy = {name: float((guess == test[:, TARGET]).mean()) for name, guess in said.items()}
-            agreement = {f"agreement {name}": float((guess == of_reals[name]).mean()) for name, guess in said.items()}
+            agreement = {
+                f"agreement {name}": float((guess == of_reals[name]).mean()) for name, guess in said.items()
+            }
             return {**accuracy, **agreement}
 
         store.once("table3", row.name, study.repeat, measure)
@@ -75,8 +77,13 @@ def table5(study: Study, store: Store) -> None:
 
         def measure(row: Any = row) -> dict[str, Any]:
             made = study.released(row)[-2 * size :]
-            seen, asked = np.concatenate([real[:size], made[:size]]), np.concatenate([real[size:], made[size:]])
+            seen, asked = (
+                np.concatenate([real[:size], made[:size]]),
+                np.concatenate([real[size:], made[size:]]),
+            )
             players = learners(study.sizes.trees, study.repeat)
-            return {name: float(players[name].fit(seen, truth).score(asked, truth)) for name in ("RF", "Tree")}
+            return {
+                name: float(players[name].fit(seen, truth).score(asked, truth)) for name in ("RF", "Tree")
+            }
 
         store.once("table5", row.name, study.repeat, measure)

@@ -13,7 +13,19 @@ from benchmarks.paper.settings import Sizes
 from sdv_plausible.datasets import census_like_codes
 from sdv_plausible.table.domain import Attribute, Domain
 
-NAMES = ("age", "workclass", "education", "marital", "occupation", "relation", "race", "sex", "hours", "birth area", "income")
+NAMES = (
+    "age",
+    "workclass",
+    "education",
+    "marital",
+    "occupation",
+    "relation",
+    "race",
+    "sex",
+    "hours",
+    "birth area",
+    "income",
+)
 ORDERED = ("age", "education", "hours")
 # The graph that came with the authors' tool and its data, as {child: parents} (see the data's SOURCE.md).
 EXAMPLE_GRAPH = {
@@ -82,7 +94,9 @@ def load(data: str, sizes: Sizes, repeat: int) -> Split:
         simulated, cardinalities = census_like_codes(sizes.total, random_state=1000 + repeat)
         codes = simulated.astype(np.int32)
     if len(codes) < sizes.total:
-        raise ValueError(f"{data} has {len(codes):,} rows; the sizes need {sizes.total:,}: use --quick or smaller sizes")
+        raise ValueError(
+            f"{data} has {len(codes):,} rows; the sizes need {sizes.total:,}: use --quick or smaller sizes"
+        )
     ends = np.cumsum([sizes.structure, sizes.parameters, sizes.seeds])
     first, second, third, fourth = np.split(codes, ends)
     domain = paper_domain(cardinalities, first_hour=0 if cardinalities[8] == 100 else 1)
@@ -97,7 +111,9 @@ def _acs() -> tuple[np.ndarray, tuple[int, ...]]:
 
     folder = Path(os.environ.get("SDV_PLAUSIBLE_DATA", "../shared/data")) / "acs2013_paper"
     if not folder.is_dir():
-        raise MissingDataError(f"the real table is not at {folder}: set SDV_PLAUSIBLE_DATA, or use --data simulated")
+        raise MissingDataError(
+            f"the real table is not at {folder}: set SDV_PLAUSIBLE_DATA, or use --data simulated"
+        )
     columns = json.loads((folder / "columns.json").read_text())["columns"]
     table = pd.read_csv(folder / "acs2013_100k.csv.gz")
     codes = table[[c["name"] for c in columns]].to_numpy(np.int32) - 1

@@ -17,7 +17,12 @@ def main(source: str, target: str) -> None:
     warnings.simplefilter("ignore")
     with np.load(source) as given:
         rows, labels, tests, truth = given["rows"], given["labels"], given["tests"], given["truth"]
-        lambdas, epsilon, draws, seed = given["lambdas"], float(given["epsilon"]), int(given["draws"]), int(given["seed"])
+        lambdas, epsilon, draws, seed = (
+            given["lambdas"],
+            float(given["epsilon"]),
+            int(given["draws"]),
+            int(given["seed"]),
+        )
     found = np.zeros((len(lambdas), draws))
     for i, regulariser in enumerate(lambdas):
         for draw in range(draws):

@@ -83,7 +83,9 @@ def _proposals(study: Study, omega: object) -> tuple[BayesianNetwork, Proposals]
     coins = study.coins.spawn("passing", omega)
     number = min(CANDIDATES, 10 * len(study.split.seeds))
     rows = coins.integers(len(study.split.seeds), number)
-    return network, network.propose(rows, Omega.parse(omega).draw(network.num_attributes, number, coins), coins)
+    return network, network.propose(
+        rows, Omega.parse(omega).draw(network.num_attributes, number, coins), coins
+    )
 
 
 def _known(study: Study, omega: object) -> dict[str, Any]:

@@ -14,7 +14,13 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.environments import interpreter
-from benchmarks.paper.private_linear import HUBER, LOGISTIC, minimise, objective_perturbation, output_perturbation
+from benchmarks.paper.private_linear import (
+    HUBER,
+    LOGISTIC,
+    minimise,
+    objective_perturbation,
+    output_perturbation,
+)
 from benchmarks.paper.settings import LAMBDAS, NOISE_DRAWS, SYNTHETIC, TARGET
 from benchmarks.paper.store import Store
 from benchmarks.paper.synthesis import Study
@@ -65,7 +71,11 @@ class Contest:
     @cached_property
     def fitted(self) -> dict[tuple[str, float], np.ndarray]:
         """Classifiers without noise."""
-        return {(n, lam): minimise(self.rows, self.labels, lam, loss) for n, loss in LOSSES.items() for lam in LAMBDAS}
+        return {
+            (n, lam): minimise(self.rows, self.labels, lam, loss)
+            for n, loss in LOSSES.items()
+            for lam in LAMBDAS
+        }
 
     def score(self, f: np.ndarray) -> float:
         """Share of the unseen rows named right."""
@@ -89,7 +99,9 @@ class Contest:
 
         def draw(name: str, lam: float) -> float:
             given = (self.rows, self.labels, lam, EPSILON, LOSSES[name], self.coins, self.fitted[name, lam])
-            return float(np.mean([self.score(objective_perturbation(*given)) for _ in range(OBJECTIVE_DRAWS)]))
+            return float(
+                np.mean([self.score(objective_perturbation(*given)) for _ in range(OBJECTIVE_DRAWS)])
+            )
 
         return self._by_lambda(draw)
 
@@ -109,15 +121,25 @@ def table4(study: Study, store: Store, *, with_peer: bool) -> None:
 
     def contest(codes: np.ndarray) -> Contest:
         rows, labels = prepared(codes)
-        return Contest(rows=rows, labels=labels, test=test, truth=truth, coins=study.coins.spawn("table4", len(codes)))
+        return Contest(
+            rows=rows, labels=labels, test=test, truth=truth, coins=study.coins.spawn("table4", len(codes))
+        )
 
-    real, repeat = np.concatenate([split.seeds, split.parameters, split.structure])[: sizes.linear], study.repeat
+    real, repeat = (
+        np.concatenate([split.seeds, split.parameters, split.structure])[: sizes.linear],
+        study.repeat,
+    )
     full = contest(real)
     store.once("table4", "not private", repeat, full.plain)
     store.once("table4", "output perturbation", repeat, full.output)
     store.once("table4", "objective perturbation", repeat, full.objective)
     if with_peer and (python := peer_python()) is not None:
-        store.once("table4", "objective perturbation (diffprivlib)", repeat, partial(_by_diffprivlib, python, full, repeat))
+        store.once(
+            "table4",
+            "objective perturbation (diffprivlib)",
+            repeat,
+            partial(_by_diffprivlib, python, full, repeat),
+        )
     for row in SYNTHETIC:
         store.once("table4", row.name, repeat, lambda row=row: contest(study.released(row)).plain())  # type: ignore[misc]
     few = contest(real[: sizes.linear_few])

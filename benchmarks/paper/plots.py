@@ -41,7 +41,13 @@ def draw(store: Store, data: str, folder: Path) -> None:
 def _bars(axis: Any, series: dict[str, np.ndarray]) -> None:
     width = 0.8 / len(series)
     for i, (name, values) in enumerate(series.items()):
-        axis.bar(np.arange(len(NAMES)) + (i - (len(series) - 1) / 2) * width, values, width, label=name, color=COLOURS[i % 4])
+        axis.bar(
+            np.arange(len(NAMES)) + (i - (len(series) - 1) / 2) * width,
+            values,
+            width,
+            label=name,
+            color=COLOURS[i % 4],
+        )
     axis.set_xticks(range(len(NAMES)), NAMES, rotation=30, ha="right", fontsize=8)
     axis.grid(axis="y", linewidth=0.4)
     axis.set_axisbelow(True)
@@ -74,7 +80,11 @@ def _legend_below_title(axis: Any) -> None:
 
 def _boxes(store: Store, axis: Any, key: str, what: str) -> None:
     rows = store.rows("distances")
-    axis.boxplot([vectors(store.of("distances", row), key).ravel() for row in rows], widths=0.55, flierprops={"markersize": 3})
+    axis.boxplot(
+        [vectors(store.of("distances", row), key).ravel() for row in rows],
+        widths=0.55,
+        flierprops={"markersize": 3},
+    )
     axis.set_xticks(range(1, len(rows) + 1), rows, rotation=30, ha="right", fontsize=8)
     axis.set_ylim(bottom=0)
     axis.set_ylabel("total variation distance")
@@ -92,9 +102,18 @@ STYLES = {
 
 def _passing(store: Store, axis: Any) -> None:
     for row, (colour, style) in STYLES.items():
-        axis.plot(KS, 100 * vectors(store.of("passing", row)).mean(axis=0), style, color=colour, marker=".", label=row)
+        axis.plot(
+            KS,
+            100 * vectors(store.of("passing", row)).mean(axis=0),
+            style,
+            color=colour,
+            marker=".",
+            label=row,
+        )
     axis.set_xscale("log")
-    axis.set_xticks([10, 25, 50, 100, 250, 500, 1000], ["10", "25", "50", "100", "250", "500", "1000"], fontsize=8)
+    axis.set_xticks(
+        [10, 25, 50, 100, 250, 500, 1000], ["10", "25", "50", "100", "250", "500", "1000"], fontsize=8
+    )
     axis.minorticks_off()
     axis.set_ylim(0, 103)
     axis.set_xlabel("k")

@@ -136,7 +136,9 @@ def output_perturbation(
     """
     check_conditions(rows, labels, regulariser, epsilon)
     found = minimise(rows, labels, regulariser, loss) if fitted is None else fitted
-    released: np.ndarray = found + random_vector(rows.shape[1], output_rate(rows.shape[0], regulariser, epsilon), coins)
+    released: np.ndarray = found + random_vector(
+        rows.shape[1], output_rate(rows.shape[0], regulariser, epsilon), coins
+    )
     return released
 
 
@@ -150,7 +152,13 @@ def objective_noise(n: int, regulariser: float, epsilon: float, curvature: float
 
 
 def objective_perturbation(
-    rows: Any, labels: np.ndarray, regulariser: float, epsilon: float, loss: Loss, coins: Coins, start: np.ndarray | None = None
+    rows: Any,
+    labels: np.ndarray,
+    regulariser: float,
+    epsilon: float,
+    loss: Loss,
+    coins: Coins,
+    start: np.ndarray | None = None,
 ) -> np.ndarray:
     """Algorithm 2: the minimiser of the tilted objective, shape (d,). Raises as :func:`output_perturbation`."""
     check_conditions(rows, labels, regulariser, epsilon)
@@ -162,12 +170,18 @@ def objective_perturbation(
 def check_conditions(rows: Any, labels: np.ndarray, regulariser: float, epsilon: float) -> None:
     """Raise unless the conditions of both theorems hold."""
     if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"epsilon ({epsilon!r}) must be a finite number > 0; minimise() is the classifier without privacy")
+        raise ValueError(
+            f"epsilon ({epsilon!r}) must be a finite number > 0; minimise() is the classifier without privacy"
+        )
     if not (math.isfinite(regulariser) and regulariser > 0):
-        raise ValueError(f"regulariser ({regulariser!r}) must be a finite number > 0: the sensitivity is 2 / (n lambda)")
+        raise ValueError(
+            f"regulariser ({regulariser!r}) must be a finite number > 0: the sensitivity is 2 / (n lambda)"
+        )
     if not np.isin(labels, (-1, 1)).all():
         raise ValueError("labels must be -1 or 1: a larger label raises the sensitivity")
     square = rows.multiply(rows).sum(axis=1) if hasattr(rows, "multiply") else (rows * rows).sum(axis=1)
     longest = math.sqrt(float(np.asarray(square).max(initial=0.0)))
     if longest > 1 + 1e-9:
-        raise ValueError(f"rows have norm up to {longest:.4g}, above 1: divide all rows by a public bound on the norm")
+        raise ValueError(
+            f"rows have norm up to {longest:.4g}, above 1: divide all rows by a public bound on the norm"
+        )

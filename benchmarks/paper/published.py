@@ -3,9 +3,30 @@
 from __future__ import annotations
 
 TABLE3 = {
-    "reals": {"Tree": 77.8, "RF": 80.4, "Ada": 79.3, "agreement Tree": 80.2, "agreement RF": 86.4, "agreement Ada": 92.4},
-    "marginals": {"Tree": 57.9, "RF": 63.8, "Ada": 69.2, "agreement Tree": 58.5, "agreement RF": 65.4, "agreement Ada": 75.6},
-    "ω=11": {"Tree": 72.4, "RF": 75.3, "Ada": 78.0, "agreement Tree": 73.9, "agreement RF": 79.0, "agreement Ada": 83.0},
+    "reals": {
+        "Tree": 77.8,
+        "RF": 80.4,
+        "Ada": 79.3,
+        "agreement Tree": 80.2,
+        "agreement RF": 86.4,
+        "agreement Ada": 92.4,
+    },
+    "marginals": {
+        "Tree": 57.9,
+        "RF": 63.8,
+        "Ada": 69.2,
+        "agreement Tree": 58.5,
+        "agreement RF": 65.4,
+        "agreement Ada": 75.6,
+    },
+    "ω=11": {
+        "Tree": 72.4,
+        "RF": 75.3,
+        "Ada": 78.0,
+        "agreement Tree": 73.9,
+        "agreement RF": 79.0,
+        "agreement Ada": 83.0,
+    },
 }
 TABLE4 = {
     "not private": {"LR": 79.9, "SVM": 78.5},

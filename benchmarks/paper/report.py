@@ -12,7 +12,10 @@ from benchmarks.paper.published import TABLE3, TABLE4, TABLE5
 from benchmarks.paper.settings import DELTA, EPSILON0, GAMMA, KS, LAMBDAS, TIMED_OMEGA, K, Sizes
 from benchmarks.paper.store import Line, Store
 
-TITLES = {"acs": "2013 American Community Survey, public extract", "simulated": "embedded simulator, the paper's sizes"}
+TITLES = {
+    "acs": "2013 American Community Survey, public extract",
+    "simulated": "embedded simulator, the paper's sizes",
+}
 Published = dict[str, dict[str, float]]
 
 
@@ -79,7 +82,10 @@ def _accuracy(store: Store, sizes: Sizes) -> list[str]:
 
 def _distances(store: Store, sizes: Sizes) -> list[str]:
     parts = []
-    for title, key in (("## Figure 3: distances of single columns", "values"), ("## Figure 4: distances of pairs", "pairs")):
+    for title, key in (
+        ("## Figure 3: distances of single columns", "values"),
+        ("## Figure 4: distances of pairs", "pairs"),
+    ):
         body = []
         for row in store.rows("distances"):
             found = vectors(store.of("distances", row), key)
@@ -87,11 +93,16 @@ def _distances(store: Store, sizes: Sizes) -> list[str]:
             mean = found.mean(axis=1)
             spread = f" ± {mean.std(ddof=1):.4f}" if len(mean) > 1 else ""
             body.append(
-                [row, f"{mean.mean():.4f}{spread}", *(f"{v:.4f}" for v in (low, middle, high, found.max(axis=1).mean()))]
+                [
+                    row,
+                    f"{mean.mean():.4f}{spread}",
+                    *(f"{v:.4f}" for v in (low, middle, high, found.max(axis=1).mean())),
+                ]
             )
         parts += [title, table(["rows", "mean", "quartile", "median", "quartile", "largest"], body)]
     parts.insert(
-        1, f'Total variation distance between {sizes.compared:,} rows and as many unseen real rows: "reals" is sampling alone.'
+        1,
+        f'Total variation distance between {sizes.compared:,} rows and as many unseen real rows: "reals" is sampling alone.',
     )
     return parts
 
@@ -148,7 +159,10 @@ def _compared(store: Store, item: str, scores: Sequence[str], published: Publish
         cells = [row]
         for score in scores:
             printed = published.get(row, {}).get(score)
-            cells += ["-" if printed is None else f"{printed}", _percent([line[score] for line in store.of(item, row)])]
+            cells += [
+                "-" if printed is None else f"{printed}",
+                _percent([line[score] for line in store.of(item, row)]),
+            ]
         body.append(cells)
     return table(["rows", *(name for score in scores for name in (f"{score}: paper", "here"))], body)
 

@@ -50,7 +50,11 @@ def model_accuracy(study: Study, store: Store) -> None:
 
     def of_network(kind: str, epsilon: float) -> dict[str, Any]:
         network, test = study.network(kind, epsilon), _tested(study)
-        return {"values": [float((most_likely(network, test, j) == test[:, j]).mean()) for j in range(test.shape[1])]}
+        return {
+            "values": [
+                float((most_likely(network, test, j) == test[:, j]).mean()) for j in range(test.shape[1])
+            ]
+        }
 
     for epsilon in EPSILONS:
         store.once("accuracy", f"model, ε={epsilon:g}", repeat, partial(of_network, "cfs", epsilon))
@@ -74,7 +78,9 @@ def _forest_accuracy(study: Study) -> list[float]:
     found = []
     for j in range(test.shape[1]):
         others = [i for i in range(test.shape[1]) if i != j]
-        forest = RandomForestClassifier(min(50, study.sizes.trees), min_samples_leaf=FOREST_LEAF, random_state=study.repeat)
+        forest = RandomForestClassifier(
+            min(50, study.sizes.trees), min_samples_leaf=FOREST_LEAF, random_state=study.repeat
+        )
         found.append(float(forest.fit(train[:, others], train[:, j]).score(test[:, others], test[:, j])))
     return found
 

@@ -21,7 +21,9 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.lines: list[Line] = [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+        self.lines: list[Line] = (
+            [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
+        )
 
     def once(self, item: str, row: str, repeat: int, measure: Callable[[], dict[str, Any]]) -> None:
         """Measure and keep, unless that was done before."""
@@ -36,7 +38,9 @@ class Store:
     def forget(self, items: list[str]) -> None:
         """Drop what was measured of some items."""
         self.lines = [line for line in self.lines if line["item"] not in items]
-        self.path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in self.lines), encoding="utf-8")
+        self.path.write_text(
+            "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in self.lines), encoding="utf-8"
+        )
 
     def of(self, item: str, row: str | None = None) -> list[Line]:
         """Lines of an item, in the order they were measured."""
@@ -48,7 +52,10 @@ class Store:
 
 
 def _rounded(values: dict[str, Any]) -> dict[str, Any]:
-    return {k: [_short(v) for v in value] if isinstance(value, list) else _short(value) for k, value in values.items()}
+    return {
+        k: [_short(v) for v in value] if isinstance(value, list) else _short(value)
+        for k, value in values.items()
+    }
 
 
 def _short(value: Any) -> Any:

@@ -80,7 +80,9 @@ class Study:
     def _structure(self, epsilon: float, coins: Coins) -> dict[str, list[str]]:
         """Arcs by CFS with the whole epsilon on D_T (section 3.5: D_T and D_P share no row, so the larger loss counts)."""
         domain, failure = self.split.domain, SIZE_FAILURE * DELTA
-        shares = {stage: SHARES[stage] / (SHARES["size"] + SHARES["structure"]) for stage in ("size", "structure")}
+        shares = {
+            stage: SHARES[stage] / (SHARES["size"] + SHARES["structure"]) for stage in ("size", "structure")
+        }
         mu = ModelBudget(epsilon=epsilon, delta=DELTA).gaussian(failure)
         plan = LearningPlan(mu=mu, shares=shares, num_attributes=len(domain), size_failure=failure)
         codes = CodeArray(self.split.structure, domain.cardinalities)
@@ -88,7 +90,9 @@ class Study:
         buckets = [default_buckets(attribute) for attribute in domain]
         question = Entropies(domain.cardinalities, buckets, least_rows(rows, plan))
         entropies = question.table(rows.ask(question, shares["structure"]).values)
-        parents = correlation_feature_selection(entropies.correlation(), buckets, BayesianNetworkLearner.max_cost)
+        parents = correlation_feature_selection(
+            entropies.correlation(), buckets, BayesianNetworkLearner.max_cost
+        )
         return {domain.names[j]: [domain.names[p] for p in chosen] for j, chosen in enumerate(parents)}
 
     def released(self, row: Row) -> np.ndarray:
@@ -106,7 +110,9 @@ class Study:
             return network.sample(self.sizes.synthetics, coins)
         if row.kind == "ours":
             test = ReleaseTest(k=K, epsilon0=EPSILON0, delta=DELTA)
-            seeds = Queryable(CodeArray(self.split.seeds, network.cardinalities), PrivacyLedger(delta=DELTA), (), coins)
+            seeds = Queryable(
+                CodeArray(self.split.seeds, network.cardinalities), PrivacyLedger(delta=DELTA), (), coins
+            )
             released = ReleasedSeeds.draw(network, seeds, ALL_RESAMPLED, test)
             return released.sample(self.sizes.synthetics, network, coins)
         return self.mechanism(network, row.omega).release(

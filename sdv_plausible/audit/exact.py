@@ -50,7 +50,9 @@ def plausible_seeds(y: int, seed: int, table: Sequence[int], likelihood: Weights
     return sum(1 for d in table if d in same)
 
 
-def attempt(table: Sequence[int], likelihood: Weights, test: PassProbability, gamma: Fraction) -> list[Fraction]:
+def attempt(
+    table: Sequence[int], likelihood: Weights, test: PassProbability, gamma: Fraction
+) -> list[Fraction]:
     """One attempt of Mechanism 1: probability that candidate y is made and passes, for every y.
 
     Parameters
@@ -83,7 +85,10 @@ def rows_given_release(one_attempt: Sequence[Fraction], num_rows: int) -> dict[H
     """Distribution of N rows, proposals being made until N are accepted: independent, given release."""
     rate = sum(one_attempt)
     row = {y: p / rate for y, p in enumerate(one_attempt) if p}
-    return {rows: math.prod((row[y] for y in rows), start=Fraction(1)) for rows in itertools.product(row, repeat=num_rows)}
+    return {
+        rows: math.prod((row[y] for y in rows), start=Fraction(1))
+        for rows in itertools.product(row, repeat=num_rows)
+    }
 
 
 def with_rejection(one_attempt: Sequence[Fraction]) -> dict[Hashable, Fraction]:
@@ -111,7 +116,9 @@ def rows_with_one_threshold(
     return {rows: p / whole for rows, p in mixture.items()}
 
 
-def released_groups(sizes: Mapping[Hashable, int], k: int, margin: int, a: Fraction, top: int) -> dict[Hashable, Fraction]:
+def released_groups(
+    sizes: Mapping[Hashable, int], k: int, margin: int, a: Fraction, top: int
+) -> dict[Hashable, Fraction]:
     """What the release-level test shows: for every outcome, the released groups with their noisy sizes.
 
     Parameters
@@ -126,17 +133,23 @@ def released_groups(sizes: Mapping[Hashable, int], k: int, margin: int, a: Fract
         Noisy sizes from here on are one outcome, which is exact for every two tables whose groups are all
         below it.
     """
-    per_group = [[(key, size, p) for size, p in _noisy_size(n, k, margin, a, top)] for key, n in sorted(sizes.items())]
+    per_group = [
+        [(key, size, p) for size, p in _noisy_size(n, k, margin, a, top)] for key, n in sorted(sizes.items())
+    ]
     outcomes: dict[Hashable, Fraction] = {}
     for parts in itertools.product(*per_group):
         shown = tuple((key, size) for key, size, _ in parts if size is not None)
-        outcomes[shown] = outcomes.get(shown, Fraction(0)) + math.prod((p for _, _, p in parts), start=Fraction(1))
+        outcomes[shown] = outcomes.get(shown, Fraction(0)) + math.prod(
+            (p for _, _, p in parts), start=Fraction(1)
+        )
     return outcomes
 
 
 def hockey_stick(p: Distribution, q: Distribution, factor: Fraction) -> Fraction:
     """Smallest delta with ``P(S) <= factor Q(S) + delta`` for every event S; factor stands for e^epsilon."""
-    return sum((max(Fraction(0), mass - factor * q.get(y, Fraction(0))) for y, mass in p.items()), Fraction(0))
+    return sum(
+        (max(Fraction(0), mass - factor * q.get(y, Fraction(0))) for y, mass in p.items()), Fraction(0)
+    )
 
 
 def exact_delta(p: Distribution, q: Distribution, factor: Fraction) -> Fraction:
@@ -170,7 +183,8 @@ def network_likelihood(
     """
     records = np.array(list(itertools.product(*(range(c) for c in network.cardinalities))), dtype=np.int32)
     cells = [
-        [Fraction(float(p)) for p in t.probabilities[t.configuration(records), records[:, t.child]]] for t in network.tables
+        [Fraction(float(p)) for p in t.probabilities[t.configuration(records), records[:, t.child]]]
+        for t in network.tables
     ]
     ordered = records[:, network.order]
     likelihood: list[list[Fraction]] = [[] for _ in records]
@@ -196,6 +210,8 @@ def _noisy_size(n: int, k: int, margin: int, a: Fraction, top: int) -> list[tupl
     if n < k:
         return [(None, Fraction(1))]
     low = k + margin
-    shown: list[tuple[int | None, Fraction]] = [(size, discrete_laplace_mass(size - n, a)) for size in range(low, top)]
+    shown: list[tuple[int | None, Fraction]] = [
+        (size, discrete_laplace_mass(size - n, a)) for size in range(low, top)
+    ]
     last = max(low, top)
     return [(None, 1 - discrete_laplace_tail(low - n, a)), *shown, (last, discrete_laplace_tail(last - n, a))]

@@ -91,7 +91,9 @@ def epsilon_lower_bound(
     """
     scores = [np.asarray(s, dtype=np.float64) for s in (present, absent)]
     if min(map(len, scores)) < 20:
-        raise ValueError(f"present and absent ({len(scores[0])} and {len(scores[1])} runs) must have at least 20 runs each")
+        raise ValueError(
+            f"present and absent ({len(scores[0])} and {len(scores[1])} runs) must have at least 20 runs each"
+        )
     if not 0 <= delta < 1 or not 0 < false_alarm < 1:
         raise ValueError(f"delta ({delta!r}) must lie in [0, 1) and false_alarm ({false_alarm!r}) in (0, 1)")
     training = [s[: len(s) // 4] for s in scores]
@@ -102,16 +104,21 @@ def epsilon_lower_bound(
         counts = [_events(s, thresholds, below) for s in training]
         for present_likelier in (True, False):
             one, other = (0, 1) if present_likelier else (1, 0)
-            values = _log_ratio(counts[one], len(training[one]), counts[other], len(training[other]), delta, false_alarm)
+            values = _log_ratio(
+                counts[one], len(training[one]), counts[other], len(training[other]), delta, false_alarm
+            )
             i = int(np.argmax(values))
             best = max(best, (float(values[i]), float(thresholds[i]), below, present_likelier))
     _, threshold, below, present_likelier = best
     counts = [_events(s, np.array([threshold]), below) for s in counting]
     one, other = (0, 1) if present_likelier else (1, 0)
-    bound = _log_ratio(counts[one], len(counting[one]), counts[other], len(counting[other]), delta, false_alarm)
+    bound = _log_ratio(
+        counts[one], len(counting[one]), counts[other], len(counting[other]), delta, false_alarm
+    )
     return AttackResult(
         epsilon=max(0.0, float(bound[0])), false_alarm=false_alarm, threshold=threshold, below=below,
-        likelier=float(counts[one][0]) / len(counting[one]), rarer=float(counts[other][0]) / len(counting[other]),
+        likelier=float(counts[one][0]) / len(counting[one]),
+        rarer=float(counts[other][0]) / len(counting[other]),
         present_likelier=present_likelier,
     )  # fmt: skip
 

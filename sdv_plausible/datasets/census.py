@@ -1,9 +1,9 @@
 """A simulator of a census table with the schema of the paper's Table 1; see :func:`census_like`.
 
-The simulator is a Bayesian network. ``census_tables.json`` holds its conditional tables, as whole-number weights of
-rows that each add up to the table's ``scale``; ``benchmarks/estimate_census_tables.py`` made it. A table conditions on
-its parents one after the other and backs off: level ``j`` lists the configurations of the first ``j`` parents that
-many records support, and any other configuration keeps the row of the level before.
+The simulator is a Bayesian network. ``census_tables.json`` holds its conditional tables, as whole-number
+weights of rows that each add up to the table's ``scale``; ``benchmarks/estimate_census_tables.py`` made it. A
+table conditions on its parents one after the other and backs off: level ``j`` lists the configurations of the
+first ``j`` parents that many records support, and any other configuration keeps the row of the level before.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class ConditionalTable:
     column : int
         Position of the column that the table draws.
     parents : tuple of (int, numpy.ndarray)
-        Per parent its position and the group (0, 1, ...) of each of its codes; the last parent varies fastest.
+        Per parent its position and the group (0, 1, ...) of each of its codes; the last parent varies
+        fastest.
     row_of : numpy.ndarray of int32, shape (configurations,)
         The row of ``ends`` that each configuration of the parents uses.
     ends : numpy.ndarray of int32, shape (rows, cardinality)
@@ -55,9 +56,14 @@ class ConditionalTable:
 
     @classmethod
     def from_document(cls, column: int, document: Mapping[str, Any]) -> ConditionalTable:
-        """Unfold a stored table; its rows leave out the last weight, which is what the others leave of ``scale``."""
+        """Unfold a stored table.
+
+        Its rows leave out the last weight, which is what the others leave of ``scale``.
+        """
         position = {c.name: i for i, c in enumerate(COLUMNS)}
-        parents = tuple((position[name], np.array(groups, np.int32)) for name, groups in document["parents"].items())
+        parents = tuple(
+            (position[name], np.array(groups, np.int32)) for name, groups in document["parents"].items()
+        )
         scale = int(document["scale"])
         weights: list[list[int]] = []
         row_of = np.full(1, -1, np.int32)
@@ -95,10 +101,14 @@ def conditional_tables() -> tuple[ConditionalTable, ...]:
     text = resources.files("sdv_plausible.datasets").joinpath(TABLES_FILE).read_text(encoding="utf-8")
     stored = json.loads(text)["tables"]
     position = {c.name: i for i, c in enumerate(COLUMNS)}
-    return tuple(ConditionalTable.from_document(position[name], document) for name, document in stored.items())
+    return tuple(
+        ConditionalTable.from_document(position[name], document) for name, document in stored.items()
+    )
 
 
-def census_like_codes(num_rows: int = 10_000, random_state: int | None = 0) -> tuple[NDArray[np.int16], tuple[int, ...]]:
+def census_like_codes(
+    num_rows: int = 10_000, random_state: int | None = 0
+) -> tuple[NDArray[np.int16], tuple[int, ...]]:
     """Simulate the table of :func:`census_like` as integer codes, without labels.
 
     Parameters
@@ -111,8 +121,8 @@ def census_like_codes(num_rows: int = 10_000, random_state: int | None = 0) -> t
     Returns
     -------
     codes : numpy.ndarray of int16, shape (num_rows, 11)
-        Code ``c`` of a column stands for its ``c``-th value (``age`` 0 is 17 years, ``hours_per_week`` 0 is 0 hours).
-        The array is stored column by column.
+        Code ``c`` of a column stands for its ``c``-th value (``age`` 0 is 17 years, ``hours_per_week`` 0 is 0
+        hours). The array is stored column by column.
     cardinalities : tuple of 11 int
         Size of each column's declared domain: (80, 8, 24, 5, 25, 18, 5, 2, 100, 8, 2).
 
@@ -122,7 +132,11 @@ def census_like_codes(num_rows: int = 10_000, random_state: int | None = 0) -> t
         If an argument is not an integer, or is negative.
     """
     size = _whole_number("num_rows", num_rows, "0 gives an empty table")
-    seed = None if random_state is None else _whole_number("random_state", random_state, "None gives a fresh seed")
+    seed = (
+        None
+        if random_state is None
+        else _whole_number("random_state", random_state, "None gives a fresh seed")
+    )
     rng = np.random.default_rng(seed)
     codes = np.zeros((size, len(COLUMNS)), np.int16, order="F")
     for table in conditional_tables():
@@ -130,13 +144,16 @@ def census_like_codes(num_rows: int = 10_000, random_state: int | None = 0) -> t
     return codes, tuple(len(column.values) for column in COLUMNS)
 
 
-def census_like(num_rows: int = 10_000, random_state: int | None = 0, *, categorical_dtype: bool = False) -> pd.DataFrame:
+def census_like(
+    num_rows: int = 10_000, random_state: int | None = 0, *, categorical_dtype: bool = False
+) -> pd.DataFrame:
     """Simulate a census table: 11 columns on working people in the United States in 2013.
 
-    The table is **simulated**. Every row is drawn from a Bayesian network whose conditional tables were estimated from
-    100,000 person records of a public survey, smoothed and rounded; no row is a real person, and a row that equals a
-    record of the survey does so by chance. The survey is the American Community Survey 2013 Public Use Microdata Sample
-    (US Census Bureau, public domain), in the columns and coding of the paper's Table 1.
+    The table is **simulated**. Every row is drawn from a Bayesian network whose conditional tables were
+    estimated from 100,000 person records of a public survey, smoothed and rounded; no row is a real person,
+    and a row that equals a record of the survey does so by chance. The survey is the American Community
+    Survey 2013 Public Use Microdata Sample (US Census Bureau, public domain), in the columns and coding of
+    the paper's Table 1.
 
     Parameters
     ----------
@@ -145,16 +162,16 @@ def census_like(num_rows: int = 10_000, random_state: int | None = 0, *, categor
     random_state : int or None
         Seed, at least 0, of the NumPy generator; None for a fresh one. Equal arguments give equal tables.
     categorical_dtype : bool
-        Whether labels come as pandas ``category`` (small and fast at millions of rows, categories are the declared
-        domain) instead of plain strings, which is what reading a CSV file gives.
+        Whether labels come as pandas ``category`` (small and fast at millions of rows, categories are the
+        declared domain) instead of plain strings, which is what reading a CSV file gives.
 
     Returns
     -------
     pandas.DataFrame, shape (num_rows, 11)
-        ``age`` (years, 17..96), ``workclass`` (8 labels), ``education`` (24), ``marital_status`` (5), ``occupation``
-        (25), ``relationship`` (18, to the household's reference person), ``race`` (5), ``sex`` (2), ``hours_per_week``
-        (usual hours of work, 1..99; 99 means 99 or more), ``birth_area`` (8 world areas), ``income_class`` (2: yearly
-        wages up to or above 50,000 dollars). No value is missing.
+        ``age`` (years, 17..96), ``workclass`` (8 labels), ``education`` (24), ``marital_status`` (5),
+        ``occupation`` (25), ``relationship`` (18, to the household's reference person), ``race`` (5), ``sex``
+        (2), ``hours_per_week`` (usual hours of work, 1..99; 99 means 99 or more), ``birth_area`` (8 world
+        areas), ``income_class`` (2: yearly wages up to or above 50,000 dollars). No value is missing.
 
     Raises
     ------
@@ -163,14 +180,14 @@ def census_like(num_rows: int = 10_000, random_state: int | None = 0, *, categor
 
     Notes
     -----
-    The declared domain (:func:`census_like_metadata`) is wider than what occurs: Table 1 counts 0 hours, which the
-    survey does not ask of people who worked, and "Foster child" is too rare among the records to be estimated.
-    The income threshold is inferred, not documented: 31% lie above it, which fits 50,000 dollars.
+    The declared domain (:func:`census_like_metadata`) is wider than what occurs: Table 1 counts 0 hours,
+    which the survey does not ask of people who worked, and "Foster child" is too rare among the records to be
+    estimated. The income threshold is inferred, not documented: 31% lie above it, which fits 50,000 dollars.
 
     References
     ----------
-    Bindschaedler, Shokri, Gunter: Plausible Deniability for Privacy-Preserving Data Synthesis. PVLDB 10(5), 2017,
-    Table 1.
+    Bindschaedler, Shokri, Gunter: Plausible Deniability for Privacy-Preserving Data Synthesis. PVLDB 10(5),
+    2017, Table 1.
 
     Examples
     --------
@@ -193,10 +210,10 @@ def census_like_metadata() -> dict[str, dict[str, Any]]:
     Returns
     -------
     dict
-        Per column ``sdtype`` ("numerical" or "categorical") and ``range_is_nullable`` (False), with ``range_min``,
-        ``range_max`` and ``decimal_places`` for numbers and ``range_values`` for labels. It is fixed by the survey's
-        questionnaire and Table 1, never by rows, so it may be declared without any privacy cost. A new dictionary
-        on every call. SDV 1.38 knows only the ``sdtype`` of each entry.
+        Per column ``sdtype`` ("numerical" or "categorical") and ``range_is_nullable`` (False), with
+        ``range_min``, ``range_max`` and ``decimal_places`` for numbers and ``range_values`` for labels. It is
+        fixed by the survey's questionnaire and Table 1, never by rows, so it may be declared without any
+        privacy cost. A new dictionary on every call. SDV 1.38 knows only the ``sdtype`` of each entry.
     """
     return {column.name: _described(column.values) for column in COLUMNS}
 

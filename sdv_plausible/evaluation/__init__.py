@@ -3,8 +3,9 @@
 The paper is Bindschaedler, Shokri and Gunter, *Plausible Deniability for Privacy-Preserving Data Synthesis*
 (PVLDB 10(5), 2017), called [PD] in this package. The names below load on first use.
 
-Nothing here is a privacy measure: distances between tables say how useful a release is, never how safe it is. They are
-computed from real rows without noise, so the results themselves are private unless a function says otherwise.
+Nothing here is a privacy measure: distances between tables say how useful a release is, never how safe it is.
+They are computed from real rows without noise, so the results themselves are private unless a function says
+otherwise.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ def __dir__() -> list[str]:
     return sorted([*globals(), *_HOME])
 
 
-# SDMetrics loads add-ons, the names above, while it is imported. Were it first imported from inside `metrics`, it would
-# find that module half made; imported here, last, it finds this package whole and loads `metrics` itself.
+# SDMetrics loads add-ons, the names above, while it is imported. Were it first imported from inside
+# `metrics`, it would find that module half made; imported here, last, it finds this package whole and loads
+# `metrics` itself.
 import sdmetrics  # noqa: E402, F401

@@ -1,7 +1,7 @@
 """What classifiers learn from synthetic rows, judged on real rows they have not seen: [PD] section 6.3.
 
-*Accuracy* is the share of unseen real rows whose class a classifier names; *agreement* is the share on which a
-classifier trained on synthetic rows and its twin trained on real rows say the same, right or wrong.
+*Accuracy* is the share of unseen real rows whose class a classifier names; *agreement* is the share on which
+a classifier trained on synthetic rows and its twin trained on real rows say the same, right or wrong.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Estimate:
     ----------
     mean : float
     low, high : float
-        Student's t interval over the runs, cut to [0, 1]; both NaN for a single run. Runs share rows, so the interval
-        covers the randomness of splits and classifiers, not that of another release.
+        Student's t interval over the runs, cut to [0, 1]; both NaN for a single run. Runs share rows, so the
+        interval covers the randomness of splits and classifiers, not that of another release.
     values : tuple of float
         One value per run.
     """
@@ -84,8 +84,8 @@ class ClassifierComparison:
     majority_accuracy : float
         Accuracy of always naming the commonest class of the real training rows, over all runs.
     num_train, num_test : int
-        Rows of one run; both classifiers of a pair train on ``num_train`` rows (the synthetic one on fewer if there
-        are not so many).
+        Rows of one run; both classifiers of a pair train on ``num_train`` rows (the synthetic one on fewer if
+        there are not so many).
     subsampled : bool
         Whether ``max_rows`` left rows unused.
     """
@@ -124,7 +124,10 @@ def make_classifier(name: str, random_state: int) -> Any:
 
 
 def fit_predict(name: str, train: Features, labels: Labels, test: Features, random_state: int) -> Labels:
-    """Train classifier ``name`` and return its predictions; a single class in ``labels`` is predicted throughout."""
+    """Train classifier ``name`` and return its predictions.
+
+    A single class in ``labels`` is predicted throughout.
+    """
     if (labels == labels[0]).all():
         return np.full(len(test.trees), labels[0])
     model = make_classifier(name, random_state)
@@ -145,7 +148,9 @@ def _convergence_warning() -> type[Warning]:
 
 
 def choose_target(pair: TablePair, target: str | None = None) -> str:
-    """Return the column to predict: ``target``, or the last categorical one with 2 to 50 real values, or the last one.
+    """Return the column to predict.
+
+    ``target``, or the last categorical one with 2 to 50 real values, or the last one.
 
     Raises
     ------
@@ -162,11 +167,13 @@ def choose_target(pair: TablePair, target: str | None = None) -> str:
     return list(pair.kinds)[-1]
 
 
-def target_classes(pair: TablePair, target: str, parts: Sequence[pd.DataFrame]) -> list[npt.NDArray[np.int32]]:
+def target_classes(
+    pair: TablePair, target: str, parts: Sequence[pd.DataFrame]
+) -> list[npt.NDArray[np.int32]]:
     """Return class labels of several row sets; the first one is real.
 
-    A categorical target has its values as classes; a number is above the first set's median or not. Missing is a class,
-    and so is what is no number.
+    A categorical target has its values as classes; a number is above the first set's median or not. Missing
+    is a class, and so is what is no number.
     """
     columns = [part[target] for part in parts]
     kind = pair.kinds[target]
@@ -181,12 +188,16 @@ def target_classes(pair: TablePair, target: str, parts: Sequence[pd.DataFrame]) 
 def split_rows(
     pair: TablePair, holdout: pd.DataFrame | None, sizes: tuple[int, int], rng: np.random.Generator
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Draw real training rows, synthetic training rows and unseen real rows; ``sizes`` from :func:`split_sizes`."""
+    """Draw real training rows, synthetic training rows and unseen real rows.
+
+    ``sizes`` from :func:`split_sizes`.
+    """
     num_train, num_test = sizes
     order = rng.permutation(len(pair.real))
     train, test = order[:num_train], order[num_train : num_train + num_test]
-    # Equal lengths: the same positions of both tables, so that a copy of the real table trains the same classifier
-    # and no synthetic row stands where a test row does. Positions mean nothing in other synthetic tables.
+    # Equal lengths: the same positions of both tables, so that a copy of the real table trains the same
+    # classifier and no synthetic row stands where a test row does. Positions mean nothing in other synthetic
+    # tables.
     same_length = len(pair.synthetic) == len(pair.real)
     chosen = train if same_length else rng.permutation(len(pair.synthetic))[:num_train]
     unseen = pair.real.iloc[test]
@@ -223,7 +234,9 @@ def split_sizes(
     tests = max(1, round(test_fraction * n)) if holdout is None else len(holdout)
     trains = n if holdout is not None else n - tests
     if trains < 1 or tests < 1:
-        raise IncomputableMetricError(f"{n} real rows: classifiers need at least 2, to train on and to be tested on")
+        raise IncomputableMetricError(
+            f"{n} real rows: classifiers need at least 2, to train on and to be tested on"
+        )
     return min(trains, max_rows), min(tests, max_rows), trains > max_rows or tests > max_rows
 
 
@@ -239,7 +252,7 @@ def compare_classifiers(
     random_state: int = 0,
     tick: Callable[[], object] | None = None,
 ) -> ClassifierComparison:
-    """Train each classifier on real and on synthetic rows and test both on unseen real rows ([PD] 6.3, tables 3, 4).
+    """Train classifiers on real and on synthetic rows, test both on unseen real rows ([PD] 6.3).
 
     Parameters
     ----------
@@ -276,7 +289,9 @@ def compare_classifiers(
     target = choose_target(pair, target)
     features: Mapping[str, Any] = {name: kind for name, kind in pair.kinds.items() if name != target}
     if not features:
-        raise IncomputableMetricError(f"the target {target!r} is the only column: nothing is left to predict it from")
+        raise IncomputableMetricError(
+            f"the target {target!r} is the only column: nothing is left to predict it from"
+        )
     if num_runs < 1:
         raise ValueError(f"num_runs ({num_runs}) must be at least 1")
     classifiers = names_of("classifiers", classifiers)
@@ -310,7 +325,10 @@ _Hits = tuple[float, float, float]
 
 
 def _hits(name: str, rows: Sequence[Features], labels: Sequence[Labels], seed: int) -> _Hits:
-    """Train one classifier on real and on synthetic rows and test both; rows and labels are real, synthetic, unseen."""
+    """Train one classifier on real and on synthetic rows and test both.
+
+    Rows and labels are real, synthetic, unseen.
+    """
     real, synthetic, test = rows
     of_real, of_synthetic, truth = labels
     by_real = fit_predict(name, real, of_real, test, seed)

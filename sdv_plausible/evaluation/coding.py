@@ -1,8 +1,9 @@
 """Tables to numbers, for evaluation: integer codes for distances, feature matrices for classifiers.
 
-This is not the synthesizer's codec: it looks at the real rows freely and promises no privacy. A missing value is a
-category of its own everywhere; a category that only one table has keeps its own code; a value that cannot be read as
-its column's type (the text ``"n/a"`` in a numerical column) is one more category, not a missing value.
+This is not the synthesizer's codec: it looks at the real rows freely and promises no privacy. A missing value
+is a category of its own everywhere; a category that only one table has keeps its own code; a value that
+cannot be read as its column's type (the text ``"n/a"`` in a numerical column) is one more category, not a
+missing value.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class CodedTables:
     columns : tuple of str
         Names of the m columns.
     tables : tuple of numpy.ndarray
-        One array of shape (n_i, m) for each table, values in ``0 .. cardinality - 1``; 0 is the missing value.
+        One array of shape (n_i, m) for each table, values in ``0 .. cardinality - 1``; 0 is the missing
+        value.
     cardinalities : tuple of int
         Number of codes of each column, the one for missing values included.
     """
@@ -48,9 +50,9 @@ class CodedTables:
 def quantile_edges(values: Floats, num_bins: int) -> Floats:
     """Return the inner edges of at most ``num_bins`` bins that hold about equally many of ``values``.
 
-    A bin is ``(edge[i-1], edge[i]]``; the first and the last are open outwards. An edge is always a value that occurs,
-    so that a frequent value (a zero in a column of mostly zeros) gets a bin of its own, and a column with at most
-    ``num_bins`` distinct values gets one bin for each.
+    A bin is ``(edge[i-1], edge[i]]``; the first and the last are open outwards. An edge is always a value
+    that occurs, so that a frequent value (a zero in a column of mostly zeros) gets a bin of its own, and a
+    column with at most ``num_bins`` distinct values gets one bin for each.
 
     Parameters
     ----------
@@ -75,7 +77,9 @@ def quantile_edges(values: Floats, num_bins: int) -> Floats:
     return np.asarray(edges[edges < present[-1]], dtype=np.float64)
 
 
-def _number_codes(columns: Sequence[pd.Series[Any]], kind: Kind, fmt: str | None, bins: int) -> tuple[list[Codes], int]:
+def _number_codes(
+    columns: Sequence[pd.Series[Any]], kind: Kind, fmt: str | None, bins: int
+) -> tuple[list[Codes], int]:
     read = [as_numbers(column, kind, fmt) for column in columns]
     reference = read[0][0]
     edges = quantile_edges(reference, bins)
@@ -87,8 +91,12 @@ def _number_codes(columns: Sequence[pd.Series[Any]], kind: Kind, fmt: str | None
     for values, unreadable in read:
         place = np.searchsorted(edges, values)
         # a bin of one value holds that value only, and nothing holds what lies beyond the reference
-        strange = (values < low.min()) | (values > high.max()) | ((low == high)[place] & (values != low[place]))
-        code = np.where(np.isnan(values), MISSING, np.where(strange, edges.size + 2, 1 + place)).astype(np.int32)
+        strange = (
+            (values < low.min()) | (values > high.max()) | ((low == high)[place] & (values != low[place]))
+        )
+        code = np.where(np.isnan(values), MISSING, np.where(strange, edges.size + 2, 1 + place)).astype(
+            np.int32
+        )
         code[unreadable] = edges.size + 3
         codes.append(code)
     return codes, int(edges.size) + 4
@@ -104,7 +112,9 @@ def category_codes(columns: Sequence[pd.Series[Any]]) -> tuple[list[Codes], list
     for column in columns:
         local, values = pd.factorize(column)
         # as objects, so that 1 and 1.0 are one key whatever the columns' dtypes
-        table = np.array([book.setdefault(value, len(book) + 1) for value in np.asarray(values, dtype=object)] + [0])
+        table = np.array(
+            [book.setdefault(value, len(book) + 1) for value in np.asarray(values, dtype=object)] + [0]
+        )
         coded.append(table[local].astype(np.int32))
     return coded, list(book)
 
@@ -127,8 +137,8 @@ def encode(
     formats : mapping of str to str, optional
         Datetime formats of text columns.
     num_bins : int
-        Bins of a numerical or datetime column, at least 1. A value outside the reference's range, or between two
-        values of which each has a bin of its own, has a code that no reference value has.
+        Bins of a numerical or datetime column, at least 1. A value outside the reference's range, or between
+        two values of which each has a bin of its own, has a code that no reference value has.
 
     Returns
     -------
@@ -163,7 +173,9 @@ def sample_positions(num_rows: int, max_rows: int | None, rng: np.random.Generat
     return np.sort(rng.permutation(num_rows)[:max_rows])
 
 
-def encode_pair(pair: TablePair, num_bins: int, max_rows: int | None, random_state: int) -> tuple[CodedTables, dict[str, Any]]:
+def encode_pair(
+    pair: TablePair, num_bins: int, max_rows: int | None, random_state: int
+) -> tuple[CodedTables, dict[str, Any]]:
     """Encode at most ``max_rows`` rows of each table (None: all), and say how many were used.
 
     Returns

@@ -1,8 +1,8 @@
 """Distances between tables of integer codes, and dependence inside one: [PD] section 6.2 and Eq. 4.
 
-Total variation distance of two distributions p and q over the same cells: ``TVD = sum |p - q| / 2``, in [0, 1].
-All functions here take codes (:mod:`sdv_plausible.evaluation.coding`), know nothing of frames, and are symmetric in
-the two tables.
+Total variation distance of two distributions p and q over the same cells: ``TVD = sum |p - q| / 2``, in [0,
+1]. All functions here take codes (:mod:`sdv_plausible.evaluation.coding`), know nothing of frames, and are
+symmetric in the two tables.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from sdv_plausible.evaluation.coding import Codes
 from sdv_plausible.evaluation.reading import Floats
 
 MAX_DENSE_CELLS = 1 << 22
-"""Joint tables up to this many cells are counted densely (32 MB each); larger ones over the cells that occur."""
+"""Joint tables up to this many cells are counted densely (32 MB each); larger ones over the cells that occur.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +76,9 @@ def column_distances(first: Codes, second: Codes, cardinalities: Sequence[int]) 
     )
 
 
-def pair_counts(first: Codes, second: Codes, pair: tuple[int, int], shape: tuple[int, int]) -> tuple[Counts, Counts]:
+def pair_counts(
+    first: Codes, second: Codes, pair: tuple[int, int], shape: tuple[int, int]
+) -> tuple[Counts, Counts]:
     """Count the cells of one pair of columns in two tables.
 
     Parameters
@@ -85,8 +88,8 @@ def pair_counts(first: Codes, second: Codes, pair: tuple[int, int], shape: tuple
     pair : (int, int)
         Positions of the two columns.
     shape : (int, int)
-        Their cardinalities. Above ``MAX_DENSE_CELLS`` cells only cells that occur in a table are counted, so memory is
-        bounded by the number of rows.
+        Their cardinalities. Above ``MAX_DENSE_CELLS`` cells only cells that occur in a table are counted, so
+        memory is bounded by the number of rows.
 
     Returns
     -------
@@ -102,7 +105,9 @@ def pair_counts(first: Codes, second: Codes, pair: tuple[int, int], shape: tuple
     return np.bincount(cells[: len(first)], minlength=size), np.bincount(cells[len(first) :], minlength=size)
 
 
-def _pair_tables(first: Codes, second: Codes, cards: Sequence[int]) -> Iterator[tuple[int, int, Counts, Counts]]:
+def _pair_tables(
+    first: Codes, second: Codes, cards: Sequence[int]
+) -> Iterator[tuple[int, int, Counts, Counts]]:
     for i, j in combinations(range(len(cards)), 2):
         yield i, j, *pair_counts(first, second, (i, j), (cards[i], cards[j]))
 
@@ -156,7 +161,8 @@ def pair_statistics(
     """
     m = len(cardinalities)
     singles = [
-        [entropy(np.bincount(table[:, j], minlength=c)) for j, c in enumerate(cardinalities)] for table in (real, synthetic)
+        [entropy(np.bincount(table[:, j], minlength=c)) for j, c in enumerate(cardinalities)]
+        for table in (real, synthetic)
     ]
     pairs, distances, matrices = [], [], [np.eye(m), np.eye(m)]
     for i, j, p, q in _pair_tables(real, synthetic, cardinalities):

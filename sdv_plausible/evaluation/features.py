@@ -1,7 +1,7 @@
 """Rows to the features of a classifier.
 
-Not by scikit-learn's ``ColumnTransformer``: its encoders refuse a column whose values are of several types (1 and "a"),
-its scaler refuses infinite numbers, and a table under evaluation may have both.
+Not by scikit-learn's ``ColumnTransformer``: its encoders refuse a column whose values are of several types (1
+and "a"), its scaler refuses infinite numbers, and a table under evaluation may have both.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ _HUGE = 1e300
 
 
 class FeatureEncoder:
-    """Rows to the features of a classifier: fitted once, label-blind, on the rows the classifiers are trained on.
+    """Rows to the features of a classifier.
 
-    Numbers are centred on their median and divided by their inter-quartile range; a missing number becomes the median
-    and sets an indicator feature. Categories become their rank by frequency for trees, or indicator features for linear
-    models (the commonest 50, the rest sharing one). Missing and unseen categories have a rank or indicator each.
+    Fitted once, label-blind, on the rows the classifiers are trained on.
+
+    Numbers are centred on their median and divided by their inter-quartile range; a missing number becomes
+    the median and sets an indicator feature. Categories become their rank by frequency for trees, or
+    indicator features for linear models (the commonest 50, the rest sharing one). Missing and unseen
+    categories have a rank or indicator each.
 
     Parameters
     ----------
@@ -54,7 +57,9 @@ class FeatureEncoder:
                 order = np.argsort(-counts, kind="stable")
                 self._ranks[name] = {values[i]: rank for rank, i in enumerate(order)}
             else:
-                self._centres[name] = _centre_and_scale(as_numbers(frame[name], kind, self.formats.get(name))[0])
+                self._centres[name] = _centre_and_scale(
+                    as_numbers(frame[name], kind, self.formats.get(name))[0]
+                )
         return self
 
     def transform(self, frame: pd.DataFrame, *, one_hot: bool) -> npt.NDArray[np.float32]:
@@ -118,7 +123,8 @@ class Features:
 def stack_rows(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return the rows of several tables as one of object columns.
 
-    Objects, because concatenating unlike dtypes (categorical and text, naive and zoned times) may change values.
+    Objects, because concatenating unlike dtypes (categorical and text, naive and zoned times) may change
+    values.
     """
     names = list(parts[0].columns)
     columns = {name: np.concatenate([part[name].to_numpy(dtype=object) for part in parts]) for name in names}

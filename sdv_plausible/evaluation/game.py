@@ -1,7 +1,7 @@
 """The distinguishing game of [PD] section 6.4: can a classifier tell synthetic rows from real ones.
 
-A distinguisher is trained on as many real as synthetic rows and names the origin of rows of another such mix. Half
-right is what guessing gives, and the ideal.
+A distinguisher is trained on as many real as synthetic rows and names the origin of rows of another such mix.
+Half right is what guessing gives, and the ideal.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ class GameResult:
     Attributes
     ----------
     accuracy : dict of str to Estimate
-        Share of the test mix named right, by classifier, in [0, 1]. Sampling alone moves a run's value from 0.5 by
-        about ``0.5 / sqrt(num_test)``. A value clearly below 0.5 means that synthetic rows copy real ones: the copy
-        of a training row turns up in the test mix with the other label. Held-out real rows remove that effect.
+        Share of the test mix named right, by classifier, in [0, 1]. Sampling alone moves a run's value from
+        0.5 by about ``0.5 / sqrt(num_test)``. A value clearly below 0.5 means that synthetic rows copy real
+        ones: the copy of a training row turns up in the test mix with the other label. Held-out real rows
+        remove that effect.
     num_train, num_test : int
         Rows of one mix, half of them synthetic.
     held_out : bool
@@ -59,14 +60,16 @@ class GameResult:
 
 
 def _side_sizes(num_rows: int, test_fraction: float, max_rows: int | None) -> tuple[int, int, bool]:
-    """Return the rows of each kind in the training and in the test mix, and whether ``max_rows`` leaves rows unused."""
+    """Return the rows of each kind in both mixes, and whether ``max_rows`` leaves rows unused."""
     max_rows = sys.maxsize if max_rows is None else max_rows
     if not 0 < test_fraction < 1:
         raise ValueError(f"test_fraction ({test_fraction}) must lie between 0 and 1: both mixes need rows")
     if max_rows < 4:
         raise ValueError(f"max_rows ({max_rows}) must be at least 4: a mix needs rows of both kinds")
     if num_rows < 4:
-        raise IncomputableMetricError(f"{num_rows} rows in the shorter table: the game needs at least 4 of each kind")
+        raise IncomputableMetricError(
+            f"{num_rows} rows in the shorter table: the game needs at least 4 of each kind"
+        )
     num_test = min(max(1, round(test_fraction * num_rows)), num_rows - 1)
     num_train, most = num_rows - num_test, max_rows // 2
     return min(num_train, most), min(num_test, most), max(num_train, num_test) > most
@@ -115,13 +118,15 @@ def distinguishing_game(
         raise ValueError(f"num_runs ({num_runs}) must be at least 1")
     classifiers = names_of("classifiers", classifiers)
     real = pair.real if holdout is None else holdout[list(pair.kinds)]
-    num_train, num_test, subsampled = _side_sizes(min(len(real), len(pair.synthetic)), test_fraction, max_rows)
+    num_train, num_test, subsampled = _side_sizes(
+        min(len(real), len(pair.synthetic)), test_fraction, max_rows
+    )
     values: dict[str, list[float]] = {name: [] for name in classifiers}
     for run in range(num_runs):
         rng = np.random.default_rng([random_state, run])
         train, test = _mixes(real, pair.synthetic, (num_train, num_test), rng)
-        # Fitted on the training mix alone: were the real table's categories known in advance, a synthetic category
-        # the real table lacks would stand out where its mirror image would not.
+        # Fitted on the training mix alone: were the real table's categories known in advance, a synthetic
+        # category the real table lacks would stand out where its mirror image would not.
         encoder = FeatureEncoder(pair.kinds, pair.formats).fit(train[0])
         learned, asked = (Features.of_rows(encoder, rows, classifiers) for rows, _ in (train, test))
         for name in classifiers:
@@ -141,11 +146,16 @@ def distinguishing_game(
 Mix = tuple[pd.DataFrame, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]
 
 
-def _mixes(real: pd.DataFrame, synthetic: pd.DataFrame, sizes: tuple[int, int], rng: np.random.Generator) -> tuple[Mix, Mix]:
+def _mixes(
+    real: pd.DataFrame, synthetic: pd.DataFrame, sizes: tuple[int, int], rng: np.random.Generator
+) -> tuple[Mix, Mix]:
     num_train, num_test = sizes
     orders = [rng.permutation(len(table)) for table in (real, synthetic)]
     train = [table.iloc[order[:num_train]] for table, order in zip((real, synthetic), orders, strict=True)]
-    test = [table.iloc[order[num_train : num_train + num_test]] for table, order in zip((real, synthetic), orders, strict=True)]
+    test = [
+        table.iloc[order[num_train : num_train + num_test]]
+        for table, order in zip((real, synthetic), orders, strict=True)
+    ]
     return _mix(train, rng), _mix(test, rng)
 
 

@@ -1,14 +1,16 @@
 """The measures of [PD] section 6 as SDMetrics single-table metrics.
 
-Each takes ``(real_data, synthetic_data, metadata=None, table_name=None, **options)``, with frames or one-table dicts
-and metadata as a dict or an SDV ``Metadata`` object; ``compute`` returns the score, ``compute_breakdown`` a dict with
-``"score"``, the parts, and the rows that were used (``"subsampled"`` says whether ``max_rows`` left rows out). Importing
-this module makes the metrics known to SDMetrics and SDGym by name.
+Each takes ``(real_data, synthetic_data, metadata=None, table_name=None, **options)``, with frames or
+one-table dicts and metadata as a dict or an SDV ``Metadata`` object; ``compute`` returns the score,
+``compute_breakdown`` a dict with ``"score"``, the parts, and the rows that were used (``"subsampled"`` says
+whether ``max_rows`` left rows out). Importing this module makes the metrics known to SDMetrics and SDGym by
+name.
 
 Where SDMetrics has a metric of the same kind: on complete categorical columns ``TotalVariationDistance`` is
-``1 - TVComplement`` and ``PairwiseTotalVariationDistance`` is ``1 - ContingencySimilarity``. They differ in that a
-missing value is a category here (TVComplement drops it), numbers are binned on the real data's quantiles
-(ContingencySimilarity: ten equal widths), and no pair is dropped for weak association (SDMetrics' quality report does).
+``1 - TVComplement`` and ``PairwiseTotalVariationDistance`` is ``1 - ContingencySimilarity``. They differ in
+that a missing value is a category here (TVComplement drops it), numbers are binned on the real data's
+quantiles (ContingencySimilarity: ten equal widths), and no pair is dropped for weak association (SDMetrics'
+quality report does).
 """
 
 from __future__ import annotations
@@ -36,7 +38,12 @@ class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
 
     @classmethod
     def compute(
-        cls, real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None, **options: Any
+        cls,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any = None,
+        table_name: str | None = None,
+        **options: Any,
     ) -> float:
         """Return the score; parameters as in ``compute_breakdown``."""
         breakdown = cls.compute_breakdown(real_data, synthetic_data, metadata, table_name, **options)
@@ -84,10 +91,14 @@ class TotalVariationDistance(_SectionSixMetric):
 
 
 class PairwiseTotalVariationDistance(_SectionSixMetric):
-    """Mean over all pairs of columns of the total variation distance of their joint values, in [0, 1]; 0 is ideal.
+    """Mean over all pairs of columns of the total variation distance of their joint values, in [0, 1].
 
-    [PD] section 6.2, figure 4. Memory is bounded by the rows, not by the size of the joint tables. Options: as
-    :class:`TotalVariationDistance`. Parts of the breakdown: ``"pairs"`` (``{(column, column): {"score": distance}}``)
+    0 is ideal.
+
+    [PD] section 6.2, figure 4. Memory is bounded by the rows, not by the size of the joint tables. Options:
+    as
+    :class:`TotalVariationDistance`. Parts of the breakdown: ``"pairs"`` (``{(column, column): {"score":
+    distance}}``)
     and the row counts.
     """
 
@@ -118,14 +129,17 @@ class PairwiseTotalVariationDistance(_SectionSixMetric):
 
 
 class ModelAccuracy(_SectionSixMetric):
-    """Mean over columns of how often the most likely value given all other columns is the true one; 1 is ideal.
+    """Mean over columns of how often the most likely value given all other columns is the true one.
 
-    [PD] section 6.2, figures 1 and 2. The most likely value is learned from the synthetic rows and tested on unseen
-    real rows; values are codes (numbers: quantile bins). Options:
+    1 is ideal.
+
+    [PD] section 6.2, figures 1 and 2. The most likely value is learned from the synthetic rows and tested on
+    unseen real rows; values are codes (numbers: quantile bins). Options:
 
     structure : dict of str to list of str, optional
-        ``{column: parents}`` of a Bayesian network: its conditional tables, counted on the synthetic rows, then give
-        the most likely value exactly, as in the paper. By default a random forest per column learns it.
+        ``{column: parents}`` of a Bayesian network: its conditional tables, counted on the synthetic rows,
+        then give the most likely value exactly, as in the paper. By default a random forest per column learns
+        it.
     num_bins : int, default 20
     holdout : DataFrame or dict, optional
         Real rows the synthesizer never saw, to test on; else ``test_fraction`` of the real rows.
@@ -134,9 +148,9 @@ class ModelAccuracy(_SectionSixMetric):
         Rows learned from, and tested on, at most; None for all.
     random_state : int, default 0
 
-    Parts of the breakdown: ``"columns"``, for each the ``"score"``, ``"real"`` (the same learned from real rows),
-    ``"majority"`` (the paper's marginals: the commonest synthetic value) and ``"random_guess"``; ``"num_rows_train"``,
-    ``"num_rows_test"``, ``"subsampled"``.
+    Parts of the breakdown: ``"columns"``, for each the ``"score"``, ``"real"`` (the same learned from real
+    rows), ``"majority"`` (the paper's marginals: the commonest synthetic value) and ``"random_guess"``;
+    ``"num_rows_train"``, ``"num_rows_test"``, ``"subsampled"``.
     """
 
     name = "ModelAccuracy"
@@ -167,7 +181,9 @@ class ModelAccuracy(_SectionSixMetric):
         real, synthetic, test = coded.tables
         predictor = prediction.forest_predictor(random_state)
         if structure is not None:
-            predictor = prediction.network_predictor(_positions(structure, coded.columns), coded.cardinalities)
+            predictor = prediction.network_predictor(
+                _positions(structure, coded.columns), coded.cardinalities
+            )
         table = pd.DataFrame(
             {
                 "score": prediction.model_accuracy(synthetic, test, predictor),
@@ -195,7 +211,9 @@ def _positions(structure: Mapping[str, str | Sequence[str]], columns: Sequence[s
     return {place[child]: [place[parent] for parent in parents] for child, parents in network.items()}
 
 
-def _compare(real: Any, synthetic: Any, metadata: Any, table_name: str | None, options: dict[str, Any]) -> Any:
+def _compare(
+    real: Any, synthetic: Any, metadata: Any, table_name: str | None, options: dict[str, Any]
+) -> Any:
     pair = prepare(real, synthetic, metadata, table_name)
     options["holdout"] = prepare_holdout(pair, options.get("holdout"), table_name)
     return _classifiers.compare_classifiers(pair, **options)
@@ -219,8 +237,8 @@ class ClassifierAccuracy(_SectionSixMetric):
     [PD] section 6.3, tables 3 and 4. Options:
 
     target : str, optional
-        Column to predict; default the last categorical column with 2 to 50 real values. A numerical target becomes
-        "above the real median or not".
+        Column to predict; default the last categorical column with 2 to 50 real values. A numerical target
+        becomes "above the real median or not".
     classifiers : str or sequence of str, default all
         Of ``tree``, ``random_forest``, ``adaboost``, ``logistic_regression``, ``linear_svm``.
     num_runs : int, default 5
@@ -233,9 +251,9 @@ class ClassifierAccuracy(_SectionSixMetric):
         Real rows the synthesizer never saw, to test on.
     random_state : int, default 0
 
-    Parts of the breakdown: ``"classifiers"`` (each with ``"score"``, the 95 % interval ``"low"``, ``"high"`` over the
-    ``"runs"``, and ``"real"``, the same trained on real rows), ``"majority"`` (always naming the commonest class),
-    ``"target"`` and the row counts.
+    Parts of the breakdown: ``"classifiers"`` (each with ``"score"``, the 95 % interval ``"low"``, ``"high"``
+    over the ``"runs"``, and ``"real"``, the same trained on real rows), ``"majority"`` (always naming the
+    commonest class), ``"target"`` and the row counts.
     """
 
     name = "ClassifierAccuracy"
@@ -243,7 +261,12 @@ class ClassifierAccuracy(_SectionSixMetric):
 
     @classmethod
     def compute_breakdown(
-        cls, real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None, **options: Any
+        cls,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any = None,
+        table_name: str | None = None,
+        **options: Any,
     ) -> dict[str, Any]:
         """Return the mean accuracy and that of each classifier."""
         outcome = _compare(real_data, synthetic_data, metadata, table_name, options)
@@ -263,10 +286,13 @@ class ClassifierAccuracy(_SectionSixMetric):
 
 
 class ClassifierAgreement(_SectionSixMetric):
-    """Share of unseen real rows on which twins trained on real and on synthetic rows agree, in [0, 1]; 1 is ideal.
+    """Share of unseen real rows on which twins trained on real and on synthetic rows agree, in [0, 1].
 
-    [PD] section 6.3, table 3. Options: as :class:`ClassifierAccuracy`. Parts of the breakdown: ``"classifiers"``
-    (each with ``"score"``, ``"low"``, ``"high"``, ``"runs"``), ``"target"`` and the row counts.
+    1 is ideal.
+
+    [PD] section 6.3, table 3. Options: as :class:`ClassifierAccuracy`. Parts of the breakdown:
+    ``"classifiers"`` (each with ``"score"``, ``"low"``, ``"high"``, ``"runs"``), ``"target"`` and the row
+    counts.
     """
 
     name = "ClassifierAgreement"
@@ -274,7 +300,12 @@ class ClassifierAgreement(_SectionSixMetric):
 
     @classmethod
     def compute_breakdown(
-        cls, real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None, **options: Any
+        cls,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any = None,
+        table_name: str | None = None,
+        **options: Any,
     ) -> dict[str, Any]:
         """Return the mean agreement and that of each classifier."""
         outcome = _compare(real_data, synthetic_data, metadata, table_name, options)
@@ -284,7 +315,9 @@ class ClassifierAgreement(_SectionSixMetric):
 
 
 class DistinguishingGame(_SectionSixMetric):
-    """Share of a mix of real and synthetic rows whose origin a classifier names right, in [0.5, 1]; 0.5 is ideal.
+    """Share of a mix of real and synthetic rows whose origin a classifier names right, in [0.5, 1].
+
+    0.5 is ideal.
 
     [PD] section 6.4, table 5. The score counts a distinguisher that does worse than guessing as guessing; the
     breakdown has the plain accuracies. ``normalize`` maps 0.5 to 1 and 1 to 0. Options:
@@ -300,8 +333,8 @@ class DistinguishingGame(_SectionSixMetric):
         Real rows the synthesizer never saw; given, they are the real rows of the game.
     random_state : int, default 0
 
-    Parts of the breakdown: ``"classifiers"`` (each with the mean accuracy as ``"score"``, ``"low"``, ``"high"``,
-    ``"runs"``), ``"held_out"`` and the row counts.
+    Parts of the breakdown: ``"classifiers"`` (each with the mean accuracy as ``"score"``, ``"low"``,
+    ``"high"``, ``"runs"``), ``"held_out"`` and the row counts.
     """
 
     name = "DistinguishingGame"
@@ -311,11 +344,21 @@ class DistinguishingGame(_SectionSixMetric):
 
     @classmethod
     def compute_breakdown(
-        cls, real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None, **options: Any
+        cls,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any = None,
+        table_name: str | None = None,
+        **options: Any,
     ) -> dict[str, Any]:
         """Return the score and the accuracy of each distinguisher."""
         pair = prepare(real_data, synthetic_data, metadata, table_name)
         options["holdout"] = prepare_holdout(pair, options.get("holdout"), table_name)
         outcome = game.distinguishing_game(pair, **options)
         parts = {name: _estimate(estimate) for name, estimate in outcome.accuracy.items()}
-        return {"score": outcome.score, "classifiers": parts, "held_out": outcome.held_out, **_rows_used(outcome)}
+        return {
+            "score": outcome.score,
+            "classifiers": parts,
+            "held_out": outcome.held_out,
+            **_rows_used(outcome),
+        }

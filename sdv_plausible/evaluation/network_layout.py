@@ -36,7 +36,9 @@ def layers(structure: Structure) -> list[list[str]]:
     try:
         sorter.prepare()
     except CycleError as error:
-        raise ValueError(f"structure has a cycle among {sorted(set(error.args[1]))}: it must be acyclic") from error
+        raise ValueError(
+            f"structure has a cycle among {sorted(set(error.args[1]))}: it must be acyclic"
+        ) from error
     rows = []
     while sorter.is_active():
         ready = sorter.get_ready()
@@ -77,7 +79,9 @@ class NetworkLayout:
     def __init__(self, structure: Structure, least_width: float = 0.0) -> None:
         self._rows = layers(structure)
         self.depth = {node: level for level, row in enumerate(self._rows) for node in row}
-        self.tips = {node: f"{node}; parents: {', '.join(structure.get(node, ())) or 'none'}" for node in self.depth}
+        self.tips = {
+            node: f"{node}; parents: {', '.join(structure.get(node, ())) or 'none'}" for node in self.depth
+        }
         self.routes: list[list[str]] = []
         for child, above in structure.items():
             for parent in above:
@@ -96,7 +100,10 @@ class NetworkLayout:
         return sum(self._size(item) for item in row) + GAP
 
     def _order(self) -> None:
-        """Sort each layer by the mean rank of what it is joined to, downwards and upwards in turn: few crossings."""
+        """Sort each layer by the mean rank of what it is joined to, downwards and upwards in turn.
+
+        Few crossings.
+        """
         joined: dict[str, list[tuple[int, str]]] = {item: [] for row in self._rows for item in row}
         for route in self.routes:
             for above, below in zip(route[:-1], route[1:], strict=True):

@@ -1,10 +1,13 @@
-"""How well the most likely value of each attribute, given all others, is the true one: [PD] section 6.2, figures 1, 2.
+"""How well the most likely value of each attribute, given all others, is the true one.
 
-The paper asks its generative model for that value and compares with random forests, with the marginals (the commonest
-value whatever the others say) and with random guessing. A metric sees tables, not the model, so there are two stand-ins
-learned from the synthetic rows: a random forest per attribute (works for any synthesizer), and conditional tables
-counted on a given network structure (the paper's own way, for a Bayesian network). Anything else that predicts, such
-as the fitted model itself, can be passed to :func:`model_accuracy` as a function.
+[PD] section 6.2, figures 1, 2.
+
+The paper asks its generative model for that value and compares with random forests, with the marginals (the
+commonest value whatever the others say) and with random guessing. A metric sees tables, not the model, so
+there are two stand-ins learned from the synthetic rows: a random forest per attribute (works for any
+synthesizer), and conditional tables counted on a given network structure (the paper's own way, for a Bayesian
+network). Anything else that predicts, such as the fitted model itself, can be passed to
+:func:`model_accuracy` as a function.
 """
 
 from __future__ import annotations
@@ -52,7 +55,8 @@ def forest_predictor(random_state: int = 0, n_estimators: int = 20) -> Predictor
     random_state : int
         Seed of the forests.
     n_estimators : int
-        Trees of each forest. Leaves hold at least 5 rows, which bounds memory for attributes of hundreds of values.
+        Trees of each forest. Leaves hold at least 5 rows, which bounds memory for attributes of hundreds of
+        values.
     """
 
     def predict(train: Codes, test: Codes, attribute: int) -> Codes:
@@ -61,7 +65,9 @@ def forest_predictor(random_state: int = 0, n_estimators: int = 20) -> Predictor
         labels = train[:, attribute]
         if train.shape[1] == 1 or (labels == labels[0]).all():
             return majority_predictor(train, test, attribute)
-        forest = RandomForestClassifier(n_estimators=n_estimators, min_samples_leaf=5, random_state=random_state)
+        forest = RandomForestClassifier(
+            n_estimators=n_estimators, min_samples_leaf=5, random_state=random_state
+        )
         with warnings.catch_warnings():
             # attributes of many values are meant to be classes here
             warnings.filterwarnings("ignore", message="The number of unique classes")
@@ -71,19 +77,23 @@ def forest_predictor(random_state: int = 0, n_estimators: int = 20) -> Predictor
     return predict
 
 
-def _log_conditional(train: Codes, child: int, parents: Sequence[int], cards: Sequence[int]) -> Callable[[Codes], Floats]:
+def _log_conditional(
+    train: Codes, child: int, parents: Sequence[int], cards: Sequence[int]
+) -> Callable[[Codes], Floats]:
     """Return ``log P(child | parents)`` as a function of rows, counted on the training rows.
 
-    A configuration of the parents that occurs N times is mixed with one pseudo-row of the child's own distribution
-    (weight 1 / (N + 1)), so one never seen falls back on that distribution. Only configurations that occur are kept:
-    the dense tables of a fitted model (:class:`sdv_plausible.models.bayesian_network.ConditionalTable`) have a cell for
-    each, which for a given structure and unbucketed parents need not fit into memory.
+    A configuration of the parents that occurs N times is mixed with one pseudo-row of the child's own
+    distribution (weight 1 / (N + 1)), so one never seen falls back on that distribution. Only configurations
+    that occur are kept: the dense tables of a fitted model
+    (:class:`sdv_plausible.models.bayesian_network.ConditionalTable`) have a cell for each, which for a given
+    structure and unbucketed parents need not fit into memory.
     """
     family = (*parents, child)
     bases = [cards[j] for j in family]
     if prod(bases) > 2**62:
         raise ValueError(
-            f"structure: the table of attribute {child} has {prod(bases):.3g} cells, more than 2^62; give it fewer "
+            f"structure: the table of attribute {child} has {prod(bases):.3g} cells, more than 2^62; give "
+            "it fewer "
             "parents or use fewer bins"
         )
 
@@ -91,7 +101,9 @@ def _log_conditional(train: Codes, child: int, parents: Sequence[int], cards: Se
         cells = mixed_radix([rows[:, j] for j in family], bases)
         return cells, cells // cards[child]
 
-    marginal = (np.bincount(train[:, child], minlength=cards[child]) + 0.5) / (len(train) + 0.5 * cards[child])
+    marginal = (np.bincount(train[:, child], minlength=cards[child]) + 0.5) / (
+        len(train) + 0.5 * cards[child]
+    )
     cells, configurations = (pd.Series(key).value_counts() for key in keys(train))
 
     def log_probability(rows: Codes) -> Floats:
@@ -105,10 +117,10 @@ def _log_conditional(train: Codes, child: int, parents: Sequence[int], cards: Se
 
 
 def network_predictor(parents: Mapping[int, Sequence[int]], cardinalities: Sequence[int]) -> Predictor:
-    """Return a predictor that counts conditional tables on a structure and takes the most likely value exactly.
+    """Return a predictor that counts tables on a structure and takes the most likely value.
 
-    For attribute x the value maximises ``P(x | parents(x)) * prod over children c of P(c | parents(c))``: the other
-    factors of the joint distribution do not contain x.
+    For attribute x the value maximises ``P(x | parents(x)) * prod over children c of P(c | parents(c))``: the
+    other factors of the joint distribution do not contain x.
 
     Parameters
     ----------

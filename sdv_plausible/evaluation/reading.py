@@ -60,6 +60,7 @@ def check_readable(name: str, column: pd.Series[Any], kind: Kind, datetime_forma
     form = f" of the format {datetime_format!r}" if datetime_format else ""
     way_out = "give its datetime_format in the metadata" if kind == "datetime" else "turn it into numbers"
     raise ValueError(
-        f"column {name!r}: {int(unreadable.sum()):,} of {len(present):,} real values, such as {present[unreadable].iloc[0]!r}, "
+        f"column {name!r}: {int(unreadable.sum()):,} of {len(present):,} real values, such as "
+        f"{present[unreadable].iloc[0]!r}, "
         f"cannot be read as {kind}{form}: {way_out}, or make the column categorical"
     )

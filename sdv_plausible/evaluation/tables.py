@@ -30,8 +30,8 @@ class TablePair:
     real, synthetic : pandas.DataFrame
         The tables, with the columns of ``kinds`` only.
     kinds : dict of str to Kind
-        The columns that are compared. Keys, personal data (``pii``) and other ids are left out: a synthesizer makes
-        them up anew, so their distance means nothing.
+        The columns that are compared. Keys, personal data (``pii``) and other ids are left out: a synthesizer
+        makes them up anew, so their distance means nothing.
     formats : dict of str to str
         ``datetime_format`` of the columns that declare one.
     """
@@ -54,12 +54,16 @@ def one_table(data: Any, table_name: str | None, argument: str) -> pd.DataFrame:
     if isinstance(data, pd.DataFrame):
         return data
     if not isinstance(data, Mapping) or not all(isinstance(frame, pd.DataFrame) for frame in data.values()):
-        raise ValueError(f"{argument} ({type(data).__name__}) must be a DataFrame or a dict {{table name: DataFrame}}")
+        raise ValueError(
+            f"{argument} ({type(data).__name__}) must be a DataFrame or a dict {{table name: DataFrame}}"
+        )
     tables.update(data)
     if table_name is None and len(tables) == 1:
         return next(iter(tables.values()))
     if table_name not in tables:
-        raise ValueError(f"table_name ({table_name!r}) must name one of the tables of {argument}: {sorted(tables)}")
+        raise ValueError(
+            f"table_name ({table_name!r}) must name one of the tables of {argument}: {sorted(tables)}"
+        )
     return tables[table_name]
 
 
@@ -76,13 +80,16 @@ def as_metadata_dict(metadata: Any) -> dict[str, Any] | None:
     if metadata is None:
         return None
     if not isinstance(metadata, dict) and not hasattr(metadata, "to_dict"):
-        raise TypeError(f"metadata ({type(metadata).__name__}) must be a dict, an SDV Metadata object, or None")
+        raise TypeError(
+            f"metadata ({type(metadata).__name__}) must be a dict, an SDV Metadata object, or None"
+        )
     described: dict[str, Any] = metadata if isinstance(metadata, dict) else dict(metadata.to_dict())
     tables = described["tables"].values() if "tables" in described else [described]
     odd = [name for table in tables for name in table.get("columns", {}) if not isinstance(name, str)]
     if odd:
         raise ValueError(
-            f"metadata names the columns {odd}: names must be text, as in SDV; write {str(odd[0])!r} for the column {odd[0]!r}"
+            f"metadata names the columns {odd}: names must be text, as in SDV; write {str(odd[0])!r} for "
+            f"the column {odd[0]!r}"
         )
     return described
 
@@ -102,7 +109,9 @@ def table_metadata(metadata: Any, table_name: str | None) -> dict[str, Any] | No
     if table_name is None and len(tables) == 1:
         return dict(next(iter(tables.values())))
     if table_name not in tables:
-        raise ValueError(f"table_name ({table_name!r}) must name one of the tables of metadata: {sorted(tables)}")
+        raise ValueError(
+            f"table_name ({table_name!r}) must name one of the tables of metadata: {sorted(tables)}"
+        )
     return dict(tables[table_name])
 
 
@@ -127,7 +136,8 @@ def column_kinds(metadata: dict[str, Any] | None, frame: pd.DataFrame) -> dict[s
     Returns
     -------
     dict of str to Kind
-        Keys, ``pii`` columns and sdtypes other than numerical, datetime, categorical, boolean, ordinal are left out.
+        Keys, ``pii`` columns and sdtypes other than numerical, datetime, categorical, boolean, ordinal are
+        left out.
     """
     if metadata is None:
         return {str(name): _KINDS[_infer_sdtype(frame[name])] for name in frame.columns}
@@ -144,10 +154,16 @@ def column_kinds(metadata: dict[str, Any] | None, frame: pd.DataFrame) -> dict[s
 def datetime_formats(metadata: dict[str, Any] | None, kinds: Mapping[str, Kind]) -> dict[str, str]:
     """Return the ``datetime_format`` of the compared columns that declare one."""
     columns = {} if metadata is None else metadata.get("columns", {})
-    return {name: columns[name]["datetime_format"] for name in kinds if columns.get(name, {}).get("datetime_format")}
+    return {
+        name: columns[name]["datetime_format"]
+        for name in kinds
+        if columns.get(name, {}).get("datetime_format")
+    }
 
 
-def prepare(real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None) -> TablePair:
+def prepare(
+    real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None
+) -> TablePair:
     """Check a real and a synthetic table and keep what can be compared.
 
     Parameters
@@ -162,8 +178,8 @@ def prepare(real_data: Any, synthetic_data: Any, metadata: Any = None, table_nam
     Raises
     ------
     ValueError
-        If a table lacks a column that is to be compared, names one twice or has lists in its cells, or if most real
-        values of a column cannot be read as what the metadata says.
+        If a table lacks a column that is to be compared, names one twice or has lists in its cells, or if
+        most real values of a column cannot be read as what the metadata says.
     sdmetrics.errors.IncomputableMetricError
         If a table has no rows, or no column can be compared.
     """
@@ -174,12 +190,17 @@ def prepare(real_data: Any, synthetic_data: Any, metadata: Any = None, table_nam
     for argument, frame in (("real_data", real), ("synthetic_data", synthetic)):
         absent = [name for name in kinds if name not in frame.columns]
         if absent:
-            raise ValueError(f"{argument} lacks the columns {absent}: metadata and both tables must name the same ones")
+            raise ValueError(
+                f"{argument} lacks the columns {absent}: metadata and both tables must name the same ones"
+            )
         if frame.empty:
-            raise IncomputableMetricError(f"{argument} has no rows or no columns: there is nothing to compare")
+            raise IncomputableMetricError(
+                f"{argument} has no rows or no columns: there is nothing to compare"
+            )
     if not kinds:
         raise IncomputableMetricError(
-            "no column can be compared: keys, pii columns and sdtypes other than numerical, datetime, categorical, "
+            "no column can be compared: keys, pii columns and sdtypes other than numerical, datetime, "
+            "categorical, "
             "boolean and ordinal are left out"
         )
     names = list(kinds)
@@ -203,7 +224,9 @@ def with_text_names(frame: pd.DataFrame, argument: str) -> pd.DataFrame:
     names = frame.columns.map(str)
     twice = sorted(set(names[names.duplicated()]))
     if twice:
-        raise ValueError(f"{argument} has the columns {twice} more than once: give every column a name of its own")
+        raise ValueError(
+            f"{argument} has the columns {twice} more than once: give every column a name of its own"
+        )
     return frame if all(isinstance(name, str) for name in frame.columns) else frame.set_axis(names, axis=1)
 
 
@@ -211,7 +234,8 @@ def _check_cells(argument: str, name: str, column: pd.Series[Any]) -> None:
     unhashable = unhashable_types(column)
     if unhashable:
         raise ValueError(
-            f"column {name!r} of {argument} holds values of type {', '.join(unhashable)}, which cannot be compared: turn "
+            f"column {name!r} of {argument} holds values of type {', '.join(unhashable)}, which cannot be "
+            "compared: turn "
             "them into text, or leave the column out"
         )
 
@@ -229,7 +253,9 @@ def prepare_holdout(pair: TablePair, holdout: Any, table_name: str | None = None
     frame = with_text_names(one_table(holdout, table_name, "holdout"), "holdout")
     absent = [name for name in pair.kinds if name not in frame.columns]
     if absent or frame.empty:
-        raise ValueError(f"holdout ({len(frame)} rows, lacking columns {absent}) must have rows and all real columns")
+        raise ValueError(
+            f"holdout ({len(frame)} rows, lacking columns {absent}) must have rows and all real columns"
+        )
     for name in pair.kinds:
         _check_cells("holdout", name, frame[name])
     compared: pd.DataFrame = frame[list(pair.kinds)]

@@ -12,11 +12,11 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
     Parameters
     ----------
     model : str or object
-        ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"uniform"`` (nothing is learned),
-        or an object with the methods of :class:`sdv_plausible.models.base.Learner`.
+        ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"uniform"`` (nothing is
+        learned), or an object with the methods of :class:`sdv_plausible.models.base.Learner`.
     structure : "adaptive", "cfs", "independent" or mapping, optional
-        How the network is learned: adaptively (the default), by the paper's correlation-based feature selection, without
-        arcs, or with the arcs of ``{child: [parents]}``.
+        How the network is learned: adaptively (the default), by the paper's correlation-based feature
+        selection, without arcs, or with the arcs of ``{child: [parents]}``.
     parameters : mapping, optional
         Further keyword arguments of the learner.
 
@@ -33,10 +33,14 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
     options = dict(parameters or {})
     if not isinstance(model, str):
         if not isinstance(model, Learner):
-            raise ValueError(f"model ({model!r}) must be a name or an object with the methods plan and fit of a Learner")
+            raise ValueError(
+                f"model ({model!r}) must be a name or an object with the methods plan and fit of a Learner"
+            )
         return model
     if model not in ("bayesian_network", "independent", "uniform"):
-        raise ValueError(f'model ({model!r}) must be "bayesian_network", "independent" or "uniform", or a learner object')
+        raise ValueError(
+            f'model ({model!r}) must be "bayesian_network", "independent" or "uniform", or a learner object'
+        )
     maker: Any = BayesianNetworkLearner
     if model == "uniform":
         maker = UniformLearner
@@ -49,4 +53,6 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
     try:
         return maker(**options)
     except TypeError as error:
-        raise ValueError(f"model_parameters ({dict(options)!r}) do not fit model {model!r}: {error}") from error
+        raise ValueError(
+            f"model_parameters ({dict(options)!r}) do not fit model {model!r}: {error}"
+        ) from error

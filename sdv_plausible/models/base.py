@@ -1,4 +1,7 @@
-"""What learners and models are: the two things that a user's own model implements (docs/how_to/own_model.md)."""
+"""What learners and models are.
+
+The two things that a user's own model implements (docs/how_to/own_model.md).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ from sdv_plausible.privacy.plausible_seeds import PrefixGroups, scan_plausible_s
 from sdv_plausible.questions.queryable import Queryable, SeedRecords
 from sdv_plausible.table.domain import Domain
 
-MOST_COLUMNS = 1000  # for learners that look at all pairs of columns: half a million of them, some ten minutes
+MOST_COLUMNS = (
+    1000  # for learners that look at all pairs of columns: half a million of them, some ten minutes
+)
 MANY_COLUMNS = 300  # from here on such a learner takes so long that one should know
 SCAN_BLOCK = 256  # candidates whose likelihoods under thousands of records are held at once
 _WHOLE_MODEL: tuple[Part, ...] = ("structure", "parameters")
@@ -39,7 +44,8 @@ class ModelBudget:
     delta : float
         Failure probability that goes with it.
     spent : tuple of Loss
-        What was charged before, such as a privately learned domain: the total with it stays within (epsilon, delta).
+        What was charged before, such as a privately learned domain: the total with it stays within (epsilon,
+        delta).
     neighbours : Neighbours
         Whom the total protects. What is charged does not depend on it: answers get the noise that it needs.
     """
@@ -86,8 +92,9 @@ class ModelBudget:
 class Learner(Protocol):
     """Makes a :class:`SeedModel` from noisy answers, within a budget.
 
-    Two more things are asked of it if it has them: ``makes``, the class of its models (a :class:`PrefixModel` makes the
-    release test and its exact accounting available), and ``forecast`` (:class:`~sdv_plausible.models.forecast.Forecaster`).
+    Two more things are asked of it if it has them: ``makes``, the class of its models (a :class:`PrefixModel`
+    makes the release test and its exact accounting available), and ``forecast``
+    (:class:`~sdv_plausible.models.forecast.Forecaster`).
     """
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
@@ -95,7 +102,7 @@ class Learner(Protocol):
         ...
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> SeedModel:
-        """Learn from what can be asked of the rows for the entries of :meth:`plan`, which have been charged."""
+        """Learn from what can be asked for the charged entries of :meth:`plan`."""
         ...
 
 
@@ -121,7 +128,8 @@ def check_number_of_columns(learner: Any, number: int) -> None:
     """
     if number <= MANY_COLUMNS or not getattr(learner, "looks_at_pairs", False):
         return
-    found = f"{number:,} modelled columns have {number * (number - 1) // 2:,} pairs, and this model looks at all of them"
+    pairs = number * (number - 1) // 2
+    found = f"{number:,} modelled columns have {pairs:,} pairs, and this model looks at all of them"
     way_out = 'leave columns out, or use model="independent", which takes any number'
     if number > MOST_COLUMNS:
         raise ValueError(f"{found}: it takes at most {MOST_COLUMNS:,} columns (MOST_COLUMNS); {way_out}")
@@ -142,17 +150,20 @@ def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> li
             mechanism="a learner that charged nothing",
             losses=(InfiniteLoss(),),
             scope="the model",
-            note="the model's learner charged nothing for what it learned; let its plan say what it asks of the rows",
+            note=(
+                "the model's learner charged nothing for what it learned; let its plan say what it asks "
+                "of the rows"
+            ),
             parts=_WHOLE_MODEL,
         )
     ]
 
 
 def plausible_gamma(learner: Any, gamma: float) -> float:
-    """Factor between likelihoods among the plausible seeds of a learner's model, for the accounting of Privacy Test 2.
+    """Factor between likelihoods among the plausible seeds, for Privacy Test 2's accounting.
 
-    The plausible seeds of a :class:`PrefixModel` are prefix groups, with equal likelihoods: 1. Any other model may use the
-    whole partition: the test's gamma (docs/explanation/proofs/seed_test.md, Theorem 2).
+    The plausible seeds of a :class:`PrefixModel` are prefix groups, with equal likelihoods: 1. Any other
+    model may use the whole partition: the test's gamma (docs/explanation/proofs/seed_test.md, Theorem 2).
     """
     return 1.0 if issubclass(makes(learner), PrefixModel) else gamma
 
@@ -183,8 +194,9 @@ class Proposals:
 class SeedModel(ABC):
     """A generative model that turns a seed record into a candidate, with an exact likelihood of doing so.
 
-    Two methods make a model; the plausible seeds are then counted by looking at all records. A model that keeps the first
-    attributes of a seed and draws the others should be a :class:`PrefixModel`: it needs less code and counts by look-up.
+    Two methods make a model; the plausible seeds are then counted by looking at all records. A model that
+    keeps the first attributes of a seed and draws the others should be a :class:`PrefixModel`: it needs less
+    code and counts by look-up.
     """
 
     _seeds: np.ndarray | None = None
@@ -225,7 +237,7 @@ class SeedModel(ABC):
         return self._seeds
 
     def count_plausible(self, proposals: Proposals, gamma: float) -> np.ndarray:
-        """Plausible seeds k' of every proposal, shape (N,), by looking at every record (Privacy Test 1, section 2)."""
+        """Plausible seeds k' of every proposal, (N,), by looking at every record (section 2)."""
         found = np.empty(len(proposals.seeds), dtype=np.int64)
         for start in range(0, len(found), SCAN_BLOCK):
             block = proposals.take(np.arange(start, min(start + SCAN_BLOCK, len(found))))
@@ -238,11 +250,11 @@ class SeedModel(ABC):
 
 
 class PrefixModel(SeedModel):
-    """A model that keeps the seed's first m - omega values in its order and draws the rest given them (section 3.2).
+    """A model that keeps the seed's first m - omega values and draws the rest (section 3.2).
 
     A candidate's likelihood then depends on a record only through whether it shares the kept values
-    (docs/explanation/proofs/prefix_groups.md): plausible seeds are prefix groups, counted by look-up, and all of them are
-    equally likely. Two methods make such a model.
+    (docs/explanation/proofs/prefix_groups.md): plausible seeds are prefix groups, counted by look-up, and all
+    of them are equally likely. Two methods make such a model.
     """
 
     _groups: PrefixGroups | None = None
@@ -258,7 +270,9 @@ class PrefixModel(SeedModel):
         return len(self.cardinalities)
 
     @abstractmethod
-    def complete(self, codes: np.ndarray, kept: np.ndarray | int, coins: Coins, *, systematic: bool = False) -> np.ndarray:
+    def complete(
+        self, codes: np.ndarray, kept: np.ndarray | int, coins: Coins, *, systematic: bool = False
+    ) -> np.ndarray:
         """Draw, in place, every attribute of each record (N, m) beyond its first ``kept`` ones in the order.
 
         ``systematic`` allows draws that depend on each other, each with its own right law.
@@ -266,12 +280,12 @@ class PrefixModel(SeedModel):
 
     @abstractmethod
     def log_completion(self, candidates: np.ndarray, kept: np.ndarray) -> np.ndarray:
-        """Natural log of the probability that :meth:`complete` draws each candidate from its first ``kept`` values, (N,)."""
+        """Log probability that :meth:`complete` draws each candidate from its ``kept`` values, (N,)."""
 
     def complete_given(
         self, codes: np.ndarray, kept: int, known: Mapping[int, int], coins: Coins
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Draw as :meth:`complete`, with known codes put in, and the natural log of the weight each record must get.
+        """Draw as :meth:`complete` with known codes put in, and the log weight of each record.
 
         The general way draws everything and gives weight 0 to what contradicts the known codes.
         """
@@ -289,7 +303,9 @@ class PrefixModel(SeedModel):
         """Take the seed records that proposals start from, and index their prefix groups."""
         super().attach_seeds(seeds)
         order = self.order
-        self._groups = PrefixGroups(np.asfortranarray(self.seeds[:, order]), [self.cardinalities[j] for j in order])
+        self._groups = PrefixGroups(
+            np.asfortranarray(self.seeds[:, order]), [self.cardinalities[j] for j in order]
+        )
 
     @property
     def groups(self) -> PrefixGroups:
@@ -301,7 +317,9 @@ class PrefixModel(SeedModel):
             If there are no seed records.
         """
         if self._groups is None:
-            raise RuntimeError("attach_seeds comes before count_plausible: there are no seed records to look up")
+            raise RuntimeError(
+                "attach_seeds comes before count_plausible: there are no seed records to look up"
+            )
         return self._groups
 
     def propose(self, rows: np.ndarray, omega: np.ndarray, coins: Coins) -> Proposals:
@@ -325,10 +343,15 @@ class PrefixModel(SeedModel):
         return np.where(shared, own[:, None], -np.inf)
 
     def count_plausible(self, proposals: Proposals, gamma: float) -> np.ndarray:  # noqa: ARG002
-        """Plausible seeds of each proposal: the size of its prefix group (gamma is irrelevant for a known omega)."""
+        """Plausible seeds of each proposal.
+
+        The size of its prefix group (gamma is irrelevant for a known omega).
+        """
         groups, kept = self.groups, self.num_attributes - proposals.omega
         lengths = np.flatnonzero(np.bincount(kept, minlength=1))
-        candidates = proposals.candidates[:, self.order[: lengths[-1]]] if len(lengths) else proposals.candidates
+        candidates = (
+            proposals.candidates[:, self.order[: lengths[-1]]] if len(lengths) else proposals.candidates
+        )
         if len(lengths) == 1:
             return groups.sizes(candidates, int(lengths[0]))
         found = np.zeros(len(candidates), dtype=np.int64)

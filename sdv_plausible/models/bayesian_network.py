@@ -1,7 +1,7 @@
 """The Bayesian network of section 3: conditional tables, and seed-based synthesis from them.
 
-Fixed tables in a topological order sigma; a candidate keeps the seed's first m - omega values in that order and draws
-the rest (section 3.2).
+Fixed tables in a topological order sigma; a candidate keeps the seed's first m - omega values in that order
+and draws the rest (section 3.2).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class BayesianNetwork(PrefixModel):
     Parameters
     ----------
     tables : sequence of ConditionalTable
-        One per attribute, in a topological order: every parent comes before its child. This order is the resampling
-        order sigma.
+        One per attribute, in a topological order: every parent comes before its child. This order is the
+        resampling order sigma.
     """
 
     def __init__(self, tables: Sequence[ConditionalTable]) -> None:
@@ -37,7 +37,9 @@ class BayesianNetwork(PrefixModel):
             raise ValueError(f"each column needs exactly one table; got tables for columns {self._order}")
         for position, table in enumerate(self.tables):
             if not set(table.parents) <= set(self._order[:position]):
-                raise ValueError(f"column {table.child} comes before one of its parents {table.parents} in the order")
+                raise ValueError(
+                    f"column {table.child} comes before one of its parents {table.parents} in the order"
+                )
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -54,8 +56,10 @@ class BayesianNetwork(PrefixModel):
         """Every column with its parents, in the resampling order."""
         return tuple((table.child, table.parents) for table in self.tables)
 
-    def complete(self, codes: np.ndarray, kept: np.ndarray | int, coins: Coins, *, systematic: bool = False) -> np.ndarray:
-        """Resample, in place, every attribute of each record beyond its first ``kept`` ones in the order sigma."""
+    def complete(
+        self, codes: np.ndarray, kept: np.ndarray | int, coins: Coins, *, systematic: bool = False
+    ) -> np.ndarray:
+        """Resample, in place, each record's attributes beyond its first ``kept`` in sigma."""
         kept = np.broadcast_to(kept, len(codes))
         for position, table in enumerate(self.tables):
             if (resample := position >= kept).all():
@@ -85,8 +89,8 @@ class BayesianNetwork(PrefixModel):
         """Natural log probability of drawing the values after each prefix, shape (N, m + 1).
 
         Entry (i, l) is ``sum over positions >= l of log P(y | parents of y)`` for candidate i: the factor of
-        ``Pr[y = M(d)]`` for a record d that shares y's first l values when l values are kept. Summed from the last
-        position on, in one fixed order, so that every caller gets the same last bits.
+        ``Pr[y = M(d)]`` for a record d that shares y's first l values when l values are kept. Summed from the
+        last position on, in one fixed order, so that every caller gets the same last bits.
         """
         suffix = np.zeros((len(candidates), self.num_attributes + 1))
         for position in reversed(range(self.num_attributes)):
@@ -94,7 +98,7 @@ class BayesianNetwork(PrefixModel):
         return suffix
 
     def log_completion(self, candidates: np.ndarray, kept: np.ndarray) -> np.ndarray:
-        """Natural log of the probability of drawing each candidate's values after its first ``kept`` ones, (N,)."""
+        """Log probability of drawing each candidate's values after its ``kept`` ones, (N,)."""
         own: np.ndarray = self.log_suffix(candidates)[np.arange(len(kept)), kept]
         return own
 
@@ -104,8 +108,8 @@ class BayesianNetwork(PrefixModel):
         Returns
         -------
         ndarray, shape (N, m + 1)
-            Entry (i, L) holds for every record d that shares exactly the first L values of candidate i: the mixture
-            over the omegas with m - omega <= L (docs/explanation/proofs/prefix_groups.md).
+            Entry (i, L) holds for every record d that shares exactly the first L values of candidate i: the
+            mixture over the omegas with m - omega <= L (docs/explanation/proofs/prefix_groups.md).
         """
         suffix = self.log_suffix(candidates)
         kept = sorted(self.num_attributes - o for o in omegas)
@@ -117,7 +121,9 @@ class BayesianNetwork(PrefixModel):
             mixture[:, length] = running
         return mixture
 
-    def count_plausible_mixture(self, proposals: Proposals, omegas: Sequence[int], gamma: float) -> np.ndarray:
+    def count_plausible_mixture(
+        self, proposals: Proposals, omegas: Sequence[int], gamma: float
+    ) -> np.ndarray:
         """Plausible seeds of each proposal when omega stays hidden: here gamma matters; shape (N,)."""
         groups = self.groups
         candidates = proposals.candidates[:, self.order]

@@ -17,8 +17,8 @@ def make_buckets(margin: np.ndarray, is_ordered: bool, most: int, floor: float) 
     margin : ndarray
         A (noisy) distribution over the codes.
     is_ordered : bool
-        Ordered: values heavier than ``1 / most`` stand alone, the rest is cut into runs of equal mass. Else: the
-        likeliest values stand alone, the others share one bucket.
+        Ordered: values heavier than ``1 / most`` stand alone, the rest is cut into runs of equal mass. Else:
+        the likeliest values stand alone, the others share one bucket.
     most : int
         Number of buckets aimed at.
     floor : float
@@ -64,13 +64,16 @@ def _merge_small(bucket: np.ndarray, p: np.ndarray, floor: float) -> np.ndarray:
     return bucket
 
 
-def default_buckets(attribute: Attribute, margin: np.ndarray | None = None, max_buckets: int = MAX_BUCKETS) -> np.ndarray:
+def default_buckets(
+    attribute: Attribute, margin: np.ndarray | None = None, max_buckets: int = MAX_BUCKETS
+) -> np.ndarray:
     """``bkt()`` of an attribute: declared, or runs of codes of about equal mass, or every code by itself.
 
     Parameters
     ----------
     attribute : Attribute
-        Ordered attributes are cut into runs; of others the ``max_buckets - 1`` likeliest codes stay by themselves.
+        Ordered attributes are cut into runs; of others the ``max_buckets - 1`` likeliest codes stay by
+        themselves.
     margin : ndarray, optional
         A (noisy) distribution over the codes, to make buckets of about equal mass; without it, equal length.
     max_buckets : int
@@ -95,8 +98,8 @@ def default_buckets(attribute: Attribute, margin: np.ndarray | None = None, max_
 def merge_parents(conditionals: list[np.ndarray], masses: list[np.ndarray], most: float) -> list[np.ndarray]:
     """Merge buckets of one child's parents until they have at most ``most`` configurations.
 
-    Two buckets whose conditionals are alike go first: the loss is the mass-weighted Jensen-Shannon divergence per unit of
-    log size saved. A parent merged into one bucket drops out.
+    Two buckets whose conditionals are alike go first: the loss is the mass-weighted Jensen-Shannon divergence
+    per unit of log size saved. A parent merged into one bucket drops out.
 
     Parameters
     ----------
@@ -117,7 +120,10 @@ def merge_parents(conditionals: list[np.ndarray], masses: list[np.ndarray], most
     losses = [_merge_losses(r, w) for r, w in zip(rows, mass, strict=True)]
     size = float(np.prod([float(len(r)) for r in rows]))
     while size > most and any(len(r) > 1 for r in rows):
-        price = [t.min() / np.log(len(r) / (len(r) - 1)) if len(r) > 1 else np.inf for t, r in zip(losses, rows, strict=True)]
+        price = [
+            t.min() / np.log(len(r) / (len(r) - 1)) if len(r) > 1 else np.inf
+            for t, r in zip(losses, rows, strict=True)
+        ]
         q = int(np.argmin(price))
         x, y = np.unravel_index(losses[q].argmin(), losses[q].shape)
         total = mass[q][x] + mass[q][y]
@@ -136,7 +142,9 @@ def _merge_losses(rows: np.ndarray, mass: np.ndarray) -> np.ndarray:
     if len(rows) < 2:
         return np.full((1, 1), np.inf)
     total = mass[:, None] + mass
-    mix = (mass[:, None, None] * rows[:, None] + mass[None, :, None] * rows) / np.maximum(total, 1e-300)[:, :, None]
+    mix = (mass[:, None, None] * rows[:, None] + mass[None, :, None] * rows) / np.maximum(total, 1e-300)[
+        :, :, None
+    ]
     entropy, mixed = (-(t * np.log(np.maximum(t, 1e-300))).sum(-1) for t in (rows, mix))
     loss = np.maximum(total * mixed - (mass * entropy)[:, None] - mass * entropy, 0)
     loss[np.tril_indices(len(rows))] = np.inf

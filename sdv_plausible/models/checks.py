@@ -1,7 +1,8 @@
 """Checks of a model or a learner of your own, in the manner of scikit-learn's estimator checks.
 
-They raise ``AssertionError`` with what is wrong. A check that draws is exact up to a stated false-alarm probability; it
-finds plain mistakes (a likelihood that does not belong to the sampling, a cost that was not planned), and is no proof.
+They raise ``AssertionError`` with what is wrong. A check that draws is exact up to a stated false-alarm
+probability; it finds plain mistakes (a likelihood that does not belong to the sampling, a cost that was not
+planned), and is no proof.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import chisquare
 
-from sdv_plausible.models.base import Learner, ModelBudget, PrefixModel, Proposals, SeedModel, makes, planned_entries
+from sdv_plausible.models.base import (
+    Learner,
+    ModelBudget,
+    PrefixModel,
+    Proposals,
+    SeedModel,
+    makes,
+    planned_entries,
+)
 from sdv_plausible.models.registered import type_of
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -43,7 +52,8 @@ def check_model(model: SeedModel, cardinalities: Sequence[int]) -> None:
     model : SeedModel
         Fitted, over columns with these numbers of codes. Seeds are attached to it while it is checked.
     cardinalities : sequence of int
-        Number of codes of every column. The product must be at most 4,096: the check enumerates all candidates.
+        Number of codes of every column. The product must be at most 4,096: the check enumerates all
+        candidates.
 
     Raises
     ------
@@ -54,10 +64,13 @@ def check_model(model: SeedModel, cardinalities: Sequence[int]) -> None:
     """
     if math.prod(cardinalities) > MOST_CANDIDATES:
         raise ValueError(
-            f"cardinalities ({tuple(cardinalities)}) give {math.prod(cardinalities):,} candidates, above {MOST_CANDIDATES:,}: "
+            f"cardinalities ({tuple(cardinalities)}) give {math.prod(cardinalities):,} candidates, above "
+            f"{MOST_CANDIDATES:,}: "
             "fit the model to fewer or smaller columns for this check"
         )
-    assert isinstance(model, SeedModel), f"a model must derive from SeedModel or PrefixModel, not {type(model).__name__}"
+    assert isinstance(model, SeedModel), (
+        f"a model must derive from SeedModel or PrefixModel, not {type(model).__name__}"
+    )
     m = len(cardinalities)
     assert model.num_attributes == m, f"num_attributes is {model.num_attributes} for {m} columns"
     assert sorted(model.order) == list(range(m)), f"order {model.order} must name every column once"
@@ -88,7 +101,9 @@ def check_learner(learner: Learner) -> None:
     AssertionError
         If a rule is broken; the text says which.
     """
-    assert isinstance(learner, Learner), "a learner needs the methods plan(domain, budget) and fit(rows, domain, budget, coins)"
+    assert isinstance(learner, Learner), (
+        "a learner needs the methods plan(domain, budget) and fit(rows, domain, budget, coins)"
+    )
     for budget in BUDGETS:
         check_model(_fitted(learner, TINY, budget, 2000), TINY)
     for cardinalities in AWKWARD:
@@ -96,7 +111,8 @@ def check_learner(learner: Learner) -> None:
             model = _fitted(learner, cardinalities, BUDGETS[0], rows)
             drawn = model.propose(*_of_one_seed(model, cardinalities), Coins.from_seed(1)).candidates
             assert ((drawn >= 0) & (drawn < np.array(cardinalities))).all(), (
-                f"candidates leave the domain of cardinalities {cardinalities} after learning from {rows} rows"
+                f"candidates leave the domain of cardinalities {cardinalities} after learning from {rows} "
+                "rows"
             )
     free = ModelBudget(epsilon=math.inf, delta=1e-6)
     check_model(_fitted(learner, TINY, free, 2000), TINY)
@@ -105,22 +121,32 @@ def check_learner(learner: Learner) -> None:
 def _fitted(learner: Learner, cardinalities: Sequence[int], budget: ModelBudget, num_rows: int) -> SeedModel:
     """Fit as a release does, and check what that did to the ledger."""
     domain = Domain(
-        tuple(Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(cardinalities))
+        tuple(
+            Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c)))
+            for j, c in enumerate(cardinalities)
+        )
     )
     coins = Coins.from_seed(num_rows)
     codes = np.stack([coins.integers(c, num_rows) for c in cardinalities], axis=1).astype(np.int32)
     planned = planned_entries(learner, domain, budget)
-    assert planned_entries(learner, domain, budget) == planned, "plan must say the same again: it depends on domain and budget"
+    assert planned_entries(learner, domain, budget) == planned, (
+        "plan must say the same again: it depends on domain and budget"
+    )
     ledger = PrivacyLedger(delta=budget.delta)
     rows = Queryable(CodeArray(codes, cardinalities), ledger, planned, coins)
     model = learner.fit(rows, domain, budget, coins.spawn("fit"))
     claimed = all(entry.status != "no claim" for entry in planned)
     assert list(ledger.entries) == planned or not claimed, (
-        "something was charged after the plan (raw rows?): let plan() say that no claim is made, or learn from answers"
+        "something was charged after the plan (raw rows?): let plan() say that no claim is made, or learn "
+        "from answers"
     )
     if claimed:
-        assert ledger.total() <= budget.epsilon * (1 + 1e-6), f"the plan costs {ledger.total():.4g}, above {budget.epsilon}"
-    assert isinstance(model, makes(learner)), f"fit must give the {makes(learner).__name__} that makes promises"
+        assert ledger.total() <= budget.epsilon * (1 + 1e-6), (
+            f"the plan costs {ledger.total():.4g}, above {budget.epsilon}"
+        )
+    assert isinstance(model, makes(learner)), (
+        f"fit must give the {makes(learner).__name__} that makes promises"
+    )
     return model
 
 
@@ -131,29 +157,39 @@ def _of_one_seed(model: SeedModel, cardinalities: Sequence[int]) -> tuple[np.nda
     return np.zeros(len(omegas), dtype=np.int64), omegas
 
 
-def _check_likelihood(model: SeedModel, universe: np.ndarray, seeds: np.ndarray, omega: int, coins: Coins) -> None:
+def _check_likelihood(
+    model: SeedModel, universe: np.ndarray, seeds: np.ndarray, omega: int, coins: Coins
+) -> None:
     """Candidates from one seed occur as often as their likelihoods say."""
     seed = np.zeros(len(universe), dtype=np.int64)
     everything = Proposals(candidates=universe, seeds=seed, omega=np.full(len(universe), omega))
     with np.errstate(divide="ignore"):
         likelihood = np.exp(model.log_likelihood(everything, np.array([0]))[:, 0])
     assert abs(likelihood.sum() - 1) < 1e-6, (
-        f"omega {omega}: the likelihoods of all candidates from one seed add up to {likelihood.sum():.6g}, not to 1"
+        f"omega {omega}: the likelihoods of all candidates from one seed add up to {likelihood.sum():.6g}, "
+        "not to 1"
     )
     made = model.propose(np.zeros(DRAWS, dtype=np.int64), np.full(DRAWS, omega), coins)
     kept = list(model.order[: len(model.order) - omega])
     if isinstance(model, PrefixModel):
-        assert (made.candidates[:, kept] == seeds[0, kept]).all(), f"omega {omega}: a prefix model must keep {kept} of the seed"
+        assert (made.candidates[:, kept] == seeds[0, kept]).all(), (
+            f"omega {omega}: a prefix model must keep {kept} of the seed"
+        )
     cell = {tuple(row): i for i, row in enumerate(universe.tolist())}
     seen = np.bincount([cell[tuple(row)] for row in made.candidates.tolist()], minlength=len(universe))
     expected = DRAWS * likelihood
     assert not seen[expected == 0].any(), f"omega {omega}: a candidate of likelihood 0 was made"
     often = expected >= LEAST_EXPECTED
-    observed, wanted = np.append(seen[often], seen[~often].sum()), np.append(expected[often], expected[~often].sum())
+    observed, wanted = (
+        np.append(seen[often], seen[~often].sum()),
+        np.append(expected[often], expected[~often].sum()),
+    )
     used = wanted > 0
     if used.sum() > 1:
         p = float(chisquare(observed[used], wanted[used] * observed[used].sum() / wanted[used].sum()).pvalue)
-        assert p > FALSE_ALARM, f"omega {omega}: candidates do not occur as often as their likelihoods say (p = {p:.3g})"
+        assert p > FALSE_ALARM, (
+            f"omega {omega}: candidates do not occur as often as their likelihoods say (p = {p:.3g})"
+        )
 
 
 def _check_counts(model: SeedModel, num_seeds: int, omega: int, coins: Coins) -> None:
@@ -162,10 +198,14 @@ def _check_counts(model: SeedModel, num_seeds: int, omega: int, coins: Coins) ->
     made = model.propose(rows, np.full(len(rows), omega), coins)
     likelihood = model.log_likelihood(made, np.arange(num_seeds))
     own = likelihood[np.arange(len(rows)), rows]
-    assert np.isfinite(own).all(), f"omega {omega}: a candidate has likelihood 0 under the seed that it was made from"
+    assert np.isfinite(own).all(), (
+        f"omega {omega}: a candidate has likelihood 0 under the seed that it was made from"
+    )
     scanned = scan_plausible_seeds(lambda r: likelihood[:, r], own, num_seeds, gamma=GAMMA)
     counted = model.count_plausible(made, GAMMA)
-    assert (counted == scanned).all(), f"omega {omega}: count_plausible gives {counted.tolist()}, a scan {scanned.tolist()}"
+    assert (counted == scanned).all(), (
+        f"omega {omega}: count_plausible gives {counted.tolist()}, a scan {scanned.tolist()}"
+    )
 
 
 def _check_copies(model: SeedModel) -> None:

@@ -29,7 +29,8 @@ class ConditionalTable:
     buckets : tuple of ndarray of int
         For each parent the bucket of every code (the paper's ``bkt``, Eq. 7).
     probabilities : ndarray of float, shape (configurations, cardinality)
-        Rows sum to 1. Configurations are mixed-radix numbers of the parents' buckets, first parent most significant.
+        Rows sum to 1. Configurations are mixed-radix numbers of the parents' buckets, first parent most
+        significant.
     """
 
     child: int
@@ -43,10 +44,13 @@ class ConditionalTable:
         configurations, _ = self.probabilities.shape
         expected = num_configurations(self.buckets)
         if configurations != expected:
-            raise ValueError(f"table of column {self.child}: {configurations} rows for {expected} configurations")
+            raise ValueError(
+                f"table of column {self.child}: {configurations} rows for {expected} configurations"
+            )
         if not np.allclose(self.probabilities.sum(axis=1), 1) or (self.probabilities < 0).any():
             raise ValueError(f"table of column {self.child}: rows must be non-negative and sum to 1")
-        # Row c of the cumulative table is shifted by c: the flat array is sorted and one search draws a whole column.
+        # Row c of the cumulative table is shifted by c: the flat array is sorted and one search draws a whole
+        # column.
         cumulative = np.cumsum(self.probabilities, axis=1)
         cumulative /= cumulative[:, -1:]
         shifted = cumulative + np.arange(configurations)[:, None]
@@ -65,8 +69,12 @@ class ConditionalTable:
     def _guide(self) -> np.ndarray:
         """Where the search for c + u starts, for u in each of ``cardinality`` equal parts of [0, 1)."""
         configurations, cardinality = self.probabilities.shape
-        parts = np.maximum(np.arange(cardinality) / cardinality - 1e-9, 0)  # rounding must not start beyond the answer
-        starts = np.searchsorted(self._flat, (np.arange(configurations)[:, None] + parts).ravel(), side="right")
+        parts = np.maximum(
+            np.arange(cardinality) / cardinality - 1e-9, 0
+        )  # rounding must not start beyond the answer
+        starts = np.searchsorted(
+            self._flat, (np.arange(configurations)[:, None] + parts).ravel(), side="right"
+        )
         return starts.astype(np.int32 if self._flat.size < 2**31 else np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -86,8 +94,9 @@ class ConditionalTable:
     def draw(self, codes: np.ndarray, coins: Coins, *, systematic: bool = False) -> np.ndarray:
         """Draw the child's code for each record of codes (n, m), given its parents there.
 
-        Every record's draw has the table's law. ``systematic`` makes the draws within one configuration dependent, evenly
-        spread over the unit interval: the sample's table then hardly scatters around the model's.
+        Every record's draw has the table's law. ``systematic`` makes the draws within one configuration
+        dependent, evenly spread over the unit interval: the sample's table then hardly scatters around the
+        model's.
         """
         configurations, cardinality = self.probabilities.shape
         row = self.configuration(codes)
@@ -95,7 +104,8 @@ class ConditionalTable:
         wanted = np.minimum(row + u, self._ceiling[row])
         if self._flat.size <= GUIDED_CELLS:
             return np.searchsorted(self._flat, wanted, side="right") - row * cardinality
-        # Inverse transform with a guide table (Chen and Asau 1974): start near the answer, step on where it lies behind.
+        # Inverse transform with a guide table (Chen and Asau 1974): start near the answer, step on where it
+        # lies behind.
         position = self._guide[row * cardinality + (u * cardinality).astype(np.int64)]
         behind = np.flatnonzero(self._flat[position] <= wanted)
         while len(behind):
@@ -104,13 +114,19 @@ class ConditionalTable:
         return position - row * cardinality
 
     def log_probability(self, codes: np.ndarray) -> np.ndarray:
-        """Natural log of ``P(child | parents)`` at each record of codes (n, m); logs are taken once, per cell."""
+        """Natural log of ``P(child | parents)`` at each record of codes (n, m).
+
+        Logs are taken once, per cell.
+        """
         log_probability: np.ndarray = self._log[self.configuration(codes), codes[:, self.child]]
         return log_probability
 
 
 def _systematic_uniforms(row: np.ndarray, num_rows: int, coins: Coins) -> np.ndarray:
-    """Within each group of equal ``row``: (random rank + one common uniform) / size. Each alone is uniform on [0, 1)."""
+    """Within each group of equal ``row``: (random rank + one common uniform) / size.
+
+    Each alone is uniform on [0, 1).
+    """
     n = len(row)
     shuffled = coins.permutation(n)
     order = shuffled[np.argsort(row[shuffled], kind="stable")]

@@ -1,4 +1,7 @@
-"""What a budget can carry, from public figures alone: how far noise will move columns, and which links it will hide."""
+"""What a budget can carry, from public figures alone.
+
+How far noise will move columns, and which links it will hide.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,11 @@ class Forecast:
     rows : int
         The number of rows that was assumed.
     columns : mapping of str to float
-        Per column the total variation distance, in [0, 1], by which noise moves it; an upper figure, for equally likely
-        values.
+        Per column the total variation distance, in [0, 1], by which noise moves it; an upper figure, for
+        equally likely values.
     link : float or None
-        The distance from independence, in [0, 1], that two columns must have to be told from noise; None if the model
-        learns no links.
+        The distance from independence, in [0, 1], that two columns must have to be told from noise; None if
+        the model learns no links.
     assumed : tuple of str
         Columns whose number of values is not known yet and was assumed.
     """
@@ -53,13 +56,21 @@ class Forecast:
 
     def __str__(self) -> str:
         worst = max(self.columns, key=lambda name: self.columns[name], default="")
-        links = "" if self.link is None else f"; links between columns weaker than about {min(self.link, 1):.2g} are lost"
+        links = (
+            ""
+            if self.link is None
+            else f"; links between columns weaker than about {min(self.link, 1):.2g} are lost"
+        )
         return (
             f"At about {self.rows:,} rows noise moves a column by up to {self.mean:.2g} on average"
             + (f" ({worst!r}: {self.columns[worst]:.2g})" if worst else "")
             + links
             + " (total variation distance, 0 to 1)"
-            + (f"; {len(self.assumed)} columns are not declared, a usual number of values was assumed" if self.assumed else "")
+            + (
+                f"; {len(self.assumed)} columns are not declared, a usual number of values was assumed"
+                if self.assumed
+                else ""
+            )
         )
 
     def warnings(self) -> list[str]:
@@ -67,14 +78,18 @@ class Forecast:
         noisy = [name for name, distance in self.columns.items() if distance > NEAR_NOISE]
         found = []
         if noisy:
-            shown = ", ".join(repr(name) for name in noisy[:5]) + (f" and {len(noisy) - 5} more" if len(noisy) > 5 else "")
+            shown = ", ".join(repr(name) for name in noisy[:5]) + (
+                f" and {len(noisy) - 5} more" if len(noisy) > 5 else ""
+            )
             found.append(
-                f"close to noise at about {self.rows:,} rows: {shown}. Raise epsilon, declare fewer values or wider bins, or "
+                f"close to noise at about {self.rows:,} rows: {shown}. Raise epsilon, declare fewer values "
+                "or wider bins, or "
                 "leave such columns out"
             )
         if self.link is not None and self.link > NEAR_NOISE:
             found.append(
-                f"hardly any link between columns will be learned at about {self.rows:,} rows: the columns will be close to "
+                f"hardly any link between columns will be learned at about {self.rows:,} rows: the columns "
+                "will be close to "
                 "independent. Raise epsilon, or model fewer columns"
             )
         return found
@@ -90,7 +105,7 @@ class Forecaster(Protocol):
 
 
 def noise_distance(cardinality: int, sigma: float, rows: float) -> float:
-    """Total variation distance that noise on every count, cleaned by projection, adds to equally likely values.
+    """Total variation distance that projected noise adds to equally likely values.
 
     Computed on the expected order statistics of Gaussian noise (normal quantiles) instead of random noise.
 

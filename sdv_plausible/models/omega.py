@@ -37,7 +37,9 @@ class Omega:
         if isinstance(value, str) and value == "all":
             return cls(None, None)
         ends: tuple[Any, ...] = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-        whole = len(ends) == 2 and all(isinstance(e, (int, np.integer)) and not isinstance(e, bool) for e in ends)
+        whole = len(ends) == 2 and all(
+            isinstance(e, (int, np.integer)) and not isinstance(e, bool) for e in ends
+        )
         if not whole or not 0 <= ends[0] <= ends[1]:
             raise ValueError(_complaint(value, "the number of attributes"))
         return cls(int(ends[0]), int(ends[1]))
@@ -62,7 +64,10 @@ class Omega:
         return range(self.low, self.high + 1)
 
     def draw(self, num_attributes: int, size: int, coins: Coins) -> np.ndarray:
-        """Number of resampled attributes of each candidate: fixed, or uniform over the range; int64, shape (size,)."""
+        """Number of resampled attributes of each candidate: fixed, or uniform over the range.
+
+        Int64, shape (size,).
+        """
         numbers = self.among(num_attributes)
         if len(numbers) == 1:
             return np.full(size, numbers[0], dtype=np.int64)

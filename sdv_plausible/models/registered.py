@@ -1,6 +1,7 @@
 """Models by name: what a release file holds of a model is its type's name and arrays, and no code.
 
-:class:`~sdv_plausible.models.bayesian_network.BayesianNetwork` has a form of its own there; other classes are registered here.
+:class:`~sdv_plausible.models.bayesian_network.BayesianNetwork` has a form of its own there; other classes are
+registered here.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def register_model_type(
     to_arrays : callable
         Takes a model and returns all of it as arrays of finite numbers by name.
     from_arrays : callable
-        Takes such arrays, whole numbers as int64 and others as float64, and returns the model; it must raise ValueError
-        unless they make one, as the file may be damaged or hostile.
+        Takes such arrays, whole numbers as int64 and others as float64, and returns the model; it must raise
+        ValueError unless they make one, as the file may be damaged or hostile.
 
     Raises
     ------
@@ -75,9 +76,13 @@ def register_model_type(
     if not isinstance(name, str) or not name:
         raise ValueError(f"name ({name!r}) must be a text: it is what files call the model type")
     if not (isinstance(made, type) and issubclass(made, PrefixModel)):
-        raise ValueError(f"made ({made!r}) must be a class derived from PrefixModel: only such models have release files")
+        raise ValueError(
+            f"made ({made!r}) must be a class derived from PrefixModel: only such models have release files"
+        )
     if name == NETWORK or made is BayesianNetwork or (name in _TYPES and _TYPES[name].made is not made):
-        raise ValueError(f"name ({name!r}) or class ({made.__name__}) is registered already: choose another name")
+        raise ValueError(
+            f"name ({name!r}) or class ({made.__name__}) is registered already: choose another name"
+        )
     for known in [known for known, there in _TYPES.items() if there.made is made]:
         del _TYPES[known]
     _TYPES[name] = ModelType(name=name, made=made, to_arrays=to_arrays, from_arrays=from_arrays)

@@ -25,14 +25,20 @@ class UniformLearner:
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:  # noqa: ARG002
         """One free entry."""
         what = "uniform over the domain, nothing learned"
-        return [LedgerEntry(name="model", mechanism=what, losses=(), scope="model", parts=("structure", "parameters"))]
+        return [
+            LedgerEntry(
+                name="model", mechanism=what, losses=(), scope="model", parts=("structure", "parameters")
+            )
+        ]
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> BayesianNetwork:  # noqa: ARG002
         """Build the network from the domain alone."""
         cards = domain.cardinalities
         return BayesianNetwork(
             [
-                ConditionalTable(child=j, parents=(), buckets=(), probabilities=np.full((1, cards[j]), 1 / cards[j]))
+                ConditionalTable(
+                    child=j, parents=(), buckets=(), probabilities=np.full((1, cards[j]), 1 / cards[j])
+                )
                 for j in topological_order(((),) * len(domain), cards)
             ]
         )

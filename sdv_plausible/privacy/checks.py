@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 _LARGEST_INTEGER = 2**63 - 1
-SMALLEST_DELTA = 1e-300  # of a whole release; below about 1e-308 doubles lose their digits, and a delta is charged too low
+SMALLEST_DELTA = (
+    1e-300  # of a whole release; below about 1e-308 doubles lose their digits, and a delta is charged too low
+)
 SMALLEST_SHARE_OF_DELTA = 1e-307  # what its parts may come to
 
 
@@ -52,7 +54,11 @@ def share_of_delta(name: str, value: Any, hint: str = "") -> float:
 
 def failure(name: str, value: Any, hint: str = "") -> float:
     """Return value as a float if it is 0, 1 or a share of a delta, else raise ValueError."""
-    return probability(name, value, hint) if value in (0, 1) else share_of_delta(name, probability(name, value, hint), hint)
+    return (
+        probability(name, value, hint)
+        if value in (0, 1)
+        else share_of_delta(name, probability(name, value, hint), hint)
+    )
 
 
 def rate(name: str, value: Any, hint: str = "") -> float:
@@ -72,7 +78,9 @@ def integer_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Return `values` as an int64 array, or raise TypeError or ValueError."""
     array = np.asarray(values)
     if array.size and array.dtype.kind not in "iu":
-        raise TypeError(f"{name} (dtype {array.dtype}) must be integers: round first, then convert with .astype('int64')")
+        raise TypeError(
+            f"{name} (dtype {array.dtype}) must be integers: round first, then convert with .astype('int64')"
+        )
     if array.size and array.dtype == np.uint64 and array.max() > np.uint64(_LARGEST_INTEGER):
         raise ValueError(f"{name} ({array.max()}) must be below 2**63")
     return array.astype(np.int64)
@@ -85,7 +93,9 @@ def finite_array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
         raise TypeError(f"{name} (dtype {array.dtype}) must be numbers")
     array = array.astype(np.float64)
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite: {np.count_nonzero(~np.isfinite(array))} values are NaN or infinite")
+        raise ValueError(
+            f"{name} must be finite: {np.count_nonzero(~np.isfinite(array))} values are NaN or infinite"
+        )
     return array
 
 

@@ -68,7 +68,9 @@ class LedgerEntry:
     def __post_init__(self) -> None:
         known = get_args(Part)
         if not isinstance(self.parts, tuple) or not set(self.parts) <= set(known):
-            raise ValueError(f"parts ({self.parts!r}) of entry {self.name!r} must be a tuple of {known}, or empty")
+            raise ValueError(
+                f"parts ({self.parts!r}) of entry {self.name!r} must be a tuple of {known}, or empty"
+            )
 
     @property
     def status(self) -> Status:
@@ -125,7 +127,9 @@ class PrivacyLedger:
     @property
     def losses(self) -> tuple[Loss, ...]:
         """Finite losses charged so far: what later stages must leave room for."""
-        return tuple(loss for entry in self._entries for loss in entry.losses if not isinstance(loss, InfiniteLoss))
+        return tuple(
+            loss for entry in self._entries for loss in entry.losses if not isinstance(loss, InfiniteLoss)
+        )
 
     def charge(self, *entries: LedgerEntry) -> None:
         """Add entries, all or none, before what they describe is done.
@@ -141,8 +145,10 @@ class PrivacyLedger:
             if total > self.epsilon * (1 + 1e-6):
                 names = ", ".join(e.name for e in entries)
                 raise BudgetExceededError(
-                    f"charging {names} would bring the total to epsilon {total:.4g} at delta {self.delta:.3g}, over "
-                    f"the budget of {self.epsilon:.4g}: raise epsilon, or spend less on the parts. Nothing was spent."
+                    f"charging {names} would bring the total to epsilon {total:.4g} at delta "
+                    f"{self.delta:.3g}, over "
+                    f"the budget of {self.epsilon:.4g}: raise epsilon, or spend less on the parts. Nothing "
+                    "was spent."
                 )
         self._entries = extended
 
@@ -235,11 +241,17 @@ class PrivacyLedger:
     def __str__(self) -> str:
         lines = [self.sentence(), ""]
         for entry in self._entries:
-            cost = {"declared": "free", "no claim": "no claim"}.get(entry.status) or f"{entry.epsilon(self.delta):.3g}"
+            cost = {"declared": "free", "no claim": "no claim"}.get(
+                entry.status
+            ) or f"{entry.epsilon(self.delta):.3g}"
             lines.append(f"  {entry.name:<12} epsilon {cost:<9} {entry.mechanism} [{entry.scope}]")
             if entry.note:
                 lines.append(f"  {'':<12} {entry.note}")
-        lines += ["", "  (each epsilon as if the entry stood alone; the total composes them)", "  Not covered:"]
+        lines += [
+            "",
+            "  (each epsilon as if the entry stood alone; the total composes them)",
+            "  Not covered:",
+        ]
         lines += [f"    - {item}" for item in self.not_covered]
         return "\n".join(lines)
 

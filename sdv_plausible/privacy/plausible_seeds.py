@@ -1,8 +1,8 @@
 """Plausible seeds: how many records could have produced a candidate with about the same probability.
 
-Partition numbers follow Privacy Test 1 of Bindschaedler, Shokri and Gunter (PVLDB 2017, section 2): a record d lies in
-partition i of candidate y if ``gamma**-(i+1) < Pr[y = M(d)] <= gamma**-i``. The *plausible seeds* of y are the seed
-records in the partition of the record that produced y; their number is the test's ``k'``.
+Partition numbers follow Privacy Test 1 of Bindschaedler, Shokri and Gunter (PVLDB 2017, section 2): a record
+d lies in partition i of candidate y if ``gamma**-(i+1) < Pr[y = M(d)] <= gamma**-i``. The *plausible seeds*
+of y are the seed records in the partition of the record that produced y; their number is the test's ``k'``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def scan_plausible_seeds(
     coins: Coins | None = None,
     chunk: int = 4096,
 ) -> np.ndarray:
-    """Count plausible seeds of each candidate by looking at the records: O(candidates x seeds), for any model.
+    """Count plausible seeds of each candidate by looking at the records.
+
+    O(candidates x seeds), for any model.
 
     Parameters
     ----------
@@ -92,8 +94,9 @@ def scan_plausible_seeds(
 class PrefixGroups:
     """Sizes of the groups of seed records that agree on the first attributes of the resampling order.
 
-    A record's likelihood of producing y depends on the record only through the length of the prefix they share
-    (docs/explanation/proofs/prefix_groups.md), so plausible seeds are counted by look-up instead of a scan.
+    A record's likelihood of producing y depends on the record only through the length of the prefix they
+    share (docs/explanation/proofs/prefix_groups.md), so plausible seeds are counted by look-up instead of a
+    scan.
 
     Parameters
     ----------

@@ -1,1 +1,4 @@
-"""The one door to the rows: questions with a sensitivity, charged before they are answered, answered with noise."""
+"""The one door to the rows.
+
+Questions with a sensitivity, charged before they are answered, answered with noise.
+"""

@@ -1,4 +1,7 @@
-"""What charged ledger entries allow: a sum of squares for Gaussian noise, an epsilon for other noise, failures."""
+"""What charged ledger entries allow.
+
+A sum of squares for Gaussian noise, an epsilon for other noise, failures.
+"""
 
 from __future__ import annotations
 
@@ -82,8 +85,9 @@ def _paid_for(loss: Loss) -> tuple[float, float, float]:
 class Meter:
     """Counts what was spent of an allowance. Views of the same rows share one.
 
-    Gaussian noise is a sum of squares: a release with sensitivity s and noise sigma costs (s / sigma)^2, and the costs may be
-    chosen as one goes, as long as their sum stays within mu^2 (docs/explanation/proofs/adaptive_network.md, Lemma 1).
+    Gaussian noise is a sum of squares: a release with sensitivity s and noise sigma costs (s / sigma)^2, and
+    the costs may be chosen as one goes, as long as their sum stays within mu^2
+    (docs/explanation/proofs/adaptive_network.md, Lemma 1).
     """
 
     def __init__(self, allowance: Allowance) -> None:
@@ -121,8 +125,16 @@ class Meter:
             ("failure", failure, self.failure, allowed.failure),
         ):
             if not wanted >= 0:
-                raise ValueError(f"{what} ({wanted!r}) must be a number of at least 0: it is what a question costs")
+                raise ValueError(
+                    f"{what} ({wanted!r}) must be a number of at least 0: it is what a question costs"
+                )
             if used + wanted > most * (1 + _ROUNDING):
                 left = max(most - used, 0)
-                raise BudgetExceededError(f"{what} ({wanted:.4g}) of the budget exceeds what is left ({left:.4g})")
-        self.share, self.epsilon, self.failure = self.share + share, self.epsilon + epsilon, self.failure + failure
+                raise BudgetExceededError(
+                    f"{what} ({wanted:.4g}) of the budget exceeds what is left ({left:.4g})"
+                )
+        self.share, self.epsilon, self.failure = (
+            self.share + share,
+            self.epsilon + epsilon,
+            self.failure + failure,
+        )

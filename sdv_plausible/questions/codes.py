@@ -58,7 +58,9 @@ class CodeArray:
     def groups(self, columns: Sequence[int], least: int) -> tuple[np.ndarray, np.ndarray]:
         """Combinations of codes that at least ``least`` rows have, and their sizes."""
         ordered = np.asfortranarray(self._codes[:, list(columns)])
-        prefixes, sizes = PrefixGroups(ordered, [self._cardinalities[j] for j in columns]).groups(len(columns))
+        prefixes, sizes = PrefixGroups(ordered, [self._cardinalities[j] for j in columns]).groups(
+            len(columns)
+        )
         large = sizes >= least
         return prefixes[large], sizes[large]
 

@@ -1,6 +1,7 @@
 """Exact counts of coded rows, and the questions that are functions of them.
 
-:class:`ExactCounts` is what an engine must offer: counting, by axes that the asker names, and nothing that needs an order of
+:class:`ExactCounts` is what an engine must offer: counting, by axes that the asker names, and nothing that
+needs an order of
 the rows or all of them in memory. :class:`~sdv_plausible.questions.codes.CodeArray` is the engine for arrays.
 """
 
@@ -27,7 +28,8 @@ class Axis:
     column : int
         Column number.
     buckets : ndarray of int, shape (cardinality,)
-        Bucket of every code (the paper's ``bkt``), 0 to size - 1. It must not come from the rows but through answers.
+        Bucket of every code (the paper's ``bkt``), 0 to size - 1. It must not come from the rows but through
+        answers.
     """
 
     column: int
@@ -87,11 +89,17 @@ class ExactCounts(Protocol):
         ...
 
     def tables(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
-        """Count every set of axes, int64 tables of their shapes, in order; one pass over the rows may serve all."""
+        """Count every set of axes, int64 tables of their shapes, in order.
+
+        One pass over the rows may serve all.
+        """
         ...
 
     def groups(self, columns: Sequence[int], least: int) -> tuple[np.ndarray, np.ndarray]:
-        """Combinations of codes that at least ``least`` rows have, (g, columns), and their sizes, (g,); in any order."""
+        """Combinations of codes that at least ``least`` rows have, (g, columns), and their sizes, (g,).
+
+        In any order.
+        """
         ...
 
     def part(self, low: float, high: float, coins: Coins) -> ExactCounts:
@@ -110,10 +118,13 @@ Rows_contra = TypeVar("Rows_contra", contravariant=True)
 
 
 class Question(Protocol[Rows_contra]):
-    """Something to ask of rows: an exact integer answer, how far one unit moves it, and the page that proves it.
+    """Something to ask of rows.
 
-    A new kind of question is a class with these three. Its parameters must come from public knowledge and earlier answers: a
-    method ``asked()`` may put them into the release (:class:`~sdv_plausible.questions.transcript.Asked`).
+    An exact integer answer, how far one unit moves it, and the page that proves it.
+
+    A new kind of question is a class with these three. Its parameters must come from public knowledge and
+    earlier answers: a method ``asked()`` may put them into the release
+    (:class:`~sdv_plausible.questions.transcript.Asked`).
     """
 
     @property

@@ -19,10 +19,10 @@ LEAST_HOLDERS = 5  # a value held by fewer units (rows, or people) is never rele
 
 
 class Occurring(Protocol):
-    """A question for values that are not known beforehand, each row holding at most one of them or one public cell."""
+    """A question for values not known beforehand; a row holds one of them or one public cell."""
 
     def occurring(self, rows: Any) -> tuple[Sequence[Any], np.ndarray, np.ndarray]:
-        """Return the values that occur in an order of their own, their counts, and the counts of public cells."""
+        """Return values that occur, in an order of their own, their counts and the public cells'."""
         ...
 
 
@@ -49,7 +49,9 @@ class Frequent:
 
 
 def threshold(sigma: float, failure: float, neighbours: Neighbours) -> int:
-    """Least noisy count of a value that is released: ``Pr[most + Z >= threshold] <= failure`` (private_domain.md, Lemma 3).
+    """Least noisy count of a value that is released.
+
+    ``Pr[most + Z >= threshold] <= failure`` (private_domain.md, Lemma 3).
 
     ``most`` is the number of rows that a value can have on one of two neighbours if it is not counted on the
     other one: just too few, and all rows of one unit. A unit brings at most one such value with each of its

@@ -1,7 +1,8 @@
 """The door to the rows: whoever learns holds a :class:`Queryable` and never the rows.
 
-It is opened by ledger entries that have been charged, as wide as they say; every question is paid out of that before it is
-answered, and is answered with noise. Where there is no claim (an infinite loss) it is answered exactly.
+It is opened by ledger entries that have been charged, as wide as they say; every question is paid out of that
+before it is answered, and is answered with noise. Where there is no claim (an infinite loss) it is answered
+exactly.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class SeedRecords:
-    """Records of the table, held by Mechanism 1's row-by-row tests and by nothing else. Whoever saves it saves people.
+    """Records of the table, held by Mechanism 1's row-by-row tests and by nothing else.
+
+    Whoever saves it saves people.
 
     Parameters
     ----------
@@ -130,7 +133,8 @@ class Queryable:
         """The relation that the guarantee speaks of."""
         return self._ledger.neighbours
 
-    # --- what may be known beforehand ---------------------------------------------------------------------------------
+    # --- what may be known beforehand
+    # ---------------------------------------------------------------------------------
 
     @property
     def allowance(self) -> Allowance:
@@ -157,7 +161,8 @@ class Queryable:
             view._name = name
         return view
 
-    # --- asking ---------------------------------------------------------------------------------------------------
+    # --- asking
+    # ---------------------------------------------------------------------------------------------------
 
     def ask(self, question: Question[Any], share: float, failure: float = 0.0) -> Answer:
         """Ask for a share of mu^2: discrete Gaussian noise on every entry of the exact answer.
@@ -233,10 +238,14 @@ class Queryable:
         found = question.exact(self._rows)
         if self.allowance.is_private:
             b = self.neighbours.rows / epsilon
-            found = noise.discrete_laplace(found, sensitivity=self.neighbours.rows, epsilon=epsilon, coins=self._coins)
+            found = noise.discrete_laplace(
+                found, sensitivity=self.neighbours.rows, epsilon=epsilon, coins=self._coins
+            )
         return int(self._give(question.asked(), Answer(values=found, sigma=b), "discrete laplace").values[0])
 
-    def release_groups(self, sets: Sequence[Sequence[int]], test: GroupRelease) -> list[tuple[np.ndarray, np.ndarray]]:
+    def release_groups(
+        self, sets: Sequence[Sequence[int]], test: GroupRelease
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Ask which combinations of codes large groups of rows share, by a test that charges for itself.
 
         Every row belongs to one of the sets of columns, by a secret draw that does not look at its values: a
@@ -266,7 +275,8 @@ class Queryable:
             released.append((groups[which], noisy))
         return self._give(None, released)  # the released prefixes themselves are kept by who asked
 
-    # --- the rows themselves ------------------------------------------------------------------------------------------
+    # --- the rows themselves
+    # ------------------------------------------------------------------------------------------
 
     def seed_records(self, paid_for: str) -> SeedRecords:
         """Records for a row-by-row privacy test, whose own entry must be in the ledger.
@@ -282,11 +292,15 @@ class Queryable:
             If there is no such entry.
         """
         if paid_for not in {entry.name for entry in self._ledger.entries if entry.losses}:
-            raise ValueError(f"the ledger has no entry {paid_for!r} with a loss: charge it before records are handed out")
+            raise ValueError(
+                f"the ledger has no entry {paid_for!r} with a loss: charge it before records are handed out"
+            )
         return SeedRecords(self._rows.records())
 
     def raw_rows(self, why: str) -> np.ndarray:
-        """Codes of all rows, (n, m), for a model that cannot learn from answers: the release then makes no claim.
+        """Codes of all rows, (n, m), for a model that cannot learn from answers.
+
+        The release then makes no claim.
 
         Parameters
         ----------
@@ -300,23 +314,34 @@ class Queryable:
                 losses=(InfiniteLoss(),),
                 scope="the model",
                 parts=("structure", "parameters"),
-                note=f"the rows themselves were handed out ({why}), without noise; use a model that learns from noisy answers",
+                note=(
+                    f"the rows themselves were handed out ({why}), without noise; use a model that learns "
+                    "from noisy answers"
+                ),
             )
         )
         return np.asarray(self._rows.records())
 
-    # --- how answers leave --------------------------------------------------------------------------------------------
+    # --- how answers leave
+    # --------------------------------------------------------------------------------------------
 
     def _give(self, asked: Asked | None, answer: Given, law: Noise = "discrete gaussian") -> Given:
-        """Hand an answer over, the last step of every method that answers: it is written down as it leaves."""
+        """Hand an answer over, the last step of every method that answers.
+
+        It is written down as it leaves.
+        """
         if asked is not None and isinstance(answer, (Answer, Frequent)):
             if isinstance(answer, Frequent):
-                found = tuple(v[1] if isinstance(v, tuple) else v for v in answer.values)  # values may come flagged
+                found = tuple(
+                    v[1] if isinstance(v, tuple) else v for v in answer.values
+                )  # values may come flagged
                 asked = replace(asked, details={**asked.details, "found": found})
                 values = np.concatenate([answer.public, answer.counts])
             else:
                 values = answer.values
-            self._transcript.note(asked, values, answer.sigma, paid_by=self._paid_by, rows=self._name, noise=law)
+            self._transcript.note(
+                asked, values, answer.sigma, paid_by=self._paid_by, rows=self._name, noise=law
+            )
         return answer
 
     def _noisy(self, exact: np.ndarray, sensitivity: float, share: float) -> Answer:

@@ -1,7 +1,10 @@
-"""What the door was asked and what it answered: kept, because it is noisy, and whoever reads the release may want to know.
+"""What the door was asked and what it answered.
 
-An answer is written down as it leaves. So the transcript holds what the asker holds: public questions, questions made of
-earlier answers, and noisy values. Exact answers, which are given where there is no claim, are not written down.
+Kept, because it is noisy, and whoever reads the release may want to know.
+
+An answer is written down as it leaves. So the transcript holds what the asker holds: public questions,
+questions made of earlier answers, and noisy values. Exact answers, which are given where there is no claim,
+are not written down.
 """
 
 from __future__ import annotations
@@ -18,7 +21,10 @@ ALL_ROWS = "all"
 
 
 def describe(question: Any) -> Asked:
-    """Return what a question says of itself by its method ``asked()``; one without it is known by its class alone."""
+    """Return what a question says of itself by its method ``asked()``.
+
+    One without it is known by its class alone.
+    """
     told = getattr(question, "asked", None)
     return told() if callable(told) else Asked(kind=type(question).__name__)
 
@@ -40,7 +46,8 @@ class NoisyAnswer:
     paid_by : tuple of str
         Names of the ledger entries that paid for it.
     rows : str
-        Which rows were asked: "all", or under ``split`` the secret part ("structure", "parameters", "learning", "seeds").
+        Which rows were asked: "all", or under ``split`` the secret part ("structure", "parameters",
+        "learning", "seeds").
     """
 
     asked: Asked
@@ -63,11 +70,20 @@ class Transcript:
         return tuple(self._answers)
 
     def note(
-        self, asked: Asked, values: np.ndarray, scale: float, *, paid_by: tuple[str, ...], rows: str, noise: Noise
+        self,
+        asked: Asked,
+        values: np.ndarray,
+        scale: float,
+        *,
+        paid_by: tuple[str, ...],
+        rows: str,
+        noise: Noise,
     ) -> None:
         """Write an answer down; one without noise (``scale`` 0) is not for keeping."""
         if scale > 0:
             whole = np.asarray(values).astype(np.int64)
             self._answers.append(
-                NoisyAnswer(asked=asked, values=whole, noise=noise, scale=float(scale), paid_by=paid_by, rows=rows)
+                NoisyAnswer(
+                    asked=asked, values=whole, noise=noise, scale=float(scale), paid_by=paid_by, rows=rows
+                )
             )

@@ -1,1 +1,4 @@
-"""From a fitted model to rows: what a release costs, the privacy test in front of it, and who draws the rows."""
+"""From a fitted model to rows.
+
+What a release costs, the privacy test in front of it, and who draws the rows.
+"""

@@ -1,4 +1,7 @@
-"""From coded rows to a release: split them, learn a model, and put the privacy test in front. The rows stay behind doors."""
+"""From coded rows to a release: split them, learn a model, and put the privacy test in front.
+
+The rows stay behind doors.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,8 @@ def fit_release(
     Raises
     ------
     ValueError
-        If the model does not offer what the privacy test needs, or a public claim about the rows does not stand.
+        If the model does not offer what the privacy test needs, or a public claim about the rows does not
+        stand.
     """
     if settings.neighbours != ledger.neighbours:
         raise ValueError(
@@ -59,7 +63,14 @@ def fit_release(
     budget = settings.model_budget(ledger.losses)
     charge = test.charge(plausible_gamma(learner, settings.gamma))
     transcript = transcript or Transcript()
-    seeds = Queryable(parts["seeds"], ledger, charge, coins.spawn("release"), transcript=transcript, name=_name(parts, "seeds"))
+    seeds = Queryable(
+        parts["seeds"],
+        ledger,
+        charge,
+        coins.spawn("release"),
+        transcript=transcript,
+        name=_name(parts, "seeds"),
+    )
     test.confirm(seeds)  # before the rows have cost more
     model = learn_model(parts, domain, learner, budget, ledger, coins.spawn("learning"), transcript)
     cards = domain.cardinalities
@@ -103,7 +114,9 @@ def learn_model(
     )  # fmt: skip
     model, made = learner.fit(rows, domain, budget, coins), makes(learner)
     if not isinstance(model, made):
-        raise TypeError(f"the learner ({type(learner).__name__}) makes {made.__name__}, and gave a {type(model).__name__}")
+        raise TypeError(
+            f"the learner ({type(learner).__name__}) makes {made.__name__}, and gave a {type(model).__name__}"
+        )
     return model
 
 
@@ -112,7 +125,9 @@ def _name(parts: Mapping[str, ExactCounts], name: str) -> str:
     return name if len({id(rows) for rows in parts.values()}) > 1 else ALL_ROWS
 
 
-def split_rows(rows: ExactCounts, split: tuple[float, float, float] | None, coins: Coins) -> dict[str, ExactCounts]:
+def split_rows(
+    rows: ExactCounts, split: tuple[float, float, float] | None, coins: Coins
+) -> dict[str, ExactCounts]:
     """Rows for learning (structure and parameters together), structure, parameters and seeds.
 
     All rows for each, or disjoint parts by secret independent draws.

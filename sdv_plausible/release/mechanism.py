@@ -1,7 +1,8 @@
 """Mechanism 1 of the paper.
 
-A row leaves only if the privacy test lets it: proposals that fail are drawn again inside, and nothing about them --
-not their number, not their rate -- is kept or shown (a visible rejection is an output that Theorem 1 does not cover).
+A row leaves only if the privacy test lets it: proposals that fail are drawn again inside, and nothing about
+them -- not their number, not their rate -- is kept or shown (a visible rejection is an output that Theorem 1
+does not cover).
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class PlausibleDeniabilityMechanism:
     omega : Omega
         Number of attributes resampled; a range is drawn from anew at every attempt.
     seed_free_share : float
-        Probability that a proposal resamples everything. All seeds are then plausible, so the pass rate cannot fall
-        below this share by construction, no attempt budget is needed and no failure can be seen
+        Probability that a proposal resamples everything. All seeds are then plausible, so the pass rate
+        cannot fall below this share by construction, no attempt budget is needed and no failure can be seen
         (docs/explanation/proofs/pass_rate.md, Theorem 3).
     """
 
@@ -79,8 +80,8 @@ class PlausibleDeniabilityMechanism:
         Raises
         ------
         TooFewReleasedError
-            If ``max_attempts`` candidates do not give ``num_rows`` released ones. A visible failure depends on the
-            rows: only a release without a differential-privacy claim may set a maximum.
+            If ``max_attempts`` candidates do not give ``num_rows`` released ones. A visible failure depends
+            on the rows: only a release without a differential-privacy claim may set a maximum.
         """
         released = [np.empty((0, self.model.num_attributes), dtype=np.int32)]
         missing, attempts, rate = num_rows, 0, 1.0
@@ -109,8 +110,10 @@ class PlausibleDeniabilityMechanism:
 
     def _too_few(self) -> str:
         return (
-            f"the privacy test let too few candidates through: k ({self.test.k}) is too high for omega ({self.omega}) "
+            f"the privacy test let too few candidates through: k ({self.test.k}) is too high for omega "
+            f"({self.omega}) "
             "on this table. Nothing was released. Resample more attributes (raise omega), lower k, or use "
-            "privacy_test='release'; synth.diagnose() shows the holder of the data how large the groups of plausible "
+            "privacy_test='release'; synth.diagnose() shows the holder of the data how large the groups of "
+            "plausible "
             "seeds are (not private)"
         )

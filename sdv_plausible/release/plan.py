@@ -27,7 +27,8 @@ class Plan:
     forecast : Forecast or None
         How the noise will show at the number of rows that was named; None if none was, or nothing is known.
     rows_needed : int or None
-        Rows, to a factor of two, at which columns and links stand well above the noise; None if nothing is known.
+        Rows, to a factor of two, at which columns and links stand well above the noise; None if nothing is
+        known.
     warnings : tuple of str
         What to expect of the output: none of it depends on the rows.
     """
@@ -40,7 +41,9 @@ class Plan:
     def __str__(self) -> str:
         notes = [] if self.forecast is None else [str(self.forecast)]
         if self.rows_needed is not None:
-            notes.append(f"Columns and links stand well above the noise from about {self.rows_needed:,} rows on")
+            notes.append(
+                f"Columns and links stand well above the noise from about {self.rows_needed:,} rows on"
+            )
         lines = [f"  {note}" for note in notes] + [f"  ! {warning}" for warning in self.warnings]
         return "\n".join([f"Plan (no row has been looked at)\n{self.ledger}", *lines])
 

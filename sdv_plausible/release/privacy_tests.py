@@ -1,9 +1,12 @@
-"""What a privacy test is to the rest: it decides which candidates may leave, knows what that costs, and who draws the rows.
+"""What a privacy test is to the rest.
+
+It decides which candidates may leave, knows what that costs, and who draws the rows.
 
 Three guarantees, never blurred (docs/explanation/privacy_promise.md):
 :class:`~sdv_plausible.release.row_tests.DeterministicTest` gives plausible deniability only,
 :class:`~sdv_plausible.release.row_tests.RandomizedTest` gives differential privacy row by row,
-:class:`~sdv_plausible.release.release_level.ReleaseTest` gives one guarantee for any number of rows. Nothing else in the
+:class:`~sdv_plausible.release.release_level.ReleaseTest` gives one guarantee for any number of rows. Nothing
+else in the
 package asks which test it is.
 """
 
@@ -86,12 +89,15 @@ class PrivacyTest(ABC):
         Parameters
         ----------
         gamma : float
-            Factor between the likelihoods that the model's plausible seeds may have: 1 for prefix groups of a known omega,
-            else the test's own.
+            Factor between the likelihoods that the model's plausible seeds may have: 1 for prefix groups of a
+            known omega, else the test's own.
         """
 
     def confirm(self, seeds: Queryable) -> None:  # noqa: B027  most tests have nothing to check
-        """Check public claims about the seeds, before they cost more. Raises ValueError if one does not stand."""
+        """Check public claims about the seeds, before they cost more.
+
+        Raises ValueError if one does not stand.
+        """
 
     def check_model(self, made: type[SeedModel]) -> None:  # noqa: B027  most tests take any model
         """Raise ValueError if a learner's models do not offer what the test needs."""
@@ -99,8 +105,8 @@ class PrivacyTest(ABC):
     def default_omega(self, order_cardinalities: Sequence[int]) -> Omega:
         """Number of resampled attributes, chosen from declared cardinalities where the user left it open.
 
-        The first attributes of the order are kept as long as their values have at most ``PREFIX_CELLS`` combinations:
-        groups of an eighth of the seeds on average, large enough on 500 rows.
+        The first attributes of the order are kept as long as their values have at most ``PREFIX_CELLS``
+        combinations: groups of an eighth of the seeds on average, large enough on 500 rows.
         """
         m = len(order_cardinalities)
         kept, cells = 0, 1
@@ -135,7 +141,9 @@ class PrivacyTest(ABC):
         """What to expect of so many rows wanted, from a table of about so many rows."""
         found = []
         if num_rows is not None and self.row_limit is not None and num_rows > self.row_limit:
-            found.append(f"num_rows ({num_rows}) is above row_cap ({self.row_limit}): sampling would be refused")
+            found.append(
+                f"num_rows ({num_rows}) is above row_cap ({self.row_limit}): sampling would be refused"
+            )
         return [*found, *([] if table_rows is None else self._table_warnings(table_rows))]
 
     def _table_warnings(self, table_rows: int) -> list[str]:

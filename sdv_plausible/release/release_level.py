@@ -27,11 +27,11 @@ from sdv_plausible.release.sampler import PrefixSampler, Sampler
 class ReleaseTest(PrivacyTest):
     """One noisy size per prefix group, drawn once: any number of rows for one (epsilon0, delta).
 
-    Groups of at least k seeds get ``size + z``, z discrete Laplace with scale 1/epsilon0, and are released if that is
-    at least ``k + margin``. So every released prefix has at least k true seeds, surely, and the loss is
-    (epsilon0, Pr[z >= margin]) (docs/explanation/proofs/release_test.md). Where people have several rows, k
-    counts people: ``least_seeds`` rows are of at least k of them, and noise and margin are those for all rows
-    of one (persons.md).
+    Groups of at least k seeds get ``size + z``, z discrete Laplace with scale 1/epsilon0, and are released if
+    that is at least ``k + margin``. So every released prefix has at least k true seeds, surely, and the loss
+    is (epsilon0, Pr[z >= margin]) (docs/explanation/proofs/release_test.md). Where people have several rows,
+    k counts people: ``least_seeds`` rows are of at least k of them, and noise and margin are those for all
+    rows of one (persons.md).
 
     Parameters
     ----------
@@ -42,7 +42,8 @@ class ReleaseTest(PrivacyTest):
     delta : float
         Upper bound on the failure probability, in (0, 1).
     uses_seeds : bool
-        Whether any attribute is kept; else the model alone is released, and k, epsilon0 and delta play no part.
+        Whether any attribute is kept; else the model alone is released, and k, epsilon0 and delta play no
+        part.
     neighbours : Neighbours
         Whom the loss protects.
     """
@@ -80,7 +81,10 @@ class ReleaseTest(PrivacyTest):
             return (
                 LedgerEntry(
                     name="seeds",
-                    mechanism="no seed record is used (every attribute is resampled): k, gamma and epsilon0 play no part",
+                    mechanism=(
+                        "no seed record is used (every attribute is resampled): k, gamma and "
+                        "epsilon0 play no part"
+                    ),
                     losses=(),
                     scope="the release",
                     parts=("seeds",),
@@ -104,7 +108,8 @@ class ReleaseTest(PrivacyTest):
         """Raise ValueError unless the models keep a prefix of the seed."""
         if not issubclass(made, PrefixModel):
             raise ValueError(
-                f"privacy_test ('release') needs a model with prefix groups, not {made.__name__}: derive it from PrefixModel "
+                f"privacy_test ('release') needs a model with prefix groups, not {made.__name__}: derive it "
+                "from PrefixModel "
                 "and let its learner say so (makes = ...), or use 'randomized' or 'deterministic'"
             )
 

@@ -1,4 +1,7 @@
-"""What the release-level test lets out of the seeds, and rows drawn from it: all post-processing. It holds no record."""
+"""What the release-level test lets out of the seeds, and rows drawn from it: all post-processing.
+
+It holds no record.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,9 @@ class ReleasedPrefixes:
         if self.kept == 0:
             return codes
         cumulative = np.cumsum(self.sizes) / self.sizes.sum()
-        chosen = np.minimum(np.searchsorted(cumulative, coins.uniform(num_rows), side="right"), len(self.sizes) - 1)
+        chosen = np.minimum(
+            np.searchsorted(cumulative, coins.uniform(num_rows), side="right"), len(self.sizes) - 1
+        )
         for position in range(self.kept):
             codes[:, model.order[position]] = self.prefixes[chosen, position]
         return codes
@@ -58,8 +63,9 @@ class ReleasedPrefixes:
 class ReleasedSeeds:
     """What leaves of the seeds under the release test: one :class:`ReleasedPrefixes` per omega.
 
-    With several omegas every seed belongs to one of them, by a secret draw that does not look at its values: one row
-    then changes one part only, and the parts together cost what one costs (docs/explanation/proofs/release_test.md).
+    With several omegas every seed belongs to one of them, by a secret draw that does not look at its values:
+    one row then changes one part only, and the parts together cost what one costs
+    (docs/explanation/proofs/release_test.md).
 
     Parameters
     ----------
@@ -75,8 +81,12 @@ class ReleasedSeeds:
         m = model.num_attributes
         prefixes = [model.order[: m - number] for number in omega.among(m)]
         if not any(prefixes):  # every attribute is resampled: no seed is looked at
-            return cls(parts=(ReleasedPrefixes.sort(np.empty((1, 0), dtype=np.int32), np.ones(1, dtype=np.int64)),))
-        return cls(parts=tuple(ReleasedPrefixes.sort(*released) for released in seeds.release_groups(prefixes, test)))
+            return cls(
+                parts=(ReleasedPrefixes.sort(np.empty((1, 0), dtype=np.int32), np.ones(1, dtype=np.int64)),)
+            )
+        return cls(
+            parts=tuple(ReleasedPrefixes.sort(*released) for released in seeds.release_groups(prefixes, test))
+        )
 
     def usable(self) -> tuple[ReleasedPrefixes, ...]:
         """The parts of which something was released.
@@ -89,7 +99,8 @@ class ReleasedSeeds:
         found = tuple(part for part in self.parts if len(part.sizes))
         if not found:
             raise TooFewReleasedError(
-                f"no group of seeds that share {self.parts[0].kept} attributes was large enough to be released: lower k, "
+                f"no group of seeds that share {self.parts[0].kept} attributes was large enough to be "
+                "released: lower k, "
                 'raise omega (resample more attributes; "all" always works), or raise epsilon0'
             )
         return found
@@ -97,7 +108,8 @@ class ReleasedSeeds:
     def sample(self, num_rows: int, model: PrefixModel, coins: Coins) -> np.ndarray:
         """Rows as codes (num_rows, m): post-processing of what was released.
 
-        Up to ``SYSTEMATIC_ROWS`` rows are drawn evenly spread over the model's tables; beyond, chance hardly matters.
+        Up to ``SYSTEMATIC_ROWS`` rows are drawn evenly spread over the model's tables; beyond, chance hardly
+        matters.
         """
         parts = self.usable()
         chosen = coins.integers(len(parts), num_rows)
@@ -109,7 +121,9 @@ class ReleasedSeeds:
             codes[rows] = part.start(len(rows), model, coins)
         return model.complete(codes, kept, coins, systematic=num_rows <= SYSTEMATIC_ROWS)
 
-    def sample_given(self, num_rows: int, known: Mapping[int, int], model: PrefixModel, coins: Coins) -> np.ndarray:
+    def sample_given(
+        self, num_rows: int, known: Mapping[int, int], model: PrefixModel, coins: Coins
+    ) -> np.ndarray:
         """Rows that have the known codes: likelihood weighting, then resampling. Also post-processing.
 
         Parameters
@@ -126,7 +140,9 @@ class ReleasedSeeds:
         """
         parts = self.usable()
         size = -(-max(LEAST_WEIGHTED, WEIGHTED_PER_ROW * num_rows) // len(parts))
-        drawn = [model.complete_given(part.start(size, model, coins), part.kept, known, coins) for part in parts]
+        drawn = [
+            model.complete_given(part.start(size, model, coins), part.kept, known, coins) for part in parts
+        ]
         codes = np.concatenate([c for c, _ in drawn])
         log_weight = np.concatenate([w for _, w in drawn])
         if not np.isfinite(log_weight).any():

@@ -33,7 +33,8 @@ SIZE_DELTA_SHARE = 0.01  # of the seeds' delta, for the event that its lower bou
 class DeterministicTest(PrivacyTest):
     """Privacy Test 1 (section 2): pass if the candidate has at least k plausible seeds.
 
-    It gives plausible deniability, not differential privacy: whether a row passes depends on a sharp threshold.
+    It gives plausible deniability, not differential privacy: whether a row passes depends on a sharp
+    threshold.
 
     Parameters
     ----------
@@ -78,8 +79,10 @@ class DeterministicTest(PrivacyTest):
                 ),
                 losses=(InfiniteLoss(),),
                 scope="each released row",
-                note="Privacy Test 1 has a sharp threshold, which gives plausible deniability but no epsilon; use "
-                "privacy_test='release'",
+                note=(
+                    "Privacy Test 1 has a sharp threshold, which gives plausible deniability but no "
+                    "epsilon; use privacy_test='release'"
+                ),
                 parts=("seeds",),
             ),
         )
@@ -95,7 +98,10 @@ class DeterministicTest(PrivacyTest):
         return passed
 
     def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins) -> Sampler:
-        """Mechanism 1, which gives up where too few candidates pass: nothing is claimed that a failure could break."""
+        """Mechanism 1, which gives up where too few candidates pass.
+
+        Nothing is claimed that a failure could break.
+        """
         return _mechanism(self, model, seeds, omega, sampling, gives_up=True)
 
     def complaints(self, num_rows: int) -> list[str]:
@@ -110,8 +116,8 @@ class DeterministicTest(PrivacyTest):
 class RandomizedTest(PrivacyTest):
     """Privacy Test 2 (section 2.1): as Test 1, with the threshold drawn afresh for every candidate.
 
-    The threshold is ``k + z`` with z discrete Laplace, ``Pr[z] ~ exp(-epsilon0 |z|)``: counts are integers, so
-    integer noise loses nothing and has no floating-point side door.
+    The threshold is ``k + z`` with z discrete Laplace, ``Pr[z] ~ exp(-epsilon0 |z|)``: counts are integers,
+    so integer noise loses nothing and has no floating-point side door.
 
     Parameters
     ----------
@@ -126,8 +132,8 @@ class RandomizedTest(PrivacyTest):
     row_cap : int
         Rows that may ever be released from one fit; all are charged.
     seed_free_share : float
-        Probability that a proposal resamples everything, in (0, 1]. All seeds are then plausible, so the pass rate cannot
-        fall below this share by construction (docs/explanation/proofs/pass_rate.md, Theorem 3).
+        Probability that a proposal resamples everything, in (0, 1]. All seeds are then plausible, so the pass
+        rate cannot fall below this share by construction (docs/explanation/proofs/pass_rate.md, Theorem 3).
     least_rows : int
         A public number that the count of seeds reaches.
     neighbours : Neighbours
@@ -155,7 +161,10 @@ class RandomizedTest(PrivacyTest):
     @property
     def covers(self) -> str | None:
         """The rows of one fit."""
-        return f"the first {self.row_cap:,} rows released from this fit; not the saved synthesizer, which holds records"
+        return (
+            f"the first {self.row_cap:,} rows released from this fit; not the saved synthesizer, which "
+            "holds records"
+        )
 
     @property
     def row_limit(self) -> int | None:
@@ -195,8 +204,10 @@ class RandomizedTest(PrivacyTest):
         )  # fmt: skip
         if not math.isfinite(epsilon):
             raise ValueError(
-                f"k ({self.k}) and epsilon0 ({self.epsilon0:g}) are out of reach for least_rows ({self.least_rows}) seeds at "
-                f"delta {self.delta:.3g}: lower k, raise epsilon0, delta or least_rows, or use privacy_test='release'"
+                f"k ({self.k}) and epsilon0 ({self.epsilon0:g}) are out of reach for least_rows "
+                f"({self.least_rows}) seeds at "
+                f"delta {self.delta:.3g}: lower k, raise epsilon0, delta or least_rows, or use "
+                "privacy_test='release'"
             )
         return LedgerEntry(
             name="rows",
@@ -218,7 +229,10 @@ class RandomizedTest(PrivacyTest):
     def _theorem1_sum(self) -> float:
         """The paper's own accounting of the rows: Theorem 1 with the best t, added up."""
         try:
-            return self.row_cap * theorem1_best(self.k, self.gamma, self.epsilon0, self.delta / self.row_cap).epsilon
+            return (
+                self.row_cap
+                * theorem1_best(self.k, self.gamma, self.epsilon0, self.delta / self.row_cap).epsilon
+            )
         except ValueError:
             return math.inf
 
@@ -233,14 +247,18 @@ class RandomizedTest(PrivacyTest):
         margin = size_lower_bound_margin(SIZE_EPSILON, self._size_delta, self.neighbours)
         if seeds.count_rows(SIZE_EPSILON, self._size_delta) - margin < self.least_rows:
             raise ValueError(
-                f"least_rows ({self.least_rows}) is not confirmed by the noisy number of seeds, which must exceed it by "
-                f"{margin}: declare a lower number, or use privacy_test='release'. That noisy number has cost epsilon "
-                f"{SIZE_EPSILON}, and a domain learned privately its share of epsilon: both add to what the next fit will cost"
+                f"least_rows ({self.least_rows}) is not confirmed by the noisy number of seeds, which must "
+                "exceed it by "
+                f"{margin}: declare a lower number, or use privacy_test='release'. That noisy number has "
+                "cost epsilon "
+                f"{SIZE_EPSILON}, and a domain learned privately its share of epsilon: both add to what the "
+                "next fit will cost"
             )
 
     def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:
         """Boolean array: which candidates pass; one fresh threshold each."""
-        # Repeatable: drawn from the call's own secret stream, so that SDV's reset_sampling repeats the very same rows.
+        # Repeatable: drawn from the call's own secret stream, so that SDV's reset_sampling repeats the very
+        # same rows.
         noisy = noise.discrete_laplace(
             plausible_seeds,
             sensitivity=self.neighbours.rows,
@@ -259,7 +277,9 @@ class RandomizedTest(PrivacyTest):
         found = super()._table_warnings(table_rows)
         if table_rows < self.least_rows:
             found.insert(
-                0, f"least_rows ({self.least_rows}) is above the number of rows ({table_rows}): the fit would be refused"
+                0,
+                f"least_rows ({self.least_rows}) is above the number of rows ({table_rows}): the fit would "
+                "be refused",
             )
         return found
 

@@ -61,7 +61,8 @@ class Sampler(ABC):
             If the release keeps no records.
         """
         raise ValueError(
-            "diagnose() needs the seed records, which privacy_test='release' does not keep; fit a second synthesizer with "
+            "diagnose() needs the seed records, which privacy_test='release' does not keep; fit a second "
+            "synthesizer with "
             "privacy_test='randomized' on the same table to look at them"
         )
 
@@ -107,7 +108,9 @@ class RecordSampler(Sampler):
 
     def sample(self, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:  # noqa: ARG002
         """Released rows as codes (num_rows, m)."""
-        return self.mechanism.release(num_rows, coins, ATTEMPTS_PER_ROW * num_rows + ATTEMPTS if self.gives_up else None)
+        return self.mechanism.release(
+            num_rows, coins, ATTEMPTS_PER_ROW * num_rows + ATTEMPTS if self.gives_up else None
+        )
 
     @property
     def mechanism_with_records(self) -> PlausibleDeniabilityMechanism:
@@ -132,7 +135,10 @@ def diagnose(sampler: Sampler, num_candidates: int) -> pd.DataFrame:
 
 
 def seed_diagnostics(sampler: Sampler, num_candidates: int) -> dict[str, Any]:
-    """The same for the report: plausible seeds at the mechanism's omega, and who passes at which k and omega."""
+    """The same for the report.
+
+    Plausible seeds at the mechanism's omega, and who passes at which k and omega.
+    """
     mechanism = sampler.mechanism_with_records
     by_omega = _plausible_seeds(mechanism, num_candidates)
     m, k = mechanism.model.num_attributes, mechanism.test.least_seeds
@@ -142,13 +148,14 @@ def seed_diagnostics(sampler: Sampler, num_candidates: int) -> dict[str, Any]:
     return {
         "plausible_seeds": np.concatenate([by_omega[omega] for omega in used]),
         "pass_rates": {
-            k: {omega: float((seeds >= k).mean()) for omega, seeds in by_omega.items() if omega in shown} for k in ks
+            k: {omega: float((seeds >= k).mean()) for omega, seeds in by_omega.items() if omega in shown}
+            for k in ks
         },
     }
 
 
 def _plausible_seeds(mechanism: PlausibleDeniabilityMechanism, num_candidates: int) -> dict[int, np.ndarray]:
-    """Number of plausible seeds of candidates made from uniformly random seeds, for every omega from m to 0."""
+    """Plausible seeds of candidates made from uniformly random seeds, for omega m to 0."""
     check.whole("num_candidates", num_candidates, 1, "try 10,000")
     coins = Coins.from_os_entropy()
     rows = coins.integers(mechanism.num_seeds, num_candidates)

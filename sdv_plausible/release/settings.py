@@ -38,13 +38,15 @@ class Settings:
     row_cap : int
         Row-by-row tests: rows that may ever be released from one fit.
     seed_free_share : float
-        Randomised test: probability that a proposal resamples everything, in (0, 1]; a lower bound on the pass rate.
+        Randomised test: probability that a proposal resamples everything, in (0, 1]; a lower bound on the
+        pass rate.
     least_rows : int
-        Randomised test: a public number that the count of seed records reaches. Every charge is made at this number,
-        so that the total does not depend on the rows; a noisy count that contradicts it refuses the fit.
+        Randomised test: a public number that the count of seed records reaches. Every charge is made at this
+        number, so that the total does not depend on the rows; a noisy count that contradicts it refuses the
+        fit.
     split : (float, float, float), optional
-        Probabilities with which a row serves structure, parameters or seeds; each > 0, sum at most 1 (the rest of
-        the rows is not used). None: every row serves all three.
+        Probabilities with which a row serves structure, parameters or seeds; each > 0, sum at most 1 (the
+        rest of the rows is not used). None: every row serves all three.
     neighbours : Neighbours
         Whom the total protects.
     """
@@ -71,7 +73,9 @@ class Settings:
         check.positive("epsilon0", self.epsilon0, "try 1.0")
         object.__setattr__(self, "omega", Omega.parse(self.omega))
         if self.privacy_test not in _TESTS:
-            raise ValueError(f'privacy_test ({self.privacy_test!r}) must be "release", "randomized" or "deterministic"')
+            raise ValueError(
+                f'privacy_test ({self.privacy_test!r}) must be "release", "randomized" or "deterministic"'
+            )
         check.whole("row_cap", self.row_cap, 1, "it is the number of rows ever released")
         check.rate("seed_free_share", self.seed_free_share, "try 0.5")
         check.whole("least_rows", self.least_rows, 1, "try 1000")
@@ -113,7 +117,8 @@ class Settings:
             )  # fmt: skip
         if self.privacy_test == "randomized":
             return RandomizedTest(
-                k=self.k, gamma=self.gamma, epsilon0=self.epsilon0, delta=self.seed_delta, row_cap=self.row_cap,
+                k=self.k, gamma=self.gamma, epsilon0=self.epsilon0, delta=self.seed_delta,
+                row_cap=self.row_cap,
                 seed_free_share=self.seed_free_share, least_rows=self.least_rows, neighbours=self.neighbours,
             )  # fmt: skip
         return DeterministicTest(k=self.k, gamma=self.gamma, row_cap=self.row_cap, neighbours=self.neighbours)
@@ -131,6 +136,7 @@ def _check_split(parts: Any) -> None:
     shares = three and all(isinstance(p, (int, float)) and not isinstance(p, bool) and p > 0 for p in parts)
     if not shares or sum(parts) > 1 + 1e-9:
         raise ValueError(
-            f"split ({parts!r}) must be three shares > 0 for structure, parameters and seeds with a sum of at "
+            f"split ({parts!r}) must be three shares > 0 for structure, parameters and seeds with a sum of "
+            "at "
             "most 1; try (0.25, 0.25, 0.5)"
         )

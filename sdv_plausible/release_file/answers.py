@@ -1,4 +1,7 @@
-"""The noisy answers in a release file: what was asked, what was answered, how strong the noise was, and what paid for it."""
+"""The noisy answers in a release file.
+
+What was asked, what was answered, how strong the noise was, and what paid for it.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,9 @@ def write_answers(answers: Sequence[NoisyAnswer], domain: Domain) -> dict[str, A
             if axes.setdefault(_key(axis), len(used)) == len(used):
                 used.append(axis)
         asked.append(_write(answer, axes))
-    named = [{"column": domain.names[a.column], "buckets": np.asarray(a.buckets, dtype=np.int64)} for a in used]
+    named = [
+        {"column": domain.names[a.column], "buckets": np.asarray(a.buckets, dtype=np.int64)} for a in used
+    ]
     return {"axes": named, "asked": asked}
 
 
@@ -130,7 +135,8 @@ def _read(part: Part, axes: list[Axis], domain: Domain) -> NoisyAnswer:
     f = part.fields(_FIELDS)
     known = {name: name for name in domain.names}
     tables = tuple(
-        tuple(axes[number.whole(0, len(axes) - 1)] for number in table.items(100_000)) for table in f["tables"].items(1_000_000)
+        tuple(axes[number.whole(0, len(axes) - 1)] for number in table.items(100_000))
+        for table in f["tables"].items(1_000_000)
     )
     asked = Asked(
         kind=f["kind"].text(LONGEST_NAME),

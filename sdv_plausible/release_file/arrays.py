@@ -1,7 +1,9 @@
-"""Arrays in a document: a type, a shape, and the numbers as base64 of little-endian bytes, or to be read by people.
+"""Arrays in a document.
 
-Both forms of equal arrays say the same, and every array has one type only: the shortest that holds its whole numbers, or
-doubles.
+A type, a shape, and the numbers as base64 of little-endian bytes, or to be read by people.
+
+Both forms of equal arrays say the same, and every array has one type only: the shortest that holds its whole
+numbers, or doubles.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ def encode(array: np.ndarray, *, readable: bool = False) -> dict[str, Any]:
     """
     array = np.asarray(array)
     if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
-        raise ValueError("an array of a release holds finite numbers: store probabilities, not their logarithms")
+        raise ValueError(
+            "an array of a release holds finite numbers: store probabilities, not their logarithms"
+        )
     array = array.astype(_shortest(array))
     if readable:
         content: dict[str, Any] = {"values": array.tolist()}
@@ -46,17 +50,26 @@ def decode(document: Any) -> np.ndarray:
     ValueError
         If the form is not that of an array, or not the one that :func:`encode` gives these numbers.
     """
-    if not isinstance(document, dict) or set(document) not in ({"dtype", "shape", "data"}, {"dtype", "shape", "values"}):
+    if not isinstance(document, dict) or set(document) not in (
+        {"dtype", "shape", "data"},
+        {"dtype", "shape", "values"},
+    ):
         raise ValueError("an array must have dtype, shape, and data or values")
     dtype, shape = document["dtype"], document["shape"]
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise ValueError(f"an array's dtype must be one of {', '.join(DTYPES)}")
     sides = shape if isinstance(shape, list) and len(shape) <= MOST_SIDES else [-1]
     if not all(type(side) is int and 0 <= side < 2**31 for side in sides):
-        raise ValueError(f"an array's shape must be a list of at most {MOST_SIDES} whole numbers of at least 0")
+        raise ValueError(
+            f"an array's shape must be a list of at most {MOST_SIDES} whole numbers of at least 0"
+        )
     size = math.prod(sides)
     little = np.dtype(dtype).newbyteorder("<")
-    flat = _from_bytes(document["data"], little, size) if "data" in document else _from_lists(document["values"], sides, little)
+    flat = (
+        _from_bytes(document["data"], little, size)
+        if "data" in document
+        else _from_lists(document["values"], sides, little)
+    )
     found = flat.reshape(sides).astype(np.float64 if dtype == "float64" else np.int64)
     if not np.isfinite(found).all():
         raise ValueError("an array holds a number that is not finite")

@@ -25,8 +25,8 @@ def write(document: Any, *, readable: bool = False) -> bytes:
     document : dict
         Of dicts, lists, texts, finite numbers, truth values, None and arrays.
     readable : bool
-        Arrays as nested lists, lines, and the order of entries that the document has, for people; else arrays as base64,
-        no white space, and entries sorted.
+        Arrays as nested lists, lines, and the order of entries that the document has, for people; else arrays
+        as base64, no white space, and entries sorted.
 
     Raises
     ------
@@ -35,10 +35,14 @@ def write(document: Any, *, readable: bool = False) -> bytes:
     """
     plain = with_arrays(document, lambda array: encode(array, readable=readable))
     try:
-        text = _lines(plain) if readable else json.dumps(plain, separators=(",", ":"), sort_keys=True, **_PLAIN)
+        text = (
+            _lines(plain) if readable else json.dumps(plain, separators=(",", ":"), sort_keys=True, **_PLAIN)
+        )
         return (text + "\n").encode("utf-8")
     except UnicodeEncodeError:
-        raise ValueError("a name or a value holds half a Unicode letter (a lone surrogate): clean the text first") from None
+        raise ValueError(
+            "a name or a value holds half a Unicode letter (a lone surrogate): clean the text first"
+        ) from None
 
 
 def with_arrays(value: Any, write_array: Callable[[np.ndarray], Any]) -> Any:
@@ -60,7 +64,9 @@ def _lines(value: Any, indent: str = "") -> str:
         if not any(isinstance(inner, (dict, list)) for inner in value):
             return flat  # a row of numbers
         return "[\n" + ",\n".join(deeper + _lines(inner, deeper) for inner in value) + f"\n{indent}]"
-    entries = (f"{deeper}{json.dumps(name, **_PLAIN)}: {_lines(inner, deeper)}" for name, inner in value.items())
+    entries = (
+        f"{deeper}{json.dumps(name, **_PLAIN)}: {_lines(inner, deeper)}" for name, inner in value.items()
+    )
     return "{\n" + ",\n".join(entries) + f"\n{indent}}}"
 
 
@@ -73,7 +79,9 @@ def read(data: bytes, max_bytes: int = MAX_BYTES) -> Any:
         If it is too large, no UTF-8, no JSON, has a name twice, or a number that is not finite.
     """
     if len(data) > max_bytes:
-        raise ValueError(f"the file has more than {max_bytes:,} bytes: give max_bytes if it should be that large")
+        raise ValueError(
+            f"the file has more than {max_bytes:,} bytes: give max_bytes if it should be that large"
+        )
     if sum(data.count(sign) for sign in (b",", b"[", b"{")) > MAX_ITEMS * max(1, max_bytes // MAX_BYTES):
         raise ValueError("the file has too many parts to be a release")
     try:

@@ -95,7 +95,10 @@ def _check_arithmetic(part: Part, attribute: Attribute) -> None:
     widths = [high - low for low, high in zip(attribute.lower, attribute.upper, strict=True)]
     if attribute.kind == "float":
         largest = max((abs(end) for end in (*attribute.lower, *attribute.upper)), default=0.0)
-        if not all(map(math.isfinite, widths)) or not largest * 10.0 ** max(attribute.decimals or 0, 0) < math.inf:
+        if (
+            not all(map(math.isfinite, widths))
+            or not largest * 10.0 ** max(attribute.decimals or 0, 0) < math.inf
+        ):
             raise part.refuse("bins must not be wider than a double, also when they are rounded")
     elif any(width >= LARGEST for width in widths):
         raise part.refuse(f"bins must be narrower than {LARGEST}")

@@ -14,12 +14,16 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release_file.schema import Column
 
 LOCALE = r"[a-z]{2,3}(_[A-Z]{2})?"
-# SDV's semantic types and the method of Faker that makes one. Nothing else of Faker is called: the type comes from a file.
+# SDV's semantic types and the method of Faker that makes one. Nothing else of Faker is called: the type comes
+# from a file.
 _FAKER = """address bban building_number city city_suffix company company_suffix country country_code
-credit_card_expire credit_card_number credit_card_provider credit_card_security_code date_of_birth domain_name ean email
-first_name first_name_female first_name_male hostname iban ipv4 ipv6 isbn10 isbn13 job language_code last_name latitude
-license_plate longitude mac_address name name_female name_male phone_number postcode prefix safe_email secondary_address
-ssn state state_abbr street_address street_name street_suffix suffix swift swift11 swift8 uri url user_name vin zipcode"""
+credit_card_expire credit_card_number credit_card_provider credit_card_security_code date_of_birth domain_name
+ean email first_name first_name_female first_name_male hostname iban ipv4 ipv6 isbn10 isbn13 job language_code
+last_name latitude license_plate longitude mac_address name name_female name_male phone_number postcode prefix
+safe_email secondary_address ssn state state_abbr street_address street_name street_suffix suffix swift
+swift11 swift8
+uri url user_name
+vin zipcode"""
 FAKER = {name: name for name in _FAKER.split()} | {
     "administrative_unit": "state",
     "ipv4_address": "ipv4",
@@ -32,11 +36,13 @@ _DIGITS = "0123456789"
 _CLASSES = {"d": _DIGITS, "w": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" + _DIGITS + "_"}
 
 
-def invent(column: Column, num_rows: int, coins: Coins, *, is_key: bool, locales: Sequence[str]) -> pd.Series[Any]:
+def invent(
+    column: Column, num_rows: int, coins: Coins, *, is_key: bool, locales: Sequence[str]
+) -> pd.Series[Any]:
     """Make a column up.
 
-    Ids are numbered, in their format where it is a simple one; keys are distinct; personal data comes from Faker where that
-    is installed, else it is numbered, such as "email-000001".
+    Ids are numbered, in their format where it is a simple one; keys are distinct; personal data comes from
+    Faker where that is installed, else it is numbered, such as "email-000001".
 
     Parameters
     ----------
@@ -77,7 +83,9 @@ def _ids(column: Column, num_rows: int) -> Any:
 
 
 def texts_of(form: str, number: int) -> list[str] | None:
-    """First texts of a simple regular expression: letters and classes such as ``[A-Z0-9]``, each ``{n}`` times.
+    """First texts of a simple regular expression.
+
+    Letters and classes such as ``[A-Z0-9]``, each ``{n}`` times.
 
     Returns
     -------

@@ -1,4 +1,7 @@
-"""The privacy ledger in a release file: its entries with their losses, and what it said when the release was made."""
+"""The privacy ledger in a release file.
+
+Its entries with their losses, and what it said when the release was made.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,9 @@ def _write_entry(entry: LedgerEntry) -> dict[str, Any]:
 def _write_loss(loss: Loss) -> dict[str, Any]:
     name = type(loss).__name__
     if LOSSES.get(name) is not type(loss):
-        raise ValueError(f"a loss of type {name} has no form in a release file: only those of the package have")
+        raise ValueError(
+            f"a loss of type {name} has no form in a release file: only those of the package have"
+        )
     return {"type": name, **{field.name: getattr(loss, field.name) for field in _fields(type(loss))}}
 
 
@@ -76,9 +81,13 @@ def read_ledger(part: Part) -> tuple[PrivacyLedger, Statement]:
     """Ledger of a section, and what it said."""
     f = part.fields(_FIELDS)
     ledger = PrivacyLedger(
-        delta=f["delta"].number(0, 1), covers=f["covers"].maybe(Part.text), neighbours=_read_neighbours(f["neighbours"])
+        delta=f["delta"].number(0, 1),
+        covers=f["covers"].maybe(Part.text),
+        neighbours=_read_neighbours(f["neighbours"]),
     )
-    ledger.charge(*(_read_entry(item) for item in f["entries"].items(100_000)))  # it has been charged: no limit now
+    ledger.charge(
+        *(_read_entry(item) for item in f["entries"].items(100_000))
+    )  # it has been charged: no limit now
     ledger.epsilon = f["limit"].maybe(lambda p: p.number(0))
     statement = Statement(
         sentence=f["sentence"].text(),
@@ -101,7 +110,9 @@ def _write_neighbours(neighbours: Neighbours) -> dict[str, Any]:
 def _read_neighbours(part: Part) -> Neighbours:
     f = part.fields(("relation", "person", "rows_per_person"))
     relation, rows = f["relation"].choice(RELATIONS), f["rows_per_person"].whole(1)
-    return part.checked(lambda: Neighbours.parse(relation, f["person"].maybe(lambda p: p.text(LONGEST_NAME)), rows))
+    return part.checked(
+        lambda: Neighbours.parse(relation, f["person"].maybe(lambda p: p.text(LONGEST_NAME)), rows)
+    )
 
 
 def _read_entry(part: Part) -> LedgerEntry:

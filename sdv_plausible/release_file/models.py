@@ -30,7 +30,8 @@ def write_model(model: Any, domain: Domain) -> dict[str, Any]:
     known = type_of(model)
     if known is None:
         raise ValueError(
-            f"models of type {type(model).__name__} are not registered: register_model_type(name, {type(model).__name__}, "
+            f"models of type {type(model).__name__} are not registered: register_model_type(name, "
+            f"{type(model).__name__}, "
             "to_arrays, from_arrays) says how they become arrays and back, without code in the file"
         )
     arrays = {str(name): np.asarray(array) for name, array in known.to_arrays(model).items()}
@@ -58,9 +59,12 @@ def read_model(part: Part, domain: Domain) -> PrefixModel:
     known = type_named(name)
     if known is None:
         raise part.refuse(
-            "has a model type that is not registered here: register_model_type comes before Release.load for models of your own"
+            "has a model type that is not registered here: register_model_type comes before Release.load "
+            "for models of your own"
         )
-    arrays = {key: item.any_array() for key, item in part.fields(("type", "arrays"))["arrays"].entries().items()}
+    arrays = {
+        key: item.any_array() for key, item in part.fields(("type", "arrays"))["arrays"].entries().items()
+    }
     model = part.checked(lambda: known.from_arrays(arrays))
     return part.checked(lambda: _fitting(model, known.made, domain))
 
@@ -69,7 +73,9 @@ def _fitting(model: Any, made: type[PrefixModel], domain: Domain) -> PrefixModel
     if not isinstance(model, made):
         raise ValueError(f"from_arrays must return a {made.__name__}")
     if tuple(model.cardinalities) != domain.cardinalities or sorted(model.order) != list(range(len(domain))):
-        raise ValueError("the model's columns must have the domain's numbers of codes, and an order that names each once")
+        raise ValueError(
+            "the model's columns must have the domain's numbers of codes, and an order that names each once"
+        )
     return model
 
 
@@ -86,4 +92,6 @@ def _read_table(part: Part, number: dict[str, int], cardinalities: tuple[int, ..
     probabilities = f["probabilities"].array("real", (num_configurations(buckets), cardinalities[child]))
     if (probabilities < 0).any() or (np.abs(probabilities.sum(axis=1) - 1) > SUM_TOLERANCE).any():
         raise f["probabilities"].refuse("must not be negative, and every row must sum to 1")
-    return part.checked(lambda: ConditionalTable(child=child, parents=parents, buckets=buckets, probabilities=probabilities))
+    return part.checked(
+        lambda: ConditionalTable(child=child, parents=parents, buckets=buckets, probabilities=probabilities)
+    )

@@ -114,7 +114,11 @@ class Part:
     def number(self, low: float = -math.inf, high: float = math.inf) -> float:
         """Return a finite number between two ends, as it is written: whole or not."""
         value = self.value
-        ok = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= float(np.finfo(float).max)
+        ok = (
+            isinstance(value, (int, float))
+            and not isinstance(value, bool)
+            and abs(value) <= float(np.finfo(float).max)
+        )
         if not ok or not low <= value <= high:
             raise self.refuse(f"must be a finite number from {low} to {high}")
         return value
@@ -141,6 +145,8 @@ class Part:
         if found.dtype != (np.int64 if kind == "whole" else np.float64):
             raise self.refuse(f"must be an array of {kind} numbers")
         sides = tuple(any if side is None else side for side in shape)
-        if found.ndim != len(shape) or any(want not in (any, side) for want, side in zip(sides, found.shape, strict=True)):
+        if found.ndim != len(shape) or any(
+            want not in (any, side) for want, side in zip(sides, found.shape, strict=True)
+        ):
             raise self.refuse(f"must be an array of shape {tuple('any' if s is None else s for s in shape)}")
         return found

@@ -32,12 +32,27 @@ from sdv_plausible.table.domain import Domain
 from sdv_plausible.whole_files import write_whole
 
 FORMAT = "sdv-plausible-release/1"
-SECTIONS = ("answers", "domain", "format", "ledger", "model", "rules", "schema", "seeds", "settings", "versions")
+SECTIONS = (
+    "answers",
+    "domain",
+    "format",
+    "ledger",
+    "model",
+    "rules",
+    "schema",
+    "seeds",
+    "settings",
+    "versions",
+)
 
 
 def schema_document() -> dict[str, Any]:
-    """Return the published JSON schema of the file, which is part of the package (docs/reference/release_file.md)."""
-    text = resources.files("sdv_plausible.release_file").joinpath("release.schema.json").read_text(encoding="utf-8")
+    """Return the published JSON schema of the file (docs/reference/release_file.md)."""
+    text = (
+        resources.files("sdv_plausible.release_file")
+        .joinpath("release.schema.json")
+        .read_text(encoding="utf-8")
+    )
     document: dict[str, Any] = json.loads(text)
     return document
 
@@ -46,8 +61,8 @@ def schema_document() -> dict[str, Any]:
 class Release:
     """What a fit releases: it makes rows, and is written to one file that runs no code when it is read.
 
-    Get one from :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.release` or :meth:`load`. Sampling, reading and writing
-    need neither SDV nor torch.
+    Get one from :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.release` or :meth:`load`. Sampling,
+    reading and writing need neither SDV nor torch.
 
     Attributes
     ----------
@@ -87,9 +102,12 @@ class Release:
     settings: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
 
-    # --- what it is for -----------------------------------------------------------------------------------------------
+    # --- what it is for
+    # -----------------------------------------------------------------------------------------------
 
-    def sample(self, num_rows: int, *, given: Mapping[str, Any] | None = None, random_state: int | None = None) -> pd.DataFrame:
+    def sample(
+        self, num_rows: int, *, given: Mapping[str, Any] | None = None, random_state: int | None = None
+    ) -> pd.DataFrame:
         """Draw rows, as many and as often as you like: the ledger's total covers all of them.
 
         Parameters
@@ -118,9 +136,12 @@ class Release:
         names = self.domain.names
         if not isinstance(self.model, HasStructure):
             raise ValueError(f"the model ({type(self.model).__name__}) tells no structure")
-        return {names[child]: [names[parent] for parent in parents] for child, parents in self.model.structure()}
+        return {
+            names[child]: [names[parent] for parent in parents] for child, parents in self.model.structure()
+        }
 
-    # --- as a file ----------------------------------------------------------------------------------------------------
+    # --- as a file
+    # ----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path, *, readable: bool = False) -> str:
         """Write the release, whole or not at all.
@@ -142,7 +163,9 @@ class Release:
         return self.digest
 
     @classmethod
-    def load(cls, path: str | Path, expect_sha256: str | None = None, *, max_bytes: int = documents.MAX_BYTES) -> Release:
+    def load(
+        cls, path: str | Path, expect_sha256: str | None = None, *, max_bytes: int = documents.MAX_BYTES
+    ) -> Release:
         """Read a release. Nothing in the file is run, whoever wrote it.
 
         Parameters
@@ -150,7 +173,8 @@ class Release:
         path : str or Path
             The file.
         expect_sha256 : str, optional
-            The digest that the file must have: without it nobody knows whether the file was changed on purpose.
+            The digest that the file must have: without it nobody knows whether the file was changed on
+            purpose.
         max_bytes : int
             A larger file is refused.
 
@@ -166,9 +190,13 @@ class Release:
             release = cls.from_bytes(data, max_bytes=max_bytes)
         except ValueError as error:
             raise ValueError(f"{str(path)!r} is not a release file, or is damaged: {error}") from None
-        if expect_sha256 is not None and str(expect_sha256).lower() not in (release.digest, hashlib.sha256(data).hexdigest()):
+        if expect_sha256 is not None and str(expect_sha256).lower() not in (
+            release.digest,
+            hashlib.sha256(data).hexdigest(),
+        ):
             raise ValueError(
-                f"{str(path)!r} is not the release that was expected: its sha256 is {release.digest}, not {expect_sha256}. "
+                f"{str(path)!r} is not the release that was expected: its sha256 is {release.digest}, not "
+                f"{expect_sha256}. "
                 "Ask for the file again, or for the digest"
             )
         return release
@@ -240,7 +268,8 @@ class Release:
 
     def __str__(self) -> str:
         return (
-            f"Release of table {self.schema.table!r}: {len(self.schema.columns)} columns, sha256 {self.digest}\n"
+            f"Release of table {self.schema.table!r}: {len(self.schema.columns)} columns, sha256 "
+            f"{self.digest}\n"
             f"{self.statement.sentence}"
         )
 

@@ -1,4 +1,7 @@
-"""Rows of a release without SDV: the model's columns decoded, the others made up, in the order and types of the table."""
+"""Rows of a release without SDV.
+
+The model's columns decoded, the others made up, in the order and types of the table.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,8 @@ def sample_table(
     Raises
     ------
     ValueError
-        If a given column is not modelled, its value not in the domain, or all of them together have probability 0.
+        If a given column is not modelled, its value not in the domain, or all of them together have
+        probability 0.
     """
     codec = Codec(domain)
     codes = _codes(num_rows, _known(given, codec), model, seeds, coins)
@@ -60,7 +64,9 @@ def sample_table(
             columns[column.name] = as_stored(table[column.name], column.dtype)
         else:
             own = coins.spawn("invented", column.name)
-            columns[column.name] = invent(column, num_rows, own, is_key=column.name in schema.keys, locales=locales)
+            columns[column.name] = invent(
+                column, num_rows, own, is_key=column.name in schema.keys, locales=locales
+            )
     frame = usual_types(pd.DataFrame(columns), domain)
     frame.columns = pd.Index([column.label for column in schema.columns])
     return frame
@@ -71,15 +77,22 @@ def _known(given: Mapping[str, Any], codec: Codec) -> dict[int, int]:
     names = codec.domain.names
     for name, value in given.items():
         if name not in names:
-            raise ValueError(f"given names {name!r}, which is not a modelled column: rows can be conditioned on {list(names)}")
+            raise ValueError(
+                f"given names {name!r}, which is not a modelled column: rows can be conditioned on "
+                f"{list(names)}"
+            )
         codec.check_value(name, value)
     return {names.index(name): codec.encode_value(name, value) for name, value in given.items()}
 
 
-def _codes(num_rows: int, known: Mapping[int, int], model: PrefixModel, seeds: ReleasedSeeds, coins: Coins) -> np.ndarray:
+def _codes(
+    num_rows: int, known: Mapping[int, int], model: PrefixModel, seeds: ReleasedSeeds, coins: Coins
+) -> np.ndarray:
     if not known:
         return seeds.sample(num_rows, model, coins)
     found = seeds.sample_given(num_rows, known, model, coins)
     if len(found) < num_rows:
-        raise ValueError("given: no row can have all of these values, their probability is 0: leave one of them out")
+        raise ValueError(
+            "given: no row can have all of these values, their probability is 0: leave one of them out"
+        )
     return found

@@ -1,4 +1,7 @@
-"""The table's schema in a release file: its columns in order, what they mean, and the types in which they are written."""
+"""The table's schema in a release file.
+
+Its columns in order, what they mean, and the types in which they are written.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ from sdv_plausible.table.output_types import output_type
 
 TYPE = (
     r"object|str|bool|boolean|string(\[(python|pyarrow)\])?|u?int(8|16|32|64)|U?Int(8|16|32|64)|float(16|32|64)|Float(32|64)"
-    r"|datetime64\[(s|ms|us|ns)(, .{1,160})?\]|[a-z0-9_]{1,30}(\[(s|ms|us|ns|day)(, tz=.{1,160})?\])?\[pyarrow\]"
+    r"|datetime64\[(s|ms|us|ns)(, .{1,160})?\]|[a-z0-9_]{1,30}(\[(s|ms|us|ns|day)(, "
+    r"tz=.{1,160})?\])?\[pyarrow\]"
 )
 _COLUMN = ("name", "label", "sdtype", "datetime_format", "regex_format", "pii", "dtype")
 _LARGE_REPEAT = re.compile(r"\d{4}")
@@ -116,7 +120,9 @@ def write_dtype(column: Column) -> Any:
         values = [write_value(value) for value in column.dtype.categories]
         return {"values": values, "ordered": bool(column.dtype.ordered)}
     if not re.fullmatch(TYPE, str(column.dtype)):
-        raise ValueError(f"column {column.name!r} has the type {column.dtype}, which has no form in a release file")
+        raise ValueError(
+            f"column {column.name!r} has the type {column.dtype}, which has no form in a release file"
+        )
     return str(column.dtype)
 
 
@@ -135,10 +141,16 @@ def read_schema(part: Part, domain: Domain) -> TableSchema:
         raise f["columns"].refuse("must have the columns of the domain")
     for column, item in zip(columns, f["columns"].items(), strict=True):
         if not _fits(column, domain):
-            raise Part(None, f"{item.place}.dtype").refuse("must be a type that holds what the column's domain has")
+            raise Part(None, f"{item.place}.dtype").refuse(
+                "must be a type that holds what the column's domain has"
+            )
 
     def key(p: Part) -> str | tuple[str, ...]:
-        return p.name_of(known) if isinstance(p.value, str) else tuple(item.name_of(known) for item in p.items(1000))
+        return (
+            p.name_of(known)
+            if isinstance(p.value, str)
+            else tuple(item.name_of(known) for item in p.items(1000))
+        )
 
     related = [item.fields(("type", "columns")) for item in f["relationships"].items(1000)]
     return TableSchema(
@@ -147,7 +159,8 @@ def read_schema(part: Part, domain: Domain) -> TableSchema:
         primary_key=f["primary_key"].maybe(key),
         alternate_keys=tuple(key(item) for item in f["alternate_keys"].items(1000)),
         relationships=tuple(
-            (r["type"].text(LONGEST_NAME), tuple(item.name_of(known) for item in r["columns"].items(1000))) for r in related
+            (r["type"].text(LONGEST_NAME), tuple(item.name_of(known) for item in r["columns"].items(1000)))
+            for r in related
         ),
     )
 
@@ -192,7 +205,10 @@ def _read_dtype(part: Part) -> Any:
 
 
 def _fits(column: Column, domain: Domain) -> bool:
-    """Whether a column's type holds what is written in it: that of its domain, or any that changes no value."""
+    """Whether a column's type holds what is written in it.
+
+    That of its domain, or any that changes no value.
+    """
     if column.name not in domain:
         return not isinstance(column.dtype, pd.CategoricalDtype)
     attribute = domain[column.name]
@@ -210,7 +226,10 @@ def _fits(column: Column, domain: Domain) -> bool:
 
 
 def as_stored(column: pd.Series[Any], dtype: Any) -> pd.Series[Any]:
-    """A column in the type in which it is written; numbers of which some are missing stay doubles where the type has none."""
+    """A column in the type in which it is written.
+
+    Numbers of which some are missing stay doubles where the type has none.
+    """
     if pd.api.types.is_integer_dtype(dtype) and pd.api.types.is_float_dtype(column.dtype):
         column = column.round()
         if column.isna().any() and isinstance(dtype, np.dtype):

@@ -1,4 +1,7 @@
-"""What was released of the seeds, in a release file: combinations of values that large groups share, and noisy sizes."""
+"""What was released of the seeds, in a release file.
+
+Combinations of values that large groups share, and noisy sizes.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,9 @@ def _read(part: Part, model: PrefixModel, domain: Domain) -> ReleasedPrefixes:
     codes, sizes = f["codes"].array("whole", (None, len(columns))), f["sizes"].array("whole", (None,))
     if len(codes) != len(sizes) or (not columns and len(sizes) != 1):
         raise part.refuse("must have a size for every row of codes, and one for no columns")
-    if (codes < 0).any() or (codes >= np.array([domain.cardinalities[j] for j in columns], dtype=np.int64)).any():
+    if (codes < 0).any() or (
+        codes >= np.array([domain.cardinalities[j] for j in columns], dtype=np.int64)
+    ).any():
         raise f["codes"].refuse("must be codes of the columns")
     if (sizes < 1).any() or sizes.astype(float).sum() > MOST_ROWS:
         raise f["sizes"].refuse(f"must be whole numbers of at least 1 with a sum of at most {MOST_ROWS}")

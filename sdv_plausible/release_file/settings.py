@@ -1,4 +1,7 @@
-"""The synthesizer's parameters in a release file: plain values by name, the privacy parameters among them checked."""
+"""The synthesizer's parameters in a release file.
+
+Plain values by name, the privacy parameters among them checked.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,15 @@ from sdv_plausible.release_file.reading import Part
 
 PRIVACY = tuple(field.name for field in dataclasses.fields(Settings) if field.name != "neighbours")
 UNIT = ("neighbours", "person", "rows_per_person")
-OTHERS = ("enforce_min_max_values", "enforce_rounding", "locales", "max_bins", "types", "undeclared", "returns_tables")
+OTHERS = (
+    "enforce_min_max_values",
+    "enforce_rounding",
+    "locales",
+    "max_bins",
+    "types",
+    "undeclared",
+    "returns_tables",
+)
 _DEEPEST = 3
 
 

@@ -1,4 +1,7 @@
-"""Single cells' values in a document: texts, numbers and truth values as they are, dates and decimals by name."""
+"""Single cells' values in a document.
+
+Texts, numbers and truth values as they are, dates and decimals by name.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ import pandas as pd
 from sdv_plausible.release_file.reading import Part
 
 MOST = 10**100  # of a whole number
-ZONE = r"(?!dateutil/)[A-Za-z0-9_+\-:]{1,40}(/[A-Za-z0-9_+\-]{1,40}){0,3}"  # pandas opens a file for some others
+ZONE = (
+    r"(?!dateutil/)[A-Za-z0-9_+\-:]{1,40}(/[A-Za-z0-9_+\-]{1,40}){0,3}"  # pandas opens a file for some others
+)
 _MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?"
 _DECIMAL = r"-?\d{1,60}(\.\d{1,60})?(E[+-]?\d{1,3})?"
 
@@ -45,7 +50,8 @@ def write_value(value: Any) -> Any:
     elif isinstance(value, Decimal) and re.fullmatch(_DECIMAL, str(value)):
         return {"decimal": str(value)}
     raise ValueError(
-        f"a value of type {type(value).__name__} has no form in a release file: declare the column's values as texts, "
+        f"a value of type {type(value).__name__} has no form in a release file: declare the column's values "
+        "as texts, "
         "finite numbers, truth values, dates or decimals"
     )
 
@@ -64,7 +70,9 @@ def read_value(part: Part) -> Hashable:
     known = {("date",): _read_date, ("decimal",): _read_decimal, ("moment", "time_zone"): _read_moment}
     form = tuple(sorted(value)) if isinstance(value, dict) and len(value) < 3 else ()
     if form not in known:
-        raise part.refuse("must be a text, a number, a truth value, or an object with moment and time_zone, date or decimal")
+        raise part.refuse(
+            "must be a text, a number, a truth value, or an object with moment and time_zone, date or decimal"
+        )
     return known[form](part)
 
 

@@ -1,4 +1,7 @@
-"""SDV's base class as its users should meet it: frames or dicts as given, files whole or not at all, no lost fit."""
+"""SDV's base class as its users should meet it.
+
+Frames or dicts as given, files whole or not at all, no lost fit.
+"""
 
 from __future__ import annotations
 
@@ -32,23 +35,27 @@ BAR_ROWS = 100_000  # longer sampling under a row-by-row test is cut into batche
 class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     """A single-table synthesizer of SDV whose raw columns reach the model, on SDV 2.0 and SDV 1.38.
 
-    SDV never sees a row: it is fitted to stand-ins of the same schema, and the rows go past it (unless the user adds SDV
-    constraints or transformers, which learn from rows). It takes and returns a frame or ``{table: frame}`` as given, restores
-    an earlier fit if a new one fails, and writes files whole or not at all. Subclasses add the model: ``_fit_rows`` and
-    ``_sample``, and the hooks at the end.
+    SDV never sees a row: it is fitted to stand-ins of the same schema, and the rows go past it (unless the
+    user adds SDV constraints or transformers, which learn from rows). It takes and returns a frame or
+    ``{table: frame}`` as given, restores an earlier fit if a new one fails, and writes files whole or not at
+    all. Subclasses add the model: ``_fit_rows`` and ``_sample``, and the hooks at the end.
     """
 
-    # Raw values reach our own codec: SDV's transformers would learn bounds, rounding and categories from the rows.
+    # Raw values reach our own codec: SDV's transformers would learn bounds, rounding and categories from the
+    # rows.
     _model_sdtype_transformers = dict.fromkeys(MODELLED_SDTYPES)
 
     _model: Any
     _returns_dict = False
     _rows: pd.DataFrame | None = None  # only while they are being fitted
 
-    def __init__(self, metadata: Any, enforce_min_max_values: bool, enforce_rounding: bool, locales: list[str] | str) -> None:
+    def __init__(
+        self, metadata: Any, enforce_min_max_values: bool, enforce_rounding: bool, locales: list[str] | str
+    ) -> None:
         super().__init__(without_details(metadata), enforce_min_max_values, enforce_rounding, locales)
 
-    # --- what SDV calls -------------------------------------------------------------------------------------------
+    # --- what SDV calls
+    # -------------------------------------------------------------------------------------------
 
     def _update_default_transformers(self) -> None:
         super()._update_default_transformers()
@@ -61,7 +68,10 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         ]
 
     def add_constraints(self, constraints: list[Any]) -> None:
-        """Add SDV constraints: they learn from the rows, so the next fit makes no privacy claim. An earlier fit is given up."""
+        """Add SDV constraints: they learn from the rows, so the next fit makes no privacy claim.
+
+        An earlier fit is given up.
+        """
         super().add_constraints(constraints)
         self._give_up_fit()
         self._update_default_transformers()  # SDV forgets them here
@@ -79,7 +89,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
                 for value in conditions[name].drop_duplicates():
                     self._check_condition(name, value)
 
-    # --- public methods: frames or {table: frame}, as given ---------------------------------------------------------
+    # --- public methods: frames or {table: frame}, as given
+    # ---------------------------------------------------------
 
     def fit(self, data: Any) -> None:
         """Fit to a DataFrame or ``{table: DataFrame}``. If it fails, an earlier fit stays as it was.
@@ -94,7 +105,9 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         given, frame = sdv_compat.split_input(data)
         frame = self._rows_used(frame)
         if not frame.shape[1] or (not len(frame) and self._needs_rows):
-            raise ValueError(f"data has {len(frame)} rows and {frame.shape[1]} columns: there is nothing to fit")
+            raise ValueError(
+                f"data has {len(frame)} rows and {frame.shape[1]} columns: there is nothing to fit"
+            )
         with self._restored_on_error(), _quiet_about_rows():
             self._forget_fit()
             try:
@@ -136,7 +149,11 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         absent, unknown = sorted(known - set(names)), sorted(set(names) - known)
         if absent or unknown:
             missing = [f"columns {absent} of the metadata are not in the data"] if absent else []
-            more = [f"columns {unknown} of the data are not in the metadata: add them, or leave them out"] if unknown else []
+            more = (
+                [f"columns {unknown} of the data are not in the metadata: add them, or leave them out"]
+                if unknown
+                else []
+            )
             raise InvalidDataError([*missing, *more])
 
     def _fit_to_schema(self, dtypes: pd.Series[Any]) -> None:
@@ -156,7 +173,9 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         with self._restored_on_error(), _quiet_about_rows():
             if self._fitted:
                 warnings.warn(
-                    "preprocess() gives up the earlier fit: fit_processed_data() makes a new one", RefitWarning, stacklevel=2
+                    "preprocess() gives up the earlier fit: fit_processed_data() makes a new one",
+                    RefitWarning,
+                    stacklevel=2,
                 )
                 self._give_up_fit()
             given, frame = sdv_compat.split_input(data)
@@ -168,7 +187,10 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         return processed if given is None else {given: processed}
 
     def _modelled_rows(self, processed: pd.DataFrame) -> pd.DataFrame:
-        """The modelled columns of the rows, where SDV processed stand-ins of them; else what it made of the rows."""
+        """The modelled columns of the rows, where SDV processed stand-ins of them.
+
+        Else what it made of the rows.
+        """
         return processed if self._rows is None else self._rows[list(processed.columns)].reset_index(drop=True)
 
     def _fit(self, processed_data: pd.DataFrame) -> None:
@@ -176,7 +198,9 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         self._fit_rows(self._modelled_rows(processed_data), dtypes)
 
     def _preprocess(self, table_data: pd.DataFrame) -> pd.DataFrame:
-        return super()._preprocess(table_data if self._rows is not None else self._without_invented(table_data))
+        return super()._preprocess(
+            table_data if self._rows is not None else self._without_invented(table_data)
+        )
 
     def fit_processed_data(self, processed_data: Any) -> None:
         """Fit to what :meth:`preprocess` returned. If it fails, an earlier fit stays as it was."""
@@ -245,8 +269,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def sample_from_conditions(self, conditions: list[Any], *args: Any, **kwargs: Any) -> Any:
         """Sample rows that meet SDV conditions; arguments as in the installed SDV.
 
-        A value that the model gives no probability, such as missing where no value is missing, is put into rows that are
-        drawn as if it were not known.
+        A value that the model gives no probability, such as missing where no value is missing, is put into
+        rows that are drawn as if it were not known.
         """
         self._validate_fit_before_sample()
         check_conditions(conditions)
@@ -256,7 +280,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         """Sample the other columns of given rows; arguments as in the installed SDV."""
         self._validate_fit_before_sample()
         check_known_columns(known_columns)
-        # SDV groups by the known values; of a category column it would also try the combinations that do not occur.
+        # SDV groups by the known values; of a category column it would also try the combinations that do not
+        # occur.
         dictionaries = known_columns.select_dtypes("category").columns
         known_columns = known_columns.astype(dict.fromkeys(dictionaries, object))
         return self._like_fit(self._sampled(super().sample_remaining_columns, (known_columns, *args), kwargs))
@@ -282,18 +307,24 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             raise
         except ModuleNotFoundError as error:
             if not str(error.name).startswith("sdv_plausible"):
-                raise ValueError(f"{str(filepath)!r} needs a module that is not installed: {error}") from error
+                raise ValueError(
+                    f"{str(filepath)!r} needs a module that is not installed: {error}"
+                ) from error
             raise ValueError(
-                f"{str(filepath)!r} was saved by another version of sdv-plausible, whose files this one does not read: "
+                f"{str(filepath)!r} was saved by another version of sdv-plausible, whose files this one "
+                "does not read: "
                 "sample from it with that version, or fit again"
             ) from error
         except _DAMAGED as error:
-            raise ValueError(f"{str(filepath)!r} is not a saved synthesizer, or is damaged: {error}") from error
+            raise ValueError(
+                f"{str(filepath)!r} is not a saved synthesizer, or is damaged: {error}"
+            ) from error
         if not isinstance(loaded, cls):
             raise ValueError(f"{str(filepath)!r} holds a {type(loaded).__name__}, not a {cls.__name__}")
         return loaded
 
-    # --- what the model adds --------------------------------------------------------------------------------------
+    # --- what the model adds
+    # --------------------------------------------------------------------------------------
 
     @property
     def _is_slow(self) -> bool:
@@ -302,7 +333,10 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     @property
     def _needs_rows(self) -> bool:
-        """Whether an empty table cannot be fitted; where there is a claim, the number of rows may not decide on an error."""
+        """Whether an empty table cannot be fitted.
+
+        Where there is a claim, the number of rows may not decide on an error.
+        """
         return True
 
     def _fit_rows(self, table: pd.DataFrame, dtypes: pd.Series[Any]) -> None:
@@ -323,7 +357,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         """Give sampled columns their final types."""
         return frame
 
-    # --- small helpers --------------------------------------------------------------------------------------------
+    # --- small helpers
+    # --------------------------------------------------------------------------------------------
 
     def _column_specs(self) -> dict[str, dict[str, Any]]:
         """The metadata's columns, as changed by constraints."""
@@ -351,7 +386,10 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         return {self._table_name: frame} if self._returns_dict else frame
 
     def _sampled(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pd.DataFrame:
-        """Call SDV; show our own errors instead of SDV's wrapping. A file that it writes is there whole or not at all."""
+        """Call SDV; show our own errors instead of SDV's wrapping.
+
+        A file that it writes is there whole or not at all.
+        """
         check_request(method, args, kwargs)
         try:
             output = sdv_compat.OutputFile.of(method, args, kwargs, self._table_name)
@@ -386,7 +424,16 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
 _MISSING = "\x00missing"
 _CONSTRAINTS = ("_chained_constraints", "_reject_sampling_constraints")  # lists of fitted constraints
-_DAMAGED = (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, KeyError, TypeError, ValueError)
+_DAMAGED = (
+    pickle.UnpicklingError,
+    EOFError,
+    AttributeError,
+    ImportError,
+    IndexError,
+    KeyError,
+    TypeError,
+    ValueError,
+)
 
 
 def _check_labels(frame: pd.DataFrame) -> None:
@@ -394,30 +441,34 @@ def _check_labels(frame: pd.DataFrame) -> None:
     labels: list[Any] = list(frame.columns)
     for place, name in enumerate(labels, start=1):
         if isinstance(name, bool) or not isinstance(name, (str, int, np.integer)) or not str(name):
-            raise ValueError(f"data: the name of column {place} ({name!r}) must be text or a whole number, and not empty")
+            raise ValueError(
+                f"data: the name of column {place} ({name!r}) must be text or a whole number, and not empty"
+            )
     names = frame.columns.astype(str)
     twice = sorted(set(names[names.duplicated()]))
     if twice:
         raise ValueError(
-            f"data has several columns named {twice} (0 and '0' are one name): rename them, every column needs a name of "
+            f"data has several columns named {twice} (0 and '0' are one name): rename them, every column "
+            "needs a name of "
             "its own"
         )
 
 
 def _explain_unhashable(frame: pd.DataFrame, error: TypeError) -> None:
-    """Raise an error that names the column, if cells that cannot be compared (lists, dicts) are what SDV stumbled over."""
+    """Raise an error that names the column, if SDV stumbled over lists or dicts."""
     for name in frame.columns:
         unhashable = unhashable_types(frame[name])
         if unhashable:
             raise ValueError(
-                f"column {name!r} holds values of type {', '.join(unhashable)}, which cannot be counted: turn them into text "
+                f"column {name!r} holds values of type {', '.join(unhashable)}, which cannot be counted: "
+                "turn them into text "
                 "or into columns of their own, or leave the column out"
             ) from error
 
 
 @contextlib.contextmanager
 def _quiet_about_rows() -> Iterator[None]:
-    """Keep SDV from logging the exact number of rows, and from warning where they do not reach a declared range."""
+    """Keep SDV from logging the number of rows and from warning about declared ranges."""
     logger = base.SYNTHESIZER_LOGGER
     before, logger.disabled = logger.disabled, True
     try:

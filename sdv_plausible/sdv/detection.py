@@ -26,7 +26,10 @@ def detect_types(table: pd.DataFrame, spelling: Spelling) -> dict[str, dict[str,
     """
     guessed = pd.DataFrame({name: _guessed(table[name], spelling) for name in table.columns})
     columns = next(iter(detect_metadata(guessed).to_dict()["tables"].values()))["columns"]
-    return {name: {key: value for key, value in spec.items() if key in SCHEMA_KEYS} for name, spec in columns.items()}
+    return {
+        name: {key: value for key, value in spec.items() if key in SCHEMA_KEYS}
+        for name, spec in columns.items()
+    }
 
 
 def _guessed(column: pd.Series[Any], spelling: Spelling) -> pd.Series[Any]:

@@ -37,21 +37,26 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
     """
     sampler = synth._sampler
     if sampler is None:
-        raise SamplingError("there is nothing to release yet: fit first, to a table with a column that is modelled")
+        raise SamplingError(
+            "there is nothing to release yet: fit first, to a table with a column that is modelled"
+        )
     if not isinstance(sampler, PrefixSampler) or sampler.holds_records:
         raise ValueError(
-            f"privacy_test={synth.privacy_test!r} keeps seed records, and a release file holds none: fit with "
+            f"privacy_test={synth.privacy_test!r} keeps seed records, and a release file holds none: fit "
+            "with "
             "privacy_test='release', or hand over sampled rows"
         )
     if synth._sdv_sees_rows:
         raise ValueError(
-            "SDV constraints and transformers of your own are code of other packages, which a release file does not hold: "
+            "SDV constraints and transformers of your own are code of other packages, which a release file "
+            "does not hold: "
             "leave them out, or hand over sampled rows"
         )
     ledger = synth.privacy_ledger()
     if not ledger.claims_privacy and not allow_no_claim:
         raise ValueError(
-            "this fit makes no privacy claim, so the file may hold single people's values (print(privacy_ledger()) says why): "
+            "this fit makes no privacy claim, so the file may hold single people's values "
+            "(print(privacy_ledger()) says why): "
             "mend that, or say release(allow_no_claim=True)"
         )
     domain = synth._codec.domain
@@ -96,7 +101,9 @@ def _schema(synth: Any) -> TableSchema:
         columns=columns,
         primary_key=_key(table.get("primary_key")),
         alternate_keys=tuple(key for key in map(_key, table.get("alternate_keys") or ()) if key is not None),
-        relationships=tuple((r["type"], tuple(r["column_names"])) for r in table.get("column_relationships") or ()),
+        relationships=tuple(
+            (r["type"], tuple(r["column_names"])) for r in table.get("column_relationships") or ()
+        ),
     )
 
 
@@ -111,12 +118,18 @@ def _key(key: Any) -> str | tuple[str, ...] | None:
 
 def _settings(synth: Any) -> dict[str, Any]:
     """The constructor's parameters, as far as they are plain: a learner of the user's own is not."""
-    names = [name for name in inspect.signature(type(synth).__init__).parameters if name not in ("self", *NOT_SETTINGS)]
+    names = [
+        name
+        for name in inspect.signature(type(synth).__init__).parameters
+        if name not in ("self", *NOT_SETTINGS)
+    ]
     plain = {name: value for name in names if _is_plain(value := _as_json(getattr(synth, name)))}
     privacy = {name: getattr(synth._settings, name) for name in PRIVACY}
     omega = None if privacy["omega"] is None else privacy["omega"].to_user()
     locales = [synth.locales] if isinstance(synth.locales, str) else list(synth.locales)
-    return plain | _as_json(privacy | {"omega": omega, "locales": locales, "returns_tables": synth._returns_dict})
+    return plain | _as_json(
+        privacy | {"omega": omega, "locales": locales, "returns_tables": synth._returns_dict}
+    )
 
 
 def _as_json(value: Any) -> Any:
@@ -131,7 +144,11 @@ def _as_json(value: Any) -> Any:
 def _is_plain(value: Any) -> bool:
     if isinstance(value, dict):
         return all(map(_is_plain, value.values()))
-    return all(map(_is_plain, value)) if isinstance(value, list) else isinstance(value, (str, int, float, type(None)))
+    return (
+        all(map(_is_plain, value))
+        if isinstance(value, list)
+        else isinstance(value, (str, int, float, type(None)))
+    )
 
 
 def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) -> Any:
@@ -144,7 +161,8 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     release : Release
         What it samples.
     parameters : mapping
-        Parameters of the synthesizer that are not the release's, such as a learner of your own for fitting it anew.
+        Parameters of the synthesizer that are not the release's, such as a learner of your own for fitting it
+        anew.
 
     Raises
     ------
@@ -155,7 +173,9 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     settings = {name: value for name, value in release.settings.items() if name != "returns_tables"}
     unknown = sorted(set(settings) - set(known))
     if unknown:
-        raise ValueError(f"the release has settings that this version does not know: {', '.join(unknown)[:100]}")
+        raise ValueError(
+            f"the release has settings that this version does not know: {', '.join(unknown)[:100]}"
+        )
     settings = {name: tuple(value) if name in ("omega", "split") and isinstance(value, list) else value
                 for name, value in settings.items()}  # fmt: skip
     declared = Domain(tuple(a for a in release.domain if a.provenance == "declared"))
@@ -176,7 +196,9 @@ def _metadata(schema: TableSchema) -> Any:
     if schema.alternate_keys:
         table["alternate_keys"] = [_list(key) for key in schema.alternate_keys]
     if schema.relationships:
-        table["column_relationships"] = [{"type": kind, "column_names": list(names)} for kind, names in schema.relationships]
+        table["column_relationships"] = [
+            {"type": kind, "column_names": list(names)} for kind, names in schema.relationships
+        ]
     return metadata_from_table(table, schema.table)
 
 

@@ -1,4 +1,7 @@
-"""What is asked of a fitted synthesizer, checked before SDV sees it: one clear line instead of an odd result."""
+"""What is asked of a fitted synthesizer, checked before SDV sees it.
+
+One clear line instead of an odd result.
+"""
 
 from __future__ import annotations
 
@@ -61,9 +64,13 @@ def check_conditions(conditions: Any) -> None:
             check_known_columns(condition.get_dataframe(), "a DataFrameCondition")
             continue
         else:
-            raise ValueError(f"conditions: {condition!r} must be an sdv.sampling.Condition or DataFrameCondition")
+            raise ValueError(
+                f"conditions: {condition!r} must be an sdv.sampling.Condition or DataFrameCondition"
+            )
         if not names:
-            raise ValueError("conditions: a Condition has no column; use sample() for rows without a condition")
+            raise ValueError(
+                "conditions: a Condition has no column; use sample() for rows without a condition"
+            )
         for name, value in condition.get_column_values().items():
             _check_single(name, value)
 
@@ -91,4 +98,6 @@ def check_known_columns(known: Any, what: str = "known_columns") -> None:
 
 def _check_single(name: Any, value: Any) -> None:
     if pd.api.types.is_list_like(value):
-        raise ValueError(f"column {str(name)!r}: the condition {value!r} must be a single value, or missing (None)")
+        raise ValueError(
+            f"column {str(name)!r}: the condition {value!r} must be a single value, or missing (None)"
+        )

@@ -1,7 +1,8 @@
 """What of a table and its metadata is schema, and nothing else.
 
-SDV's detection writes minima, maxima, digits, missingness and every category of the rows into the metadata. None of it is
-kept: an object holds the columns' names and semantic types, the formats that make text a date or an id, and the keys.
+SDV's detection writes minima, maxima, digits, missingness and every category of the rows into the metadata.
+None of it is kept: an object holds the columns' names and semantic types, the formats that make text a date
+or an id, and the keys.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ SCHEMA_KEYS = ("sdtype", "datetime_format", "regex_format", "pii")  # of a colum
 
 
 def without_details(metadata: Any) -> Any:
-    """Return the metadata with its schema alone, as an object of the same class; what is no metadata is returned as it is."""
+    """Return the metadata with its schema alone, as an object of the same class.
+
+    What is no metadata is returned as it is.
+    """
     if not hasattr(metadata, "to_dict") or not hasattr(type(metadata), "load_from_dict"):
         return metadata  # SDV says what is wrong with it
     document = metadata.to_dict()

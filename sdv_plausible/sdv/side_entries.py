@@ -1,4 +1,7 @@
-"""Ledger entries for what stands beside the mechanism and ends the claim: types, coins, constraints, SDV transformers."""
+"""Ledger entries for what stands beside the mechanism and ends the claim.
+
+Types, coins, constraints, SDV transformers.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,11 @@ Types = Literal["declared", "detected"]
 
 
 def side_entries(
-    random_state: int | None, *, has_constraints: bool, transformers: Mapping[str, Any], types: Types = "declared"
+    random_state: int | None,
+    *,
+    has_constraints: bool,
+    transformers: Mapping[str, Any],
+    types: Types = "declared",
 ) -> list[LedgerEntry]:
     """Return an entry for each thing that looks at the rows without noise, or gives the noise away.
 
@@ -32,8 +39,10 @@ def side_entries(
     if types == "detected":
         reasons["types"] = (
             "semantic types and date formats detected in the rows",
-            "semantic types were detected in the rows, where one row can change what a column is taken for; declare them: give "
-            'every column its sdtype, in the domain file or in metadata that you wrote, and say types="declared"',
+            "semantic types were detected in the rows, where one row can change what a column is taken for; "
+            "declare them: give "
+            "every column its sdtype, in the domain file or in metadata that you wrote, and say "
+            'types="declared"',
         )
     if random_state is not None:
         reasons["coins"] = (
@@ -41,7 +50,10 @@ def side_entries(
             "the coins come from random_state and can be guessed; leave random_state out",
         )
     if has_constraints:
-        reasons["constraints"] = ("SDV constraints", "SDV constraints learn from the rows without noise; drop them")
+        reasons["constraints"] = (
+            "SDV constraints",
+            "SDV constraints learn from the rows without noise; drop them",
+        )
     own = own_transformers(transformers)
     if own:
         reasons["transformers"] = (
@@ -55,6 +67,11 @@ def side_entries(
 
 
 def own_transformers(transformers: Mapping[str, Any]) -> list[str]:
-    """Columns whose transformers learn from the rows: those of the user, and generators that repeat the number of values."""
+    """Columns whose transformers learn from the rows.
+
+    Those of the user, and generators that repeat the number of values.
+    """
     own = [str(n) for n, t in transformers.items() if t is not None and not t.is_generator()]
-    return own + [str(n) for n, t in transformers.items() if getattr(t, "cardinality_rule", None) in ("match", "scale")]
+    return own + [
+        str(n) for n, t in transformers.items() if getattr(t, "cardinality_rule", None) in ("match", "scale")
+    ]

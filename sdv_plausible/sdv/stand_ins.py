@@ -1,7 +1,8 @@
 """What SDV sees in the place of a table: a few made-up rows of the same schema.
 
-SDV's processing learns from what it is given: bounds, digits, categories, the share of missing values, the number of rows,
-seeds of its generators. So it is given none of it. The rows themselves go past it to the codec.
+SDV's processing learns from what it is given: bounds, digits, categories, the share of missing values, the
+number of rows, seeds of its generators. So it is given none of it. The rows themselves go past it to the
+codec.
 """
 
 from __future__ import annotations
@@ -17,7 +18,16 @@ from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.output_types import Storage, of_storage, output_type, storage
 
 Specs = Mapping[str, Mapping[str, Any]]
-FRACTIONS = ("latitude", "longitude", "coordinate", "latlng", "local_latlng", "location_on_land", "pyfloat", "pydecimal")
+FRACTIONS = (
+    "latitude",
+    "longitude",
+    "coordinate",
+    "latlng",
+    "local_latlng",
+    "location_on_land",
+    "pyfloat",
+    "pydecimal",
+)
 NUM_ROWS = 3
 _DAYS = pd.Series(pd.date_range("2000-01-01", periods=NUM_ROWS))
 
@@ -42,23 +52,31 @@ def stand_in_table(dtypes: pd.Series[Any], specs: Specs, keys: Collection[str]) 
     return pd.DataFrame(columns)
 
 
-def hide_invented(table: pd.DataFrame, specs: Specs, keys: Collection[str], transformers: Mapping[str, Any]) -> pd.DataFrame:
-    """Put stand-ins in the place of what SDV invents, in a table that it will see because the user wants it to.
+def hide_invented(
+    table: pd.DataFrame, specs: Specs, keys: Collection[str], transformers: Mapping[str, Any]
+) -> pd.DataFrame:
+    """Put stand-ins in the place of what SDV invents, in a table that it will see.
 
-    ``transformers`` are those assigned so far; a generator that repeats the number of values must see them, and ends the claim.
+    ``transformers`` are those assigned so far; a generator that repeats the number of values must see them,
+    and ends the claim.
     """
     made = stand_in_table(table.dtypes, specs, keys)
     hidden = {}
     for name in map(str, table.columns):
         transformer = transformers.get(name)
         if transformer is not None:
-            invented = transformer.is_generator() and getattr(transformer, "cardinality_rule", None) not in ("match", "scale")
+            invented = transformer.is_generator() and getattr(transformer, "cardinality_rule", None) not in (
+                "match",
+                "scale",
+            )
         else:
             invented = is_invented(specs.get(name, {}), name in keys)
         if invented:
             numbers = pd.Series(range(len(table)), index=table.index)
             is_number = pd.api.types.is_numeric_dtype(made[name].dtype)
-            hidden[name] = numbers.astype(made[name].dtype) if is_number else numbers.astype(str).astype(object)
+            hidden[name] = (
+                numbers.astype(made[name].dtype) if is_number else numbers.astype(str).astype(object)
+            )
     return table.assign(**hidden)
 
 
@@ -77,7 +95,9 @@ def _modelled(spec: Mapping[str, Any], dtype: Any) -> pd.Series[Any]:
         if isinstance(dtype, pd.DatetimeTZDtype):
             return _DAYS.dt.tz_localize("UTC").dt.tz_convert(dtype.tz)
         is_text = not pd.api.types.is_datetime64_any_dtype(dtype)
-        return _DAYS.dt.strftime(spec.get("datetime_format") or "%Y-%m-%d").astype(object) if is_text else _DAYS
+        return (
+            _DAYS.dt.strftime(spec.get("datetime_format") or "%Y-%m-%d").astype(object) if is_text else _DAYS
+        )
     if sdtype == "numerical":
         return pd.Series([0.0, 1.0, 2.0])
     return pd.Series([True, False, True] if sdtype == "boolean" else ["a", "b", "a"], dtype=object)

@@ -59,8 +59,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     locales : list of str
         Locales of the personal data that SDV invents.
     epsilon : float
-        Privacy budget of learning the domain and the model; ``math.inf`` learns without noise and without a claim.
-        With ``privacy_test="release"`` and ``omega="all"`` (the default) it is the total of the whole release.
+        Privacy budget of learning the domain and the model; ``math.inf`` learns without noise and without a
+        claim. With ``privacy_test="release"`` and ``omega="all"`` (the default) it is the total of the whole
+        release.
     delta : float
         Failure probability of the whole release, in (0, 1).
     k : int
@@ -70,11 +71,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     epsilon0 : float
         Randomised test: inverse scale of the threshold noise. Release test: privacy loss of the seeds. > 0.
     omega : int, (int, int), "all" or None
-        Number of attributes that are resampled; the others are a seed record's. A range is drawn from at every
-        proposal. None: "all" under the release test; else all but a few attributes with few values.
+        Number of attributes that are resampled; the others are a seed record's. A range is drawn from at
+        every proposal. None: "all" under the release test; else all but a few attributes with few values.
     privacy_test : {"release", "randomized", "deterministic"}
-        ``"release"``: one guarantee for any number of rows and for the saved object. ``"randomized"``: Privacy Test 2,
-        every row costs. ``"deterministic"``: Privacy Test 1, plausible deniability without an epsilon.
+        ``"release"``: one guarantee for any number of rows and for the saved object. ``"randomized"``:
+        Privacy Test 2, every row costs. ``"deterministic"``: Privacy Test 1, plausible deniability without an
+        epsilon.
     model : {"bayesian_network", "independent", "uniform"} or object
         The generative model, or a learner of your own (see docs/how_to/own_model.md).
     structure : str or mapping, optional
@@ -82,11 +84,11 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     model_parameters : dict, optional
         Further parameters of the model's learner, such as ``{"max_cost": 300}``.
     domain : "metadata", Domain, mapping, path or None
-        Declared value sets, see docs/how_to/declare_the_domain.md. ``"metadata"``: the ranges in the metadata were
-        written by you, not detected. A mapping has the metadata's words per column.
+        Declared value sets, see docs/how_to/declare_the_domain.md. ``"metadata"``: the ranges in the metadata
+        were written by you, not detected. A mapping has the metadata's words per column.
     undeclared : {"infer", "private"}
-        How the domains of columns without a declaration are found: read off the rows, without a privacy claim, or
-        learned with noise from a share of the budget.
+        How the domains of columns without a declaration are found: read off the rows, without a privacy
+        claim, or learned with noise from a share of the budget.
     max_bins : int
         Numbers and dates with more values than this are put into this many bins.
     split : (float, float, float), optional
@@ -94,10 +96,11 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     row_cap : int
         Row-by-row tests: rows that may ever be released from one fit. The whole cap is charged when fitting.
     seed_free_share : float
-        Randomised test: probability that a proposal resamples everything, in (0, 1]. Such proposals pass, so that the
-        pass rate is bounded from below without a test that could fail.
+        Randomised test: probability that a proposal resamples everything, in (0, 1]. Such proposals pass, so
+        that the pass rate is bounded from below without a test that could fail.
     least_rows : int
-        Randomised test: a public number that the count of seed records reaches. The rows are charged at this number.
+        Randomised test: a public number that the count of seed records reaches. The rows are charged at this
+        number.
     person : str, optional
         Column that says whose a row is, such as a household or patient number: the guarantee is then for all
         rows of any one person. The column is never modelled; it is invented anew, like an id. Rows without a
@@ -111,8 +114,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     random_state : int, optional
         Reproducible runs for tests and utility studies; the ledger then makes no privacy claim.
     types : {"declared", "detected"}
-        Where the metadata's semantic types and date formats are from. ``"declared"``: you vouch that they are public, known
-        without the rows. ``"detected"``: they were read off the rows, and the ledger then makes no privacy claim.
+        Where the metadata's semantic types and date formats are from. ``"declared"``: you vouch that they are
+        public, known without the rows. ``"detected"``: they were read off the rows, and the ledger then makes
+        no privacy claim.
 
     Examples
     --------
@@ -170,7 +174,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self.person, self.rows_per_person, self.neighbours = person, rows_per_person, neighbours
         self._settings = Settings(
             epsilon=epsilon, delta=delta, k=k, gamma=gamma, epsilon0=epsilon0, omega=omega,
-            privacy_test=privacy_test, row_cap=row_cap, seed_free_share=seed_free_share, split=split, least_rows=least_rows,
+            privacy_test=privacy_test, row_cap=row_cap, seed_free_share=seed_free_share, split=split,
+            least_rows=least_rows,
             neighbours=Neighbours.parse(neighbours, person, rows_per_person),
         )  # fmt: skip
         self._learner = make_learner(model, structure, model_parameters)
@@ -185,7 +190,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         check_number_of_columns(self._learner, len(self._modelled_specs()))
         self._sampler = self._ledger = None
 
-    # --- what SDV calls -------------------------------------------------------------------------------------------
+    # --- what SDV calls
+    # -------------------------------------------------------------------------------------------
 
     def _validate(self, table_data: pd.DataFrame) -> list[str]:
         return self._settings.test.complaints(len(table_data))
@@ -207,7 +213,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         raw_specs = self._raw_specs(table, specs)
         private = self._plan_private(raw_specs)
         transcript, spawned = Transcript(), coins.spawn("domain")
-        domain = build_domain(table, self._declared, raw_specs, self.max_bins, private, ledger, spawned, transcript)
+        domain = build_domain(
+            table, self._declared, raw_specs, self.max_bins, private, ledger, spawned, transcript
+        )
         if not self.enforce_rounding:
             domain = domain.without_rounding()
         ledger.charge(*domain_entries(domain), *self._side_entries())
@@ -226,7 +234,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._charged_calls: dict[tuple[Any, ...], int] = {}
 
     def _take(self, dtypes: pd.Series[Any], *made: Any) -> None:
-        """Hold what another fit made, of which there is no row here; ``dtypes`` are the output's, by label."""
+        """Hold what another fit made, of which there is no row here.
+
+        ``dtypes`` are the output's, by label.
+        """
         self._taken = (dtypes.rename(str), *made)
         try:
             self._fit_to_schema(dtypes)
@@ -262,19 +273,24 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         used = sum(self._charged_calls.values())
         if used + num_rows > limit:
             raise RowCapExceededError(
-                f"this call needs {num_rows} more rows from the mechanism, but {used} of row_cap ({limit}) are "
+                f"this call needs {num_rows} more rows from the mechanism, but {used} of row_cap ({limit}) "
+                "are "
                 "used: the charged privacy loss covers no more. Fit with a higher row_cap, or use "
                 "privacy_test='release', where rows are free"
             )
         self._charged_calls[call] = num_rows
 
     def _set_random_state(self, random_state: Any) -> None:
-        """Start a sequence of samples. SDV passes a public constant: it names the stream and never seeds it."""
+        """Start a sequence of samples. SDV passes a public constant.
+
+        It names the stream and never seeds it.
+        """
         self._sdv_seed = random_state if isinstance(random_state, (int, type(None))) else repr(random_state)
         self._calls = 0
         self._random_state_set = True
 
-    # --- hooks of the base class ----------------------------------------------------------------------------------
+    # --- hooks of the base class
+    # ----------------------------------------------------------------------------------
 
     def _rows_used(self, frame: pd.DataFrame) -> pd.DataFrame:
         if self.person is None:
@@ -290,7 +306,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     @property
     def _needs_rows(self) -> bool:
-        return self._declared.undeclared == "infer" and not set(self._modelled_specs()) <= set(self._declared.attributes)
+        return self._declared.undeclared == "infer" and not set(self._modelled_specs()) <= set(
+            self._declared.attributes
+        )
 
     @property
     def _is_slow(self) -> bool:
@@ -321,13 +339,15 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """
         if self._sampler is not None and self._sampler.holds_records:
             warnings.warn(
-                f"the saved file holds seed records of your table (privacy_test={self.privacy_test!r}): keep it as "
+                f"the saved file holds seed records of your table (privacy_test={self.privacy_test!r}): "
+                "keep it as "
                 "safe as the table itself. privacy_test='release' saves no record",
                 stacklevel=2,
             )
         super().save(filepath)
 
-    # --- the release as a file ----------------------------------------------------------------------------------------
+    # --- the release as a file
+    # ----------------------------------------------------------------------------------------
 
     def release(self, *, allow_no_claim: bool = False) -> Release:
         """Return what is released, to be saved as a file that runs no code and samples without SDV.
@@ -357,7 +377,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """
         return rebuilt(cls, release, parameters)
 
-    # --- the guarantee and the model ----------------------------------------------------------------------------------
+    # --- the guarantee and the model
+    # ----------------------------------------------------------------------------------
 
     def privacy_ledger(self) -> PrivacyLedger:
         """Return the ledger of the fit: total first, then what it is made of."""
@@ -390,7 +411,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         model, names = self._fitted_sampler().model, self._codec.domain.names
         if not isinstance(model, HasStructure):
             raise ValueError(
-                f"the model ({type(model).__name__}) tells no structure: give it a method structure() that lists every column "
+                f"the model ({type(model).__name__}) tells no structure: give it a method structure() that "
+                "lists every column "
                 "with its parents, or use model='bayesian_network'"
             )
         return {names[child]: [names[parent] for parent in parents] for child, parents in model.structure()}
@@ -407,17 +429,21 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         Returns
         -------
         DataFrame
-            One row per number of kept attributes: quartiles of the group sizes of candidates, share of at least k.
+            One row per number of kept attributes: quartiles of the group sizes of candidates, share of at
+            least k.
         """
         return diagnose(self._fitted_sampler(), num_candidates)
 
     def seed_diagnostics(self, num_candidates: int = 10_000) -> dict[str, Any]:
-        """Collect what ``PlausibleDeniabilityReport(diagnostics=...)`` shows of the seeds. NOT private: do not publish.
+        """Collect what ``PlausibleDeniabilityReport(diagnostics=...)`` shows of the seeds. NOT private.
+
+        Do not publish.
 
         Returns
         -------
         dict
-            ``"plausible_seeds"``: of candidates at this synthesizer's omega; ``"pass_rates"``: ``{k: {omega: share}}``.
+            ``"plausible_seeds"``: of candidates at this synthesizer's omega; ``"pass_rates"``: ``{k: {omega:
+            share}}``.
         """
         return seed_diagnostics(self._fitted_sampler(), num_candidates)
 
@@ -426,7 +452,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             raise SamplingError("fit first: there is no model yet")
         return self._sampler
 
-    # --- small helpers --------------------------------------------------------------------------------------------
+    # --- small helpers
+    # --------------------------------------------------------------------------------------------
 
     def _modelled_specs(self) -> dict[str, dict[str, Any]]:
         """The metadata's columns that reach the model."""
@@ -437,13 +464,18 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         return Coins.from_os_entropy() if self.random_state is None else Coins.from_seed(self.random_state)
 
     def _raw_specs(self, table: pd.DataFrame, specs: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """Specification of every column that reaches the model; a user's own transformer makes it a number."""
+        """Specification of every column that reaches the model.
+
+        A user's own transformer makes it a number.
+        """
         transformers = self._data_processor._hyper_transformer.field_transformers
         found = {}
         for name in table.columns:
             spec = specs.get(name, {})
             if transformers.get(name) is not None or spec.get("sdtype") not in MODELLED_SDTYPES:
-                numeric = pd.api.types.is_numeric_dtype(table[name]) and not pd.api.types.is_bool_dtype(table[name])
+                numeric = pd.api.types.is_numeric_dtype(table[name]) and not pd.api.types.is_bool_dtype(
+                    table[name]
+                )
                 spec = {"sdtype": "numerical" if numeric else "categorical", "transformed": True}
             found[name] = spec
         return found
@@ -463,11 +495,16 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
 
 def _sampled_given(sampler: Sampler, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:
-    """Rows with known codes; those to which the model gives no probability are put into rows drawn without them."""
+    """Rows with known codes.
+
+    Those to which the model gives no probability are put into rows drawn without them.
+    """
     codes = sampler.sample(num_rows, known, coins)
     if len(codes) or not known:
         return codes
-    alone = {j: code for j, code in known.items() if len(sampler.sample(1, {j: code}, coins.spawn("alone", j)))}
+    alone = {
+        j: code for j, code in known.items() if len(sampler.sample(1, {j: code}, coins.spawn("alone", j)))
+    }
     possible = alone if len(alone) < len(known) else {}
     codes = sampler.sample(num_rows, possible, coins.spawn("possible"))
     codes = codes if len(codes) else sampler.sample(num_rows, {}, coins.spawn("any"))

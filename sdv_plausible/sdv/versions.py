@@ -1,4 +1,7 @@
-"""What differs between SDV 1.38 and SDV 2.0 at their public face: bare frames there, ``{table: frame}`` here."""
+"""What differs between SDV 1.38 and SDV 2.0 at their public face: bare frames there, ``{table.
+
+Frame}`` here.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,9 @@ def split_input(data: Any, parameter: str = "data") -> tuple[str | None, pd.Data
         if isinstance(frame, pd.DataFrame):
             return name, frame
     kind = f"a dict of {len(data)} entries" if isinstance(data, dict) else type(data).__name__
-    raise TypeError(f"{parameter} ({kind}) must be a pandas DataFrame or a dict of one table: {{name: DataFrame}}")
+    raise TypeError(
+        f"{parameter} ({kind}) must be a pandas DataFrame or a dict of one table: {{name: DataFrame}}"
+    )
 
 
 def to_native(table_name: str, frame: pd.DataFrame) -> Any:
@@ -66,9 +71,14 @@ def load_metadata(path: Path, more: Mapping[str, dict[str, Any]] | None = None) 
 
 
 def metadata_from_columns(columns: dict[str, dict[str, Any]], table_name: str = "table") -> Any:
-    """Metadata from column specifications; SDV 1.38 does not know the keys of declared ranges and gets none."""
+    """Metadata from column specifications.
+
+    SDV 1.38 does not know the keys of declared ranges and gets none.
+    """
     known = ("sdtype", "datetime_format", "regex_format", "pii")
-    keep = columns if TAKES_DICT else {n: {k: v for k, v in c.items() if k in known} for n, c in columns.items()}
+    keep = (
+        columns if TAKES_DICT else {n: {k: v for k, v in c.items() if k in known} for n, c in columns.items()}
+    )
     return metadata_from_table({"columns": keep}, table_name)
 
 
@@ -103,9 +113,11 @@ def metadata_of(domain: Any, table_name: str = "table") -> Any:
 
     Examples
     --------
-    >>> metadata = metadata_of({"age": {"range_min": 0, "range_max": 110}, "name": {"sdtype": "name"}})  # doctest: +SKIP
+    >>> metadata_of({"age": {"range_min": 0, "range_max": 110}, "name": {"sdtype": "name"}})  # doctest: +SKIP
     """
-    return metadata_from_columns({name: kind.words for name, kind in column_types(domain).items()}, table_name)
+    return metadata_from_columns(
+        {name: kind.words for name, kind in column_types(domain).items()}, table_name
+    )
 
 
 @dataclass(frozen=True)
@@ -124,7 +136,9 @@ class OutputFile:
     arguments: BoundArguments
 
     @classmethod
-    def of(cls, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any], table_name: str) -> OutputFile | None:
+    def of(
+        cls, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any], table_name: str
+    ) -> OutputFile | None:
         """File of a call; None if it writes none."""
         arguments = signature(method).bind(*args, **kwargs)
         given = arguments.arguments.get(_OUTPUT)

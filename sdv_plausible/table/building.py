@@ -60,8 +60,14 @@ def build_domain(
         if sdtype == "datetime" and name in table:
             _check_dates(name, table[name], specs[name].get("datetime_format"))
     rows = Queryable(FrameColumns(table), ledger, private.entries(), coins, transcript=transcript)
-    forms = {name: specs[name].get("datetime_format") for name, sdtype in private.columns.items() if sdtype == "datetime"}
-    styles = {name: date_style(table[name], form) for name, form in forms.items()}  # the table's schema, not its rows
+    forms = {
+        name: specs[name].get("datetime_format")
+        for name, sdtype in private.columns.items()
+        if sdtype == "datetime"
+    }
+    styles = {
+        name: date_style(table[name], form) for name, form in forms.items()
+    }  # the table's schema, not its rows
     learned = learn_attributes(rows, private, specs, styles, max_bins)
     attributes = []
     for name in table.columns:
@@ -83,19 +89,32 @@ def build_domain(
 
 
 def _check_dates(name: str, column: pd.Series[Any], form: str | None) -> None:
-    """Refuse text dates without a format where a claim is made: pandas would read all rows as the first one suggests."""
-    is_text = not (isinstance(column.dtype, pd.DatetimeTZDtype) or pd.api.types.is_datetime64_dtype(column.dtype))
+    """Refuse text dates without a format where a claim is made.
+
+    Pandas would read all rows as the first one suggests.
+    """
+    is_text = not (
+        isinstance(column.dtype, pd.DatetimeTZDtype) or pd.api.types.is_datetime64_dtype(column.dtype)
+    )
     if is_text and form is None:
-        raise ValueError(f"column {name!r} holds dates as text: give its datetime_format, such as '%Y-%m-%d', in the metadata")
+        raise ValueError(
+            f"column {name!r} holds dates as text: give its datetime_format, such as '%Y-%m-%d', in the "
+            "metadata"
+        )
 
 
 def domain_entries(domain: Domain) -> list[LedgerEntry]:
-    """Ledger entries of a domain: declared is free, inferred ends the claim; a private one is charged by its plan."""
+    """Ledger entries of a domain: declared is free, inferred ends the claim.
+
+    A private one is charged by its plan.
+    """
     entries = []
     declared = [a.name for a in domain if a.provenance == "declared"]
     if declared:
         how = f"declared: {_list(declared)}"
-        entries.append(LedgerEntry(name="domain", mechanism=how, losses=(), scope="the domain", parts=("domain",)))
+        entries.append(
+            LedgerEntry(name="domain", mechanism=how, losses=(), scope="the domain", parts=("domain",))
+        )
     if domain.inferred:
         names = _list(domain.inferred)
         entries.append(
@@ -105,7 +124,8 @@ def domain_entries(domain: Domain) -> list[LedgerEntry]:
                 losses=(InfiniteLoss(),),
                 scope="the domain",
                 parts=("domain",),
-                note=f"the value sets of {names} were read from the rows without noise; declare them with domain=..., or "
+                note=f"the value sets of {names} were read from the rows without noise; declare them "
+                "with domain=..., or "
                 'learn them under the budget with undeclared="private"',
             )
         )

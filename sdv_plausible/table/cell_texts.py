@@ -1,7 +1,7 @@
 """From a cell's text to its value, by what was declared and by nothing else.
 
-The value of a cell is a function of its own text, of the column's type and of the spelling: no other cell has a say
-(docs/explanation/proofs/reading.md).
+The value of a cell is a function of its own text, of the column's type and of the spelling: no other cell has
+a say (docs/explanation/proofs/reading.md).
 """
 
 from __future__ import annotations
@@ -55,19 +55,31 @@ class Spelling:
     def __post_init__(self) -> None:
         for name in ("decimal", "thousands"):
             mark = getattr(self, name)
-            if mark is not None and not (isinstance(mark, str) and len(mark) == 1 and mark not in "0123456789+-eE"):
-                raise ValueError(f"{name} ({mark!r}) must be one character that is no digit, sign or e; try ','")
+            if mark is not None and not (
+                isinstance(mark, str) and len(mark) == 1 and mark not in "0123456789+-eE"
+            ):
+                raise ValueError(
+                    f"{name} ({mark!r}) must be one character that is no digit, sign or e; try ','"
+                )
         if self.decimal is None or self.decimal == self.thousands:
-            raise ValueError(f"decimal ({self.decimal!r}) and thousands ({self.thousands!r}) must be two characters")
+            raise ValueError(
+                f"decimal ({self.decimal!r}) and thousands ({self.thousands!r}) must be two characters"
+            )
         for name in ("na_values", "true_values", "false_values"):
             texts = getattr(self, name)
-            if isinstance(texts, str) or not isinstance(texts, Iterable) or not all(isinstance(t, str) for t in texts):
+            if (
+                isinstance(texts, str)
+                or not isinstance(texts, Iterable)
+                or not all(isinstance(t, str) for t in texts)
+            ):
                 raise ValueError(f"{name} ({texts!r}) must be a list of texts, such as ['', 'NA']")
             object.__setattr__(self, name, tuple(texts))
         true, false = (set(map(_fold, texts)) for texts in (self.true_values, self.false_values))
         both = sorted((true & false) | (self._missing & (true | false)))
         if both:
-            raise ValueError(f"na_values, true_values and false_values share {both[0]!r}: let a text stand for one thing")
+            raise ValueError(
+                f"na_values, true_values and false_values share {both[0]!r}: let a text stand for one thing"
+            )
 
     def is_missing(self, text: str) -> bool:
         """Whether a cell's text stands for a missing value; blanks around it do not count."""
@@ -93,7 +105,10 @@ class Spelling:
 
     @cached_property
     def _truth(self) -> dict[str, bool]:
-        return {**dict.fromkeys(map(_fold, self.true_values), True), **dict.fromkeys(map(_fold, self.false_values), False)}
+        return {
+            **dict.fromkeys(map(_fold, self.true_values), True),
+            **dict.fromkeys(map(_fold, self.false_values), False),
+        }
 
     @cached_property
     def _number(self) -> re.Pattern[str]:
@@ -133,7 +148,9 @@ class CellReader:
         values = [v.item() if isinstance(v, np.generic) else v for v in column.values]
         self._texts = {v: v for v in values if isinstance(v, str)}
         self._truths = {v for v in values if isinstance(v, bool)}
-        self._numbers = {canonical(v): v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)}
+        self._numbers = {
+            canonical(v): v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)
+        }
         others = [v for v in values if not isinstance(v, (str, bool, int, float))]
         self._others = {(v.isoformat() if isinstance(v, (dt.date, dt.time)) else str(v)): v for v in others}
         self._check()
@@ -143,24 +160,29 @@ class CellReader:
         for text in self._texts:
             if self.spelling.is_missing(text):
                 raise ValueError(
-                    f"column {column.name!r}: the declared value {text!r} is one of na_values, the texts for missing: leave it "
+                    f"column {column.name!r}: the declared value {text!r} is one of na_values, the texts "
+                    "for missing: leave it "
                     "out of one of them"
                 )
         if column.sdtype != "datetime":
             return
         if column.datetime_format is None:
-            raise ValueError(f"column {column.name!r} holds dates as text: give its datetime_format, such as '%Y-%m-%d'")
+            raise ValueError(
+                f"column {column.name!r} holds dates as text: give its datetime_format, such as '%Y-%m-%d'"
+            )
         try:
             self._dates(["0"])
         except ValueError as error:
             raise ValueError(
-                f"column {column.name!r}: datetime_format ({column.datetime_format!r}) is none: {error.__cause__}"
+                f"column {column.name!r}: datetime_format ({column.datetime_format!r}) is none: "
+                f"{error.__cause__}"
             ) from error
 
     def read(self, texts: Sequence[str]) -> np.ndarray:
         """Values of cells, shape (n,): doubles of a number (missing is NaN), else objects (missing is None).
 
-        Cells of a category that are none of its declared values stay as they are: the domain says what becomes of them.
+        Cells of a category that are none of its declared values stay as they are: the domain says what
+        becomes of them.
         """
         place = {text: i for i, text in enumerate(dict.fromkeys(texts))}  # a text that repeats is read once
         distinct = list(place)
@@ -186,9 +208,15 @@ class CellReader:
     def _dates(self, texts: list[str]) -> list[str | None]:
         """The texts that are dates in the column's format: later readers take them as they are written."""
         texts = [text.strip() for text in texts]
-        digits = [text if any(map(str.isdigit, text)) else "" for text in texts]  # pandas takes 'now' and 'today' for dates
-        moments = as_nanoseconds(pd.Series(digits, dtype=object), self.column.datetime_format, row_by_row=True)
-        return [text if moment != _NO_DATE else None for text, moment in zip(texts, moments.tolist(), strict=True)]
+        digits = [
+            text if any(map(str.isdigit, text)) else "" for text in texts
+        ]  # pandas takes 'now' and 'today' for dates
+        moments = as_nanoseconds(
+            pd.Series(digits, dtype=object), self.column.datetime_format, row_by_row=True
+        )
+        return [
+            text if moment != _NO_DATE else None for text, moment in zip(texts, moments.tolist(), strict=True)
+        ]
 
     def _category(self, text: str) -> Hashable:
         """Return the declared value that a text writes; else the text itself, of a truth value nothing."""

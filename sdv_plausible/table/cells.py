@@ -1,8 +1,8 @@
 """The one form of a cell's value, whatever the cells beside it made of it.
 
-pandas stores a column in a type that all of its cells decide together: whole numbers become doubles once one is missing, and of
-equal values of several types the first one stands for all. Value sets must not depend on that
-(docs/explanation/proofs/private_domain.md, "From rows to counts").
+pandas stores a column in a type that all of its cells decide together: whole numbers become doubles once one
+is missing, and of equal values of several types the first one stands for all. Value sets must not depend on
+that (docs/explanation/proofs/private_domain.md, "From rows to counts").
 """
 
 from __future__ import annotations

@@ -24,9 +24,10 @@ class Codec:
 
     Notes
     -----
-    Encoding is a function of each row alone, so it never weakens a guarantee: a number outside a declared range is
-    clipped, a category outside the declared values becomes missing, and where missing is not in the domain the cell
-    gets a uniformly drawn value. :func:`sdv_plausible.table.outside.count_outside` counts such cells for the data holder.
+    Encoding is a function of each row alone, so it never weakens a guarantee: a number outside a declared
+    range is clipped, a category outside the declared values becomes missing, and where missing is not in the
+    domain the cell gets a uniformly drawn value. :func:`sdv_plausible.table.outside.count_outside` counts
+    such cells for the data holder.
     """
 
     def __init__(self, domain: Domain) -> None:
@@ -47,7 +48,10 @@ class Codec:
     def decode(self, codes: np.ndarray, coins: Coins) -> pd.DataFrame:
         """Table of n rows; a value inside a bin is drawn uniformly."""
         return pd.DataFrame(
-            {column.attribute.name: column.decode(codes[:, j], coins) for j, column in enumerate(self._columns)}
+            {
+                column.attribute.name: column.decode(codes[:, j], coins)
+                for j, column in enumerate(self._columns)
+            }
         )
 
     def encode_value(self, name: str, value: Hashable) -> int:
@@ -75,7 +79,9 @@ class Codec:
                 ends = [attribute.lower[0], attribute.upper[-1]]
                 if attribute.kind == "datetime":
                     ends = [pd.Timestamp(e) for e in ends]
-                raise ValueError(f"column {name!r}: the value {value!r} must lie between {ends[0]} and {ends[1]}")
+                raise ValueError(
+                    f"column {name!r}: the value {value!r} must lie between {ends[0]} and {ends[1]}"
+                )
 
 
 class ColumnCodec:
@@ -150,7 +156,9 @@ class ColumnCodec:
         stamps = pd.Series(nanoseconds.view("M8[ns]"))
         if self.attribute.datetime_format is not None:  # text: format each distinct date once
             distinct, where = np.unique(nanoseconds, return_inverse=True)
-            moments = pd.Series(distinct.view("M8[ns]")).dt.tz_localize("UTC")  # a format with %z writes +0000
+            moments = pd.Series(distinct.view("M8[ns]")).dt.tz_localize(
+                "UTC"
+            )  # a format with %z writes +0000
             text = moments.dt.strftime(self.attribute.datetime_format)
             return pd.Series(text.to_numpy(dtype=object)[where]).mask(stamps.isna(), None)
         if self.attribute.time_zone is not None:

@@ -70,8 +70,8 @@ def column_types(domain: Any = None, metadata: Any = None) -> dict[str, ColumnTy
     domain : Domain, mapping, path, "metadata" or None
         Declarations, as for the synthesizer, or types by column name.
     metadata : sdv.metadata.Metadata, mapping, path or None
-        Metadata of one table, or its columns: name -> ``{"sdtype": ...}``. Of it the semantic types and date formats count;
-        its values only with ``domain="metadata"``.
+        Metadata of one table, or its columns: name -> ``{"sdtype": ...}``. Of it the semantic types and date
+        formats count; its values only with ``domain="metadata"``.
 
     Raises
     ------
@@ -89,7 +89,9 @@ def column_types(domain: Any = None, metadata: Any = None) -> dict[str, ColumnTy
 
 
 def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
-    """Columns of a single table's metadata as they were given, detected values and all; none of what is no metadata.
+    """Columns of a single table's metadata as they were given, detected values and all.
+
+    None of what is no metadata.
 
     Raises
     ------
@@ -111,7 +113,9 @@ def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
     if isinstance(columns, Mapping) and "sdtype" not in columns:
         document = columns
     if not isinstance(document, Mapping) or not all(isinstance(spec, Mapping) for spec in document.values()):
-        raise ValueError("metadata: its columns must be a mapping from names to specifications such as {'sdtype': 'id'}")
+        raise ValueError(
+            "metadata: its columns must be a mapping from names to specifications such as {'sdtype': 'id'}"
+        )
     check_names(document, "metadata")
     return {name: dict(spec) for name, spec in document.items()}
 
@@ -121,11 +125,17 @@ def _column_type(name: str, given: Any, known: Mapping[str, Any]) -> ColumnType:
         return given
     form = known.get("datetime_format")
     if not isinstance(given, (Attribute, Mapping)):
-        raise ValueError(f"domain of column {name!r} ({given!r}) must be a mapping such as {{'range_min': 0, 'range_max': 99}}")
+        raise ValueError(
+            f"domain of column {name!r} ({given!r}) must be a mapping such as "
+            f"{{'range_min': 0, 'range_max': 99}}"
+        )
     check_agreement(name, given, known)
     if isinstance(given, Attribute):
         return ColumnType(
-            name=name, sdtype=sdtype_of(given), datetime_format=given.datetime_format or form, values=given.values
+            name=name,
+            sdtype=sdtype_of(given),
+            datetime_format=given.datetime_format or form,
+            values=given.values,
         )
     if given is not known:
         check_keys(name, given)
@@ -134,7 +144,8 @@ def _column_type(name: str, given: Any, known: Mapping[str, Any]) -> ColumnType:
     check_words(name, spec)
     if spec["sdtype"] is None:
         raise ValueError(
-            f"column {name!r}: nothing tells what it is; give its sdtype, such as 'numerical', 'categorical' or 'id'"
+            f"column {name!r}: nothing tells what it is; give its sdtype, such as 'numerical', "
+            "'categorical' or 'id'"
         )
     attribute = declared_attribute(name, spec)
     words: dict[str, Any] = {word: spec.get(word, known.get(word)) for word in TYPE_WORDS}

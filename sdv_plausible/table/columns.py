@@ -1,7 +1,7 @@
-"""Exact answers about single columns of a table, before there are codes, and the questions that learn a domain.
+"""Exact answers about single columns before there are codes, and questions that learn a domain.
 
-What is counted of a cell is a function of *that cell*, never of how pandas stores the column, which other rows decide
-(docs/explanation/proofs/private_domain.md, "From rows to counts").
+What is counted of a cell is a function of *that cell*, never of how pandas stores the column, which other
+rows decide (docs/explanation/proofs/private_domain.md, "From rows to counts").
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from sdv_plausible.table.cells import canonical
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.lattice import DATE_UNITS, MOST_DECIMALS, Lattice
 
-Flagged = tuple[bool, Hashable]  # is it a truth value, and the value: 1 and 1.0 are one value, True is another
+Flagged = tuple[
+    bool, Hashable
+]  # is it a truth value, and the value: 1 and 1.0 are one value, True is another
 
 
 @dataclass(frozen=True)
@@ -48,14 +50,17 @@ class Reading:
 
 
 class ExactColumns(Protocol):
-    """A table whose columns can be counted one by one. Whoever holds one sees the rows: only the door does."""
+    """A table whose columns can be counted one by one. Whoever holds one sees the rows.
+
+    Only the door does.
+    """
 
     def num_rows(self) -> int:
         """Return the number of rows."""
         ...
 
     def value_counts(self, name: str) -> tuple[list[Flagged], np.ndarray, int]:
-        """Values that occur, in an order that depends on them alone, their counts, and the number of missing cells."""
+        """Values that occur, in an order of their own, their counts, and the missing cells."""
         ...
 
     def precision_counts(self, reading: Reading) -> np.ndarray:
@@ -87,7 +92,10 @@ class FrameColumns:
     def precision_counts(self, reading: Reading) -> np.ndarray:
         """Cells of every level of precision, and last those that hold no number."""
         numbers = self._numbers(reading)
-        return np.bincount(np.append(numbers.precision, np.full(numbers.missing, reading.levels)), minlength=reading.levels + 1)
+        return np.bincount(
+            np.append(numbers.precision, np.full(numbers.missing, reading.levels)),
+            minlength=reading.levels + 1,
+        )
 
     def point_counts(self, reading: Reading, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
         """Lattice points that occur, and their counts."""
@@ -102,7 +110,8 @@ class FrameColumns:
         raise TypeError("rows cannot be pickled: only answers leave the object that can see them")
 
 
-# --- questions --------------------------------------------------------------------------------------------------------
+# --- questions
+# --------------------------------------------------------------------------------------------------------
 
 _PUBLIC_CELLS = "docs/explanation/proofs/private_domain.md, Lemma 1"
 _OCCURRING = "docs/explanation/proofs/private_domain.md, Lemma 2"
@@ -180,7 +189,10 @@ class RunCounts:
         points, counts = rows.point_counts(self.reading, self.lattice)
         counts = np.where(np.isin(points, self.without), 0, counts)
         up_to = np.concatenate([[0], np.cumsum(counts)])
-        return up_to[np.searchsorted(points, self.last, side="right")] - up_to[np.searchsorted(points, self.first, side="left")]
+        return (
+            up_to[np.searchsorted(points, self.last, side="right")]
+            - up_to[np.searchsorted(points, self.first, side="left")]
+        )
 
     def sensitivity(self, neighbours: Neighbours) -> float:
         """One row is in one run at most."""
@@ -214,7 +226,11 @@ class FrequentPoints:
 
     def asked(self) -> Asked:
         """Say what is asked."""
-        return Asked(kind="frequent points", columns=(self.reading.name,), details={**_lattice(self.lattice), "public": ()})
+        return Asked(
+            kind="frequent points",
+            columns=(self.reading.name,),
+            details={**_lattice(self.lattice), "public": ()},
+        )
 
     def occurring(self, rows: ExactColumns) -> tuple[Sequence[int], np.ndarray, np.ndarray]:
         """Return points and their counts; there is no public cell."""
@@ -227,17 +243,21 @@ def _lattice(lattice: Lattice) -> dict[str, Any]:
     return {"kind": lattice.kind, "decimals": lattice.decimals, "unit": lattice.unit}
 
 
-# --- cells to values and numbers --------------------------------------------------------------------------------------
+# --- cells to values and numbers
+# --------------------------------------------------------------------------------------
 
 
 def value_counts(column: pd.Series[Any]) -> tuple[dict[Flagged, int], int]:
     """Rows of each value that occurs, by (is it a truth value, value), and of missing ones.
 
-    A value has one form whatever the column's type is made by the other rows: 1 and 1.0 are 1, but True is not.
+    A value has one form whatever the column's type is made by the other rows: 1 and 1.0 are 1, but True is
+    not.
     """
     present = column[column.notna()]
     if present.dtype == object:
-        is_flag = np.fromiter((isinstance(v, (bool, np.bool_)) for v in present), dtype=bool, count=len(present))
+        is_flag = np.fromiter(
+            (isinstance(v, (bool, np.bool_)) for v in present), dtype=bool, count=len(present)
+        )
     else:
         is_flag = np.full(len(present), pd.api.types.is_bool_dtype(present.dtype))
     counts: dict[Flagged, int] = {}

@@ -7,24 +7,37 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-NANOSECONDS = {"D": 86_400_000_000_000, "h": 3_600_000_000_000, "min": 60_000_000_000, "s": 1_000_000_000, "ns": 1}
+NANOSECONDS = {
+    "D": 86_400_000_000_000,
+    "h": 3_600_000_000_000,
+    "min": 60_000_000_000,
+    "s": 1_000_000_000,
+    "ns": 1,
+}
 
 
-def as_nanoseconds(column: pd.Series[Any], datetime_format: str | None = None, *, row_by_row: bool = False) -> np.ndarray:
+def as_nanoseconds(
+    column: pd.Series[Any], datetime_format: str | None = None, *, row_by_row: bool = False
+) -> np.ndarray:
     """Nanoseconds since 1970 UTC as int64; missing is the smallest int64 (numpy's NaT).
 
-    ``row_by_row`` reads every row as if it were alone: text without a format must be ISO 8601 (pandas would guess a format
-    from the first row and read all others by it), and what cannot be read is missing.
+    ``row_by_row`` reads every row as if it were alone: text without a format must be ISO 8601 (pandas would
+    guess a format from the first row and read all others by it), and what cannot be read is missing.
     """
-    if not isinstance(column.dtype, pd.DatetimeTZDtype) and not pd.api.types.is_datetime64_dtype(column.dtype):
+    if not isinstance(column.dtype, pd.DatetimeTZDtype) and not pd.api.types.is_datetime64_dtype(
+        column.dtype
+    ):
         try:
             if row_by_row:
-                column = pd.to_datetime(column, format=datetime_format or "ISO8601", utc=True, errors="coerce")
+                column = pd.to_datetime(
+                    column, format=datetime_format or "ISO8601", utc=True, errors="coerce"
+                )
             else:
                 column = pd.to_datetime(column, format=datetime_format, utc=True)
         except (ValueError, TypeError) as error:
             raise ValueError(
-                f"column {str(column.name)!r} has dates that cannot be read in the datetime_format ({datetime_format!r}): give "
+                f"column {str(column.name)!r} has dates that cannot be read in the datetime_format "
+                f"({datetime_format!r}): give "
                 "the format that they are written in, or make such cells missing"
             ) from error
     if isinstance(column.dtype, pd.DatetimeTZDtype):
@@ -59,7 +72,8 @@ def check_style(name: str, time_zone: Any, datetime_format: Any) -> None:
         pd.Timestamp(0).tz_localize(time_zone)
     except Exception as error:  # of several kinds, by the library that pandas asks
         raise ValueError(
-            f"column {name!r}: time_zone ({time_zone!r}) and datetime_format ({datetime_format!r}) must be such as "
+            f"column {name!r}: time_zone ({time_zone!r}) and datetime_format ({datetime_format!r}) must be "
+            "such as "
             "'Europe/Zurich' and '%Y-%m-%d', or null"
         ) from error
 

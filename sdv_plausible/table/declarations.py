@@ -24,7 +24,13 @@ from sdv_plausible.table.words import (
 )
 
 Undeclared = Literal["infer", "private"]
-USUAL_SIZES = {"boolean": 2, "categorical": 20, "ordinal": 20, "numerical": 100, "datetime": 100}  # of undeclared columns
+USUAL_SIZES = {
+    "boolean": 2,
+    "categorical": 20,
+    "ordinal": 20,
+    "numerical": 100,
+    "datetime": 100,
+}  # of undeclared columns
 Specs = Mapping[str, Mapping[str, Any]]
 
 
@@ -46,7 +52,11 @@ class Declarations:
         """Plan what learning the undeclared columns' domains costs, from the metadata alone."""
         if self.undeclared != "private":
             return DomainPlan.make({}, epsilon, delta)
-        undeclared = {name: spec for name, spec in specs.items() if name not in self.attributes and not spec.get("transformed")}
+        undeclared = {
+            name: spec
+            for name, spec in specs.items()
+            if name not in self.attributes and not spec.get("transformed")
+        }
         columns = {name: spec["sdtype"] for name, spec in undeclared.items()}
         declared = len(specs) - len(columns)
         return DomainPlan.make(
@@ -59,7 +69,10 @@ class Declarations:
         )
 
     def planned(self, specs: Specs, private: Collection[str] = ()) -> Domain:
-        """Domain for planning: undeclared columns stand in with one code each, marked as private or inferred."""
+        """Domain for planning.
+
+        Undeclared columns stand in with one code each, marked as private or inferred.
+        """
         return Domain(tuple(self.attributes.get(name) or _stand_in(name, name in private) for name in specs))
 
     def assumed(self, specs: Specs) -> Domain:
@@ -73,7 +86,9 @@ def _usual(name: str, spec: Mapping[str, Any]) -> Attribute:
 
 
 def _stand_in(name: str, private: bool) -> Attribute:
-    return Attribute(name=name, kind="categorical", nullable=True, provenance="private" if private else "inferred")
+    return Attribute(
+        name=name, kind="categorical", nullable=True, provenance="private" if private else "inferred"
+    )
 
 
 def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs: Specs) -> Declarations:
@@ -104,12 +119,16 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
     if isinstance(domain, str) and domain == "metadata":
         found = {name: declared_attribute(name, spec, max_bins) for name, spec in specs.items()}
         never = frozenset(name for name, spec in specs.items() if spec.get("range_is_nullable") is False)
-        return Declarations({name: attribute for name, attribute in found.items() if attribute}, undeclared, never)
+        return Declarations(
+            {name: attribute for name, attribute in found.items() if attribute}, undeclared, never
+        )
     given = declared_columns(domain)
     unknown = sorted(set(given) - set(specs))
     if unknown:
         hint = suggestion(unknown[0], specs)
-        raise ValueError(f"domain names {unknown}, which are not columns of the metadata: {sorted(specs)}{hint}")
+        raise ValueError(
+            f"domain names {unknown}, which are not columns of the metadata: {sorted(specs)}{hint}"
+        )
     attributes = {}
     for name, spec in given.items():
         if says_type_alone(name, spec):
@@ -120,7 +139,7 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
 
 
 def declared_columns(domain: Any) -> dict[str, Any]:
-    """Declarations by column name, each an Attribute or in the words of SDV's metadata, as the user gave them.
+    """Declarations by column name as the user gave them: Attributes, or SDV's words.
 
     Parameters
     ----------
@@ -137,7 +156,9 @@ def declared_columns(domain: Any) -> dict[str, Any]:
     if isinstance(domain, Domain):
         return {attribute.name: attribute for attribute in domain}
     if not isinstance(domain, Mapping):
-        raise ValueError(f'domain ({type(domain).__name__}) must be "metadata", a Domain, a mapping or a path')
+        raise ValueError(
+            f'domain ({type(domain).__name__}) must be "metadata", a Domain, a mapping or a path'
+        )
     check_names(domain, "domain")
     return dict(domain)
 
@@ -153,12 +174,15 @@ def says_type_alone(name: str, spec: Any) -> bool:
 
 
 def _declare(name: str, spec: Any, max_bins: int, known: Mapping[str, Any]) -> Attribute:
-    # Ranges, digits and missingness in the metadata may have been detected, that is, read off the rows: not used here.
+    # Ranges, digits and missingness in the metadata may have been detected, that is, read off the rows: not
+    # used here.
     sdtype, form = known.get("sdtype"), known.get("datetime_format")
     if sdtype is not None and sdtype not in MODELLED_SDTYPES:
         raise ValueError(
-            f"domain of column {name!r} ({spec!r}) fixes no values: the column's sdtype ({sdtype!r}) is invented, not "
-            "modelled. Set it to categorical or numerical in the metadata (metadata.update_column), or leave the column out"
+            f"domain of column {name!r} ({spec!r}) fixes no values: the column's sdtype ({sdtype!r}) is "
+            "invented, not "
+            "modelled. Set it to categorical or numerical in the metadata (metadata.update_column), or "
+            "leave the column out"
         )
     if isinstance(spec, (Attribute, Mapping)):
         check_agreement(name, spec, known)

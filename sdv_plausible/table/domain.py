@@ -1,8 +1,9 @@
 """Attributes and domains: the finite set of codes each column may take, and where that knowledge came from.
 
-A differentially private release needs a domain that does not depend on the rows. Every :class:`Attribute` therefore
-carries its ``provenance``: ``"declared"`` by the user, ``"private"`` (learned under a budget, see
-:mod:`sdv_plausible.table.private_domain`) or ``"inferred"`` from the data. One inferred attribute ends the privacy claim.
+A differentially private release needs a domain that does not depend on the rows. Every :class:`Attribute`
+therefore carries its ``provenance``: ``"declared"`` by the user, ``"private"`` (learned under a budget, see
+:mod:`sdv_plausible.table.private_domain`) or ``"inferred"`` from the data. One inferred attribute ends the
+privacy claim.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class Attribute:
     values : tuple
         Categorical and ordinal: the value of each code, in code order.
     lower, upper : tuple of number
-        Integer, float, datetime (nanoseconds since 1970 UTC): closed bin ends, increasing. A bin whose ends are
-        equal is a single value.
+        Integer, float, datetime (nanoseconds since 1970 UTC): closed bin ends, increasing. A bin whose ends
+        are equal is a single value.
     nullable : bool
         Whether missing is a value. If so it is the last code, so that missingness is modelled like any value.
     decimals : int or None
@@ -52,7 +53,8 @@ class Attribute:
     time_zone, datetime_format : str or None
         Datetime: time zone of the output; strftime format if the output is text.
     buckets : tuple of int or None
-        The paper's ``bkt()`` (Eq. 7): bucket of every code when the attribute is a parent. None lets the model decide.
+        The paper's ``bkt()`` (Eq. 7): bucket of every code when the attribute is a parent. None lets the
+        model decide.
     provenance : {"declared", "private", "inferred"}
         Where the domain came from.
 
@@ -80,12 +82,19 @@ class Attribute:
         if self.kind not in get_args(Kind):
             raise ValueError(f"column {self.name!r}: kind ({self.kind!r}) must be one of {get_args(Kind)}")
         if self.provenance not in get_args(Provenance):
-            raise ValueError(f"column {self.name!r}: provenance ({self.provenance!r}) must be one of {get_args(Provenance)}")
+            raise ValueError(
+                f"column {self.name!r}: provenance ({self.provenance!r}) must be one of "
+                f"{get_args(Provenance)}"
+            )
         if self.cardinality == 0:
-            raise ValueError(f"column {self.name!r}: the domain is empty; give values, a range, or nullable=True")
+            raise ValueError(
+                f"column {self.name!r}: the domain is empty; give values, a range, or nullable=True"
+            )
         self._check_values()
         if (self.lower or self.upper) if self.kind in ("categorical", "ordinal") else self.values:
-            raise ValueError(f"column {self.name!r}: categories have values; numbers and dates have bins (lower, upper)")
+            raise ValueError(
+                f"column {self.name!r}: categories have values; numbers and dates have bins (lower, upper)"
+            )
         self._check_bins()
         if self.buckets is not None and not (
             isinstance(self.buckets, tuple)
@@ -93,7 +102,8 @@ class Attribute:
             and all(_in_range(bucket, 0, 2**63 - 1) for bucket in self.buckets)
         ):
             raise ValueError(
-                f"column {self.name!r}: buckets ({self.buckets!r}) must name one bucket, a whole number from 0 on, for each of "
+                f"column {self.name!r}: buckets ({self.buckets!r}) must name one bucket, a whole number "
+                "from 0 on, for each of "
                 f"the {self.cardinality} codes"
             )
 
@@ -105,24 +115,32 @@ class Attribute:
         for name in ("values", "lower", "upper"):
             entries = getattr(self, name)
             if not isinstance(entries, tuple) or not all(isinstance(entry, Hashable) for entry in entries):
-                raise ValueError(f"column {self.name!r}: {name} ({entries!r}) must be a tuple of single values")
+                raise ValueError(
+                    f"column {self.name!r}: {name} ({entries!r}) must be a tuple of single values"
+                )
         for name in ("time_zone", "datetime_format"):
             text = getattr(self, name)
             if text is not None and (not isinstance(text, str) or self.kind != "datetime"):
-                raise ValueError(f"column {self.name!r}: {name} ({text!r}) must be text, and the column's kind datetime")
+                raise ValueError(
+                    f"column {self.name!r}: {name} ({text!r}) must be text, and the column's kind datetime"
+                )
         if self.decimals is not None and not _in_range(self.decimals, 0, MOST_DIGITS):
             raise ValueError(
-                f"column {self.name!r}: decimals ({self.decimals!r}) must be a whole number from 0 to {MOST_DIGITS}, or None"
+                f"column {self.name!r}: decimals ({self.decimals!r}) must be a whole number from 0 to "
+                f"{MOST_DIGITS}, or None"
             )
         if not _in_range(self.unit, 1, 2**63 - 1):
-            raise ValueError(f"column {self.name!r}: unit ({self.unit!r}) must be a whole number of nanoseconds >= 1")
+            raise ValueError(
+                f"column {self.name!r}: unit ({self.unit!r}) must be a whole number of nanoseconds >= 1"
+            )
 
     def _check_values(self) -> None:
         if len(set(self.values)) != len(self.values):
             raise ValueError(f"column {self.name!r}: values must be distinct")
         if len({canonical(value) for value in self.values}) != len(self.values):
             raise ValueError(
-                f"column {self.name!r}: some values are the same as doubles, and pandas turns whole numbers into doubles once "
+                f"column {self.name!r}: some values are the same as doubles, and pandas turns whole numbers "
+                "into doubles once "
                 "one is missing: declare numbers beyond 2**53 as text"
             )
 
@@ -135,15 +153,30 @@ class Attribute:
         except (TypeError, OverflowError):
             finite = False
         if not finite:
-            raise ValueError(f"column {self.name!r}: lower and upper must be finite numbers, as many of one as of the other")
+            raise ValueError(
+                f"column {self.name!r}: lower and upper must be finite numbers, as many of one as of the "
+                "other"
+            )
         if self.kind in ("integer", "datetime") and not whole:
-            raise ValueError(f"column {self.name!r}: lower and upper must be whole numbers of 64 bits for kind {self.kind!r}")
-        # Python compares whole numbers exactly; dates in nanoseconds outgrow a float. Neighbouring float bins may touch.
+            raise ValueError(
+                f"column {self.name!r}: lower and upper must be whole numbers of 64 bits for kind "
+                f"{self.kind!r}"
+            )
+        # Python compares whole numbers exactly; dates in nanoseconds outgrow a float. Neighbouring float bins
+        # may touch.
         starts, touching = self.lower[1:], self.kind == "float"
-        gaps = all(low > high or (touching and low == high) for high, low in zip(self.upper, starts, strict=False))
+        gaps = all(
+            low > high or (touching and low == high) for high, low in zip(self.upper, starts, strict=False)
+        )
         increasing = all(a < b for a, b in zip(self.lower, starts, strict=False))
-        if not gaps or not increasing or any(low > high for low, high in zip(self.lower, self.upper, strict=True)):
-            raise ValueError(f"column {self.name!r}: bins must be increasing and not overlap, with lower <= upper")
+        if (
+            not gaps
+            or not increasing
+            or any(low > high for low, high in zip(self.lower, self.upper, strict=True))
+        ):
+            raise ValueError(
+                f"column {self.name!r}: bins must be increasing and not overlap, with lower <= upper"
+            )
 
     @property
     def cardinality(self) -> int:
@@ -152,7 +185,10 @@ class Attribute:
 
     @property
     def num_ordered(self) -> int:
-        """Number of leading codes of which neighbours are similar values: bins, or the values of an ordinal attribute."""
+        """Number of leading codes of which neighbours are similar values.
+
+        Bins, or the values of an ordinal attribute.
+        """
         return len(self.values) if self.kind == "ordinal" else len(self.lower)
 
     @property
@@ -220,10 +256,15 @@ class Domain:
             If the document is not a domain of this schema.
         """
         if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
-            raise ValueError(f"not a domain document: its 'schema' must be {SCHEMA!r}; write one with Domain.save")
+            raise ValueError(
+                f"not a domain document: its 'schema' must be {SCHEMA!r}; write one with Domain.save"
+            )
         entries = document.get("attributes")
         if not isinstance(entries, (list, tuple)):
-            raise ValueError(f"not a domain document: its 'attributes' ({entries!r}) must be a list with one entry per column")
+            raise ValueError(
+                f"not a domain document: its 'attributes' ({entries!r}) must be a list with one entry per "
+                "column"
+            )
         return cls(tuple(_attribute_from_dict(entry) for entry in entries))
 
     def save(self, path: str | Path) -> None:
@@ -238,7 +279,10 @@ class Domain:
 
     @classmethod
     def load(cls, path: str | Path) -> Domain:
-        """Read a domain that :meth:`save` wrote; what was inferred from rows stays so, unless you vouch: :meth:`declared`."""
+        """Read a domain that :meth:`save` wrote; what was inferred from rows stays so, unless you vouch.
+
+        :meth:`declared`.
+        """
         try:
             document = json.loads(Path(path).read_text(encoding="utf-8"))
         except (RecursionError, ValueError) as error:
@@ -247,9 +291,14 @@ class Domain:
 
     @classmethod
     def from_declarations(
-        cls, declarations: Mapping[str, Any], sdtypes: Mapping[str, str] | None = None, max_bins: int = MAX_BINS
+        cls,
+        declarations: Mapping[str, Any],
+        sdtypes: Mapping[str, str] | None = None,
+        max_bins: int = MAX_BINS,
     ) -> Domain:
-        """Build a domain from what the ``domain`` argument of the synthesizer takes: a declaration for each column.
+        """Build a domain from what the ``domain`` argument of the synthesizer takes.
+
+        A declaration for each column.
 
         Parameters
         ----------
@@ -257,8 +306,9 @@ class Domain:
             Column name -> declaration in the words of SDV's metadata, or an Attribute; see
             :func:`~sdv_plausible.table.specifications.declared_attribute`.
         sdtypes : mapping, optional
-            Column name -> sdtype, of columns whose declaration has none. Where neither says it, ``range_values`` make a
-            categorical column, numbers a numerical one, and a ``datetime_format`` or dates a datetime one.
+            Column name -> sdtype, of columns whose declaration has none. Where neither says it,
+            ``range_values`` make a categorical column, numbers a numerical one, and a ``datetime_format`` or
+            dates a datetime one.
         max_bins : int
             A wider range is cut into this many equal bins.
 
@@ -273,11 +323,15 @@ class Domain:
         >>> domain["age"].lower
         (0, 2, 4, 6, 8)
         """
-        from sdv_plausible.table.specifications import declare  # which is about attributes, and needs this module
+        from sdv_plausible.table.specifications import (
+            declare,
+        )  # which is about attributes, and needs this module
 
         check.whole("max_bins", max_bins, 1, f"try {MAX_BINS}")
         known = sdtypes or {}
-        return cls(tuple(declare(name, spec, known.get(name), max_bins) for name, spec in declarations.items()))
+        return cls(
+            tuple(declare(name, spec, known.get(name), max_bins) for name, spec in declarations.items())
+        )
 
     def without_rounding(self) -> Domain:
         """Return the same domain with all digits in the output."""
@@ -290,7 +344,9 @@ class Domain:
 
 def _attribute_from_dict(entry: Mapping[str, Any]) -> Attribute:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
-        raise ValueError(f"not a domain document: an entry of 'attributes' ({entry!r}) must be a mapping with a 'name'")
+        raise ValueError(
+            f"not a domain document: an entry of 'attributes' ({entry!r}) must be a mapping with a 'name'"
+        )
     unknown = sorted(map(str, set(entry) - {field.name for field in fields(Attribute)}))
     if unknown or "kind" not in entry:
         wrong = f"unknown {unknown}" if unknown else "no 'kind'"
@@ -299,7 +355,9 @@ def _attribute_from_dict(entry: Mapping[str, Any]) -> Attribute:
         from sdv_plausible.table.dates import check_style
 
         check_style(entry["name"], entry.get("time_zone"), entry.get("datetime_format"))
-    parts: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    parts: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
+    }
     return Attribute(**parts)
 
 

@@ -13,7 +13,11 @@ from sdv_plausible.table.domain import MAX_BINS, Attribute, Kind
 
 
 def infer_attribute(
-    name: str, column: pd.Series[Any], sdtype: str, spec: Mapping[str, Any] | None = None, max_bins: int = MAX_BINS
+    name: str,
+    column: pd.Series[Any],
+    sdtype: str,
+    spec: Mapping[str, Any] | None = None,
+    max_bins: int = MAX_BINS,
 ) -> Attribute:
     """Read a domain off the rows. Convenient, and not private: its provenance is ``"inferred"``.
 
@@ -28,7 +32,8 @@ def infer_attribute(
     spec : mapping, optional
         The column's SDV metadata (``range_values`` gives an ordinal column's order, ``datetime_format``).
     max_bins : int
-        Number of bins aimed at for a number or date; up to twice as many where frequent values stand between rare ones.
+        Number of bins aimed at for a number or date; up to twice as many where frequent values stand between
+        rare ones.
 
     Raises
     ------
@@ -57,7 +62,9 @@ def infer_attribute(
         )  # fmt: skip
     values = _ordered_values(column, spec.get("range_values") if sdtype == "ordinal" else None)
     kind = "ordinal" if sdtype == "ordinal" else "categorical"
-    return Attribute(name=name, kind=kind, values=values, nullable=nullable or not values, provenance="inferred")
+    return Attribute(
+        name=name, kind=kind, values=values, nullable=nullable or not values, provenance="inferred"
+    )
 
 
 def quantile_bins(numbers: np.ndarray, max_bins: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -70,7 +77,8 @@ def quantile_bins(numbers: np.ndarray, max_bins: int) -> tuple[tuple[float, ...]
         return tuple(values.tolist()), tuple(values.tolist())
     share = counts.sum() / max_bins
     heavy = counts >= share
-    # Bin number: light values share a bin by cumulative light mass; every heavy value opens a bin and closes it.
+    # Bin number: light values share a bin by cumulative light mass; every heavy value opens a bin and closes
+    # it.
     light_bins = max(1, max_bins - int(heavy.sum()))
     light_mass = np.cumsum(np.where(heavy, 0, counts))
     part = np.minimum((light_mass - 1) * light_bins // max(1, light_mass[-1]), light_bins - 1)
@@ -81,8 +89,13 @@ def quantile_bins(numbers: np.ndarray, max_bins: int) -> tuple[tuple[float, ...]
     return tuple(values[starts].tolist()), tuple(values[ends].tolist())
 
 
-def _distinct_as_floats(lower: tuple[float, ...], upper: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Merge bins of whole numbers beyond 2**53 that start at the same float: the codec reads all numbers as floats."""
+def _distinct_as_floats(
+    lower: tuple[float, ...], upper: tuple[float, ...]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Merge bins of whole numbers beyond 2**53 that start at the same float.
+
+    The codec reads all numbers as floats.
+    """
     first = [i for i, low in enumerate(lower) if i == 0 or float(low) > float(lower[i - 1])]
     last = [i - 1 for i in (*first[1:], len(lower))] if first else []
     return tuple(lower[i] for i in first), tuple(upper[i] for i in last)
@@ -90,17 +103,24 @@ def _distinct_as_floats(lower: tuple[float, ...], upper: tuple[float, ...]) -> t
 
 def _as_numbers(name: str, present: pd.Series[Any]) -> np.ndarray:
     """Return int64 where every value is a whole number that fits, else float64."""
-    if pd.api.types.is_integer_dtype(present.dtype) and len(present) and int(present.max()) <= np.iinfo(np.int64).max:
+    if (
+        pd.api.types.is_integer_dtype(present.dtype)
+        and len(present)
+        and int(present.max()) <= np.iinfo(np.int64).max
+    ):
         return present.to_numpy(dtype=np.int64)
     try:
         numbers = pd.to_numeric(present).to_numpy(dtype=float)
     except (ValueError, TypeError) as error:
         raise ValueError(
-            f"column {name!r} is numerical in the metadata but holds other values: make such cells missing, or set its "
+            f"column {name!r} is numerical in the metadata but holds other values: make such cells missing, "
+            "or set its "
             "sdtype to categorical"
         ) from error
     if not np.isfinite(numbers).all():
-        raise ValueError(f"column {name!r} holds infinite numbers; replace them by a bound or a missing value")
+        raise ValueError(
+            f"column {name!r} holds infinite numbers; replace them by a bound or a missing value"
+        )
     if (numbers == np.rint(numbers)).all() and (np.abs(numbers) < 2**53).all():
         return numbers.astype(np.int64)
     return numbers

@@ -1,7 +1,10 @@
-"""Public grids and post-processing for privately learned numbers and dates: no function here sees noise-free counts.
+"""Public grids and post-processing for privately learned numbers and dates.
 
-Numbers become points of a :class:`Lattice`, whole numbers in the order of the values, so that one way of cutting serves
-integers, decimals, doubles and dates. :class:`Cells` are runs of lattice points with noisy counts.
+No function here sees noise-free counts.
+
+Numbers become points of a :class:`Lattice`, whole numbers in the order of the values, so that one way of
+cutting serves integers, decimals, doubles and dates. :class:`Cells` are runs of lattice points with noisy
+counts.
 """
 
 from __future__ import annotations
@@ -28,7 +31,10 @@ class Bin(NamedTuple):
 
 
 TOP = 2**62  # whole numbers beyond are clipped
-SMALLEST, LARGEST = -128, 128  # doubles: powers of two told apart; smaller ones count as about 0, larger ones are clipped
+SMALLEST, LARGEST = (
+    -128,
+    128,
+)  # doubles: powers of two told apart; smaller ones count as about 0, larger ones are clipped
 FIXED_DECIMALS = 6  # up to here decimals are a lattice of their own
 MOST_DECIMALS = 14
 DATE_UNITS = tuple(NANOSECONDS.values())
@@ -83,7 +89,10 @@ class Lattice:
         return size if point >= 0 else -size
 
     def grid(self) -> tuple[np.ndarray, np.ndarray]:
-        """First and last point of the cells of a fixed grid: calendar years, or powers of two of either sign."""
+        """First and last point of the cells of a fixed grid.
+
+        Calendar years, or powers of two of either sign.
+        """
         if self.kind == "datetime":
             starts = np.arange("1678", "2263", dtype="M8[Y]").astype("M8[ns]").view(np.int64) // self.unit
             ends = np.append(starts[1:] - 1, np.iinfo(np.int64).max // self.unit)
@@ -96,7 +105,9 @@ class Lattice:
             powers, last = 2 ** np.arange(62, dtype=np.int64), TOP
         ends = np.append(powers[1:] - 1, last)
         middle = int(powers[0]) - 1
-        return np.concatenate([-ends[::-1], [-middle], powers]), np.concatenate([-powers[::-1], [middle], ends])
+        return np.concatenate([-ends[::-1], [-middle], powers]), np.concatenate(
+            [-powers[::-1], [middle], ends]
+        )
 
 
 @dataclass(frozen=True)
@@ -179,8 +190,12 @@ def make_bins(cells: Cells, spikes: Sequence[int], max_bins: int) -> list[Run]:
     """
     points = sorted(spikes)
     pieces = [Bin(point, point, math.inf) for point in points]
-    for first, last, count in zip(cells.first.tolist(), cells.last.tolist(), cells.counts.tolist(), strict=True):
-        pieces += [Bin(a, b, count * (b - a + 1) / (last - first + 1)) for a, b in _without(first, last, points)]
+    for first, last, count in zip(
+        cells.first.tolist(), cells.last.tolist(), cells.counts.tolist(), strict=True
+    ):
+        pieces += [
+            Bin(a, b, count * (b - a + 1) / (last - first + 1)) for a, b in _without(first, last, points)
+        ]
     pieces.sort()
     quota = sum(max(p.mass, 0.0) for p in pieces if p.mass < math.inf) / max(1, max_bins - len(points))
     bins: list[Bin] = []
@@ -213,7 +228,10 @@ def _trim(group: list[Bin]) -> Bin:
         line = group[::end]
         for cut in range(len(line) - 1, 0, -1):
             width = sum(p.last - p.first + 1 for p in line[:cut])
-            if 10 * width >= 9 * (group[-1].last - group[0].first + 1) and sum(p.mass for p in line[:cut]) <= 0.1 * mass:
+            if (
+                10 * width >= 9 * (group[-1].last - group[0].first + 1)
+                and sum(p.mass for p in line[:cut]) <= 0.1 * mass
+            ):
                 group = line[cut:][::end]
                 break
     return Bin(group[0].first, group[-1].last, mass)

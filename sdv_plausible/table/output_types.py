@@ -1,8 +1,9 @@
 """Column types of the output that do not depend on any one row.
 
-pandas stores whole numbers as int64, but as float64 once one value is missing, truth values as bool or object, finer numbers
-in wider types. So columns with a claim are written in types that follow from the released domain and the column's storage,
-and :func:`usual_types` then turns what was written into the usual types, as a function of the synthetic values alone.
+pandas stores whole numbers as int64, but as float64 once one value is missing, truth values as bool or
+object, finer numbers in wider types. So columns with a claim are written in types that follow from the
+released domain and the column's storage, and :func:`usual_types` then turns what was written into the usual
+types, as a function of the synthetic values alone.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ _NAMES = {"integer": "Int64", "float": "Float64"}
 
 
 def storage(dtype: Any) -> Storage:
-    """Whose types a column is stored in: numpy's, pandas' own that hold missing values as they are, or Arrow's.
+    """Whose types a column is stored in.
 
-    pandas' text type counts as numpy's object: inference gives it to columns of text alone, so that one odd cell decides.
+    Numpy's, pandas' own that hold missing values as they are, or Arrow's.
+
+    pandas' text type counts as numpy's object: inference gives it to columns of text alone, so that one odd
+    cell decides.
     """
     if isinstance(dtype, pd.ArrowDtype):
         return "arrow"
@@ -43,7 +47,11 @@ def output_type(attribute: Attribute, stored: Any) -> Any:
     if attribute.provenance == "inferred":
         return stored
     if isinstance(stored, pd.CategoricalDtype):
-        return pd.CategoricalDtype(list(attribute.values), stored.ordered) if attribute.values else np.dtype(object)
+        return (
+            pd.CategoricalDtype(list(attribute.values), stored.ordered)
+            if attribute.values
+            else np.dtype(object)
+        )
     if attribute.kind == "datetime":
         return _date_type(attribute, kind)
     kinds = {type(value) for value in attribute.values}

@@ -23,7 +23,8 @@ def count_outside(
     table : pandas.DataFrame
         The real rows.
     domain : Domain or mapping
-        What the synthesizer is given: a Domain, or a declaration for each column (:meth:`Domain.from_declarations`).
+        What the synthesizer is given: a Domain, or a declaration for each column
+        (:meth:`Domain.from_declarations`).
     sdtypes : mapping, optional
         Column name -> sdtype, for declarations that do not tell it, such as ``{}`` of a boolean.
 

@@ -1,4 +1,7 @@
-"""Reading Parquet: its column types are schema; where they are not the declared ones, cells go through the rules of text."""
+"""Reading Parquet: its column types are schema.
+
+Where they are not the declared ones, cells go through the rules of text.
+"""
 
 from __future__ import annotations
 
@@ -39,21 +42,28 @@ def read_parquet(
     Returns
     -------
     DataFrame
-        The declared columns in the file's order. Numbers are doubles, dates that the file holds as such are dates of the
-        file's unit and time zone, all else objects.
+        The declared columns in the file's order. Numbers are doubles, dates that the file holds as such are
+        dates of the file's unit and time zone, all else objects.
 
     Raises
     ------
     ValueError
-        If a declaration or option cannot be, the file is no Parquet, lacks a declared column or names two the same, or a
-        column is stored in a type that its declaration does not go with.
+        If a declaration or option cannot be, the file is no Parquet, lacks a declared column or names two the
+        same, or a column is stored in a type that its declaration does not go with.
     """
     spelling = Spelling(
-        decimal=decimal, thousands=thousands, na_values=na_values, true_values=true_values, false_values=false_values
+        decimal=decimal,
+        thousands=thousands,
+        na_values=na_values,
+        true_values=true_values,
+        false_values=false_values,
     )
     types = column_types(domain, metadata)
     if not types:
-        raise ValueError("domain and metadata declare no column: say what each is, such as {'age': {'sdtype': 'numerical'}}")
+        raise ValueError(
+            "domain and metadata declare no column: say what each is, such as {'age': {'sdtype': "
+            "'numerical'}}"
+        )
     header = parquet_columns(path)
     absent = [name for name in types if name not in header]
     if absent:
@@ -77,15 +87,21 @@ def parquet_columns(path: PathLike) -> list[str]:
     if len(set(names)) < len(names):
         raise ValueError(f"{path}: two columns have the same name: rename one")
     if not all(name.strip() for name in names):
-        raise ValueError(f"{path}: column {[bool(n.strip()) for n in names].index(False) + 1} has no name: give it one")
-    return [name for name in names if not (name.startswith("__index_level_") and name.endswith("__"))]  # pandas' own
+        raise ValueError(
+            f"{path}: column {[bool(n.strip()) for n in names].index(False) + 1} has no name: give it one"
+        )
+    return [
+        name for name in names if not (name.startswith("__index_level_") and name.endswith("__"))
+    ]  # pandas' own
 
 
 def _parquet() -> Any:
     try:
         import pyarrow.parquet
     except ImportError as error:
-        raise ValueError("reading Parquet needs pyarrow: pip install 'sdv-plausible[parquet]', or give a CSV file") from error
+        raise ValueError(
+            "reading Parquet needs pyarrow: pip install 'sdv-plausible[parquet]', or give a CSV file"
+        ) from error
     return pyarrow.parquet
 
 
@@ -104,7 +120,8 @@ def _column(cells: pa.ChunkedArray, column: ColumnType, spelling: Spelling) -> p
     single = text or number or is_.is_timestamp(kind) or is_.is_date(kind)
     if column.is_modelled and not (text or (single and column.sdtype not in ("numerical", "datetime"))):
         raise ValueError(
-            f"column {column.name!r} is stored as {kind}, and declared as {column.sdtype!r}: store it in a type that goes with "
+            f"column {column.name!r} is stored as {kind}, and declared as {column.sdtype!r}: store it in a "
+            "type that goes with "
             "that, or declare another sdtype"
         )
     return _by_text(cells.to_pylist(), column, spelling)
@@ -127,7 +144,10 @@ def _moments(cells: pa.ChunkedArray) -> pd.Series[Any]:
 
 
 def _by_text(values: list[Any], column: ColumnType, spelling: Spelling) -> pd.Series[Any]:
-    """Cells by the rules of text: numbers and dates are first written as text, truth values and what is invented are kept."""
+    """Cells by the rules of text.
+
+    Numbers and dates are first written as text, truth values and what is invented are kept.
+    """
     present = [i for i, value in enumerate(values) if value is not None and value == value]  # noqa: PLR0124  NaN is missing
     kept = (bool,) if bool in set(map(type, column.values)) else ()
     read = [i for i in present if column.is_modelled and not isinstance(values[i], kept)]

@@ -1,9 +1,11 @@
 """Learn columns' domains from the rows under a budget (docs/explanation/proofs/private_domain.md).
 
-Everything about the rows is an answer of the door to one of two kinds of questions (:mod:`sdv_plausible.table.columns`), all
-out of one Gaussian budget; what is done with the noisy counts is post-processing (:mod:`sdv_plausible.table.lattice`):
+Everything about the rows is an answer of the door to one of two kinds of questions
+(:mod:`sdv_plausible.table.columns`), all out of one Gaussian budget; what is done with the noisy counts is
+post-processing (:mod:`sdv_plausible.table.lattice`):
 
-- *public cells* (missing or not, number of decimals, powers of two, calendar years, parts of such cells): every cell
+- *public cells* (missing or not, number of decimals, powers of two, calendar years, parts of such cells):
+  every cell
   gets noise, whether a row is in it or not;
 - *values that occur* (categories, single numbers): at least ``LEAST_HOLDERS`` rows, or people, must hold a
   value, and its noisy count must reach a threshold that noise alone passes with a probability that is charged
@@ -27,7 +29,14 @@ from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.counts import NumberOfRows
 from sdv_plausible.questions.frequent import threshold
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.columns import FrequentPoints, FrequentValues, MissingOrNot, Precision, Reading, RunCounts
+from sdv_plausible.table.columns import (
+    FrequentPoints,
+    FrequentValues,
+    MissingOrNot,
+    Precision,
+    Reading,
+    RunCounts,
+)
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.lattice import DATE_UNITS, MOST_DECIMALS, Cells, Lattice, make_bins, split_heavy
 
@@ -39,7 +48,9 @@ ROUNDS = 3
 # Shares of a number's or date's budget; a table too small for the finer looks spends all on the coarse ones.
 FULL = {"precision": 0.08, "values": 0.2, "magnitude": 0.36, "round": 0.12}
 COARSE = {"precision": 0.2, "values": 0.0, "magnitude": 0.8, "round": 0.0}
-FULL_POWER = 500.0  # rows per standard deviation, at a column's whole budget, from which all looks are worth it
+FULL_POWER = (
+    500.0  # rows per standard deviation, at a column's whole budget, from which all looks are worth it
+)
 PRESENT = 2.5  # standard deviations above 0 at which missing values count as present
 Names = Mapping[str, str]
 
@@ -82,7 +93,8 @@ class DomainPlan:
         epsilon, delta : float
             Budget of domain and model together.
         declared : int
-            Number of other columns in the model: the fewer columns are learned, the smaller the domain's share.
+            Number of other columns in the model: the fewer columns are learned, the smaller the domain's
+            share.
         never_missing : frozenset of str
             Columns for which the user ruled out missing values.
         neighbours : Neighbours
@@ -113,7 +125,11 @@ class DomainPlan:
             return []
         names = list(self.columns)
         listed = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-        rows = f"; a category held by fewer than about {self.least_count:,} rows becomes missing" if self.least_count else ""
+        rows = (
+            f"; a category held by fewer than about {self.least_count:,} rows becomes missing"
+            if self.least_count
+            else ""
+        )
         return [
             LedgerEntry(
                 name="domain",
@@ -129,7 +145,8 @@ class DomainPlan:
         if table_rows is None or self.least_count <= 0.01 * table_rows:
             return []
         return [
-            f"undeclared='private': categories held by fewer than about {self.least_count:,} of {table_rows:,} rows become "
+            f"undeclared='private': categories held by fewer than about {self.least_count:,} of "
+            f"{table_rows:,} rows become "
             "missing, and ranges are coarse; declare the domain, or raise epsilon or delta"
         ]
 
@@ -179,7 +196,8 @@ def learn_attributes(
     found = {}
     for name, sdtype in plan.columns.items():
         look = _Column(
-            rows=rows, share=plan.share(sdtype), failure=plan.failure, size=float(size.values[0]), size_sigma=size.sigma,
+            rows=rows, share=plan.share(sdtype), failure=plan.failure, size=float(size.values[0]),
+            size_sigma=size.sigma,
             may_miss=name not in plan.never_missing,
         )  # fmt: skip
         if sdtype == "boolean":
@@ -207,12 +225,16 @@ class _Column:
         """False and True are known; whether there are missing values is not."""
         answer = self.rows.ask(MissingOrNot(name), self.share)
         nullable = self.may_miss and bool(answer.values[1] > PRESENT * answer.sigma)
-        return Attribute(name=name, kind="categorical", values=(False, True), nullable=nullable, provenance="private")
+        return Attribute(
+            name=name, kind="categorical", values=(False, True), nullable=nullable, provenance="private"
+        )
 
     def categories(self, name: str, sdtype: str) -> Attribute:
         """Values that many rows hold, and missing if many rows hold none of them."""
         found = self.rows.ask_frequent(FrequentValues(name), self.share, self.failure)
-        values = tuple(dict.fromkeys(value for _, value in found.values))  # True and 1 are one value to pandas
+        values = tuple(
+            dict.fromkeys(value for _, value in found.values)
+        )  # True and 1 are one value to pandas
         rest = self.size - found.counts.sum()  # rows without a value or with one that did not pass
         rest_sigma = math.sqrt(len(values) * found.sigma**2 + self.size_sigma**2)
         many = found.public[0] > PRESENT * found.sigma or rest > PRESENT * rest_sigma
@@ -227,12 +249,17 @@ class _Column:
         precision = self.rows.ask(Precision(reading), shares["precision"])
         nullable = self.may_miss and bool(precision.values[-1] > PRESENT * precision.sigma)
         lattice = _lattice(reading.sdtype, _finest(precision.values[:-1], precision.sigma))
-        spikes = self._frequent_points(reading, lattice, shares["values"], max_bins // 2) if shares["values"] else []
+        spikes = (
+            self._frequent_points(reading, lattice, shares["values"], max_bins // 2)
+            if shares["values"]
+            else []
+        )
         cells = self._cells(reading, lattice, spikes, shares, max_bins)
         bins = make_bins(cells, spikes, max_bins)
         return Attribute(
             name=reading.name, kind=lattice.kind, nullable=nullable or not bins, decimals=lattice.decimals,
-            lower=tuple(lattice.value(first) for first, _ in bins), upper=tuple(lattice.value(last) for _, last in bins),
+            lower=tuple(lattice.value(first) for first, _ in bins), upper=tuple(lattice.value(last) for _,
+            last in bins),
             unit=lattice.unit, provenance="private", **style,
         )  # fmt: skip
 
@@ -242,9 +269,17 @@ class _Column:
         return [found.values[i] for i in np.argsort(-found.counts, kind="stable")[:most]]
 
     def _cells(
-        self, reading: Reading, lattice: Lattice, spikes: list[int], shares: Mapping[str, float], max_bins: int
+        self,
+        reading: Reading,
+        lattice: Lattice,
+        spikes: list[int],
+        shares: Mapping[str, float],
+        max_bins: int,
     ) -> Cells:
-        """Noisy counts of adaptive cells: the parts of a cell that holds many rows are counted in the next round."""
+        """Noisy counts of adaptive cells.
+
+        The parts of a cell that holds many rows are counted in the next round.
+        """
 
         def count(first: np.ndarray, last: np.ndarray, share: float) -> Cells:
             answer = self.rows.ask(RunCounts(reading, lattice, first, last, tuple(spikes)), share)

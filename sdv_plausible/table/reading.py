@@ -1,7 +1,7 @@
 """Reading files: every cell by itself, by what was declared of its column. Reading is part of the release.
 
-What a program reads off a whole file (types, separators, which texts are missing) can hang on a single row, and then moves
-every other row. So nothing is read off: docs/explanation/proofs/reading.md.
+What a program reads off a whole file (types, separators, which texts are missing) can hang on a single row,
+and then moves every other row. So nothing is read off: docs/explanation/proofs/reading.md.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def read_csv(
     domain : Domain, mapping, path, "metadata" or None
         Declarations, as for the synthesizer; ``{"sdtype": "id"}`` alone says what a column is.
     metadata : sdv.metadata.Metadata, mapping, path or None
-        Metadata of one table, or its columns. A column needs an sdtype in one of the two; those that neither names are
-        left out.
+        Metadata of one table, or its columns. A column needs an sdtype in one of the two; those that neither
+        names are left out.
     encoding : str
         Character encoding; UTF-8 with or without a byte-order mark.
     separator, quote : str
@@ -60,21 +60,27 @@ def read_csv(
     Returns
     -------
     DataFrame
-        The declared columns in the file's order. Numbers are doubles, all else objects. What cannot be read is missing; a
-        category that was not declared stays text, and the synthesizer treats it as its domain says.
+        The declared columns in the file's order. Numbers are doubles, all else objects. What cannot be read
+        is missing; a category that was not declared stays text, and the synthesizer treats it as its domain
+        says.
 
     Raises
     ------
     ValueError
-        If a declaration or option cannot be, or the file has no header line, lacks a declared column, names two the same, or
-        has a record with more or fewer cells than the header line: its line is named, no value is quoted.
+        If a declaration or option cannot be, or the file has no header line, lacks a declared column, names
+        two the same, or has a record with more or fewer cells than the header line: its line is named, no
+        value is quoted.
 
     Notes
     -----
     Empty lines are skipped. :func:`count_unreadable` tells the data holder how many cells could not be read.
     """
     spelling = Spelling(
-        decimal=decimal, thousands=thousands, na_values=na_values, true_values=true_values, false_values=false_values
+        decimal=decimal,
+        thousands=thousands,
+        na_values=na_values,
+        true_values=true_values,
+        false_values=false_values,
     )
     readers, blocks = _read(path, column_types(domain, metadata), spelling, encoding, separator, quote)
     columns: dict[str, list[np.ndarray]] = {name: [reader.read([])] for name, reader in readers.items()}
@@ -85,8 +91,12 @@ def read_csv(
     return pd.DataFrame({name: pd.Series(v, dtype=v.dtype) for name, v in values.items()})
 
 
-def count_unreadable(path: PathLike, domain: Any = None, metadata: Any = None, **options: Any) -> dict[str, int]:
-    """Count the cells of a CSV file that are not what their column is declared to be. For the data holder only.
+def count_unreadable(
+    path: PathLike, domain: Any = None, metadata: Any = None, **options: Any
+) -> dict[str, int]:
+    """Count the cells of a CSV file that are not what their column is declared to be.
+
+    For the data holder only.
 
     Parameters
     ----------
@@ -96,9 +106,13 @@ def count_unreadable(path: PathLike, domain: Any = None, metadata: Any = None, *
     Returns
     -------
     dict
-        Number of present cells that :func:`read_csv` reads as missing, by column, of the columns that have any.
+        Number of present cells that :func:`read_csv` reads as missing, by column, of the columns that have
+        any.
     """
-    marks = {key: options.pop(key, default) for key, default in (("encoding", "utf-8"), ("separator", ","), ("quote", '"'))}
+    marks = {
+        key: options.pop(key, default)
+        for key, default in (("encoding", "utf-8"), ("separator", ","), ("quote", '"'))
+    }
     readers, blocks = _read(path, column_types(domain, metadata), Spelling(**options), **marks)
     for block in blocks:
         for reader, texts in zip(readers.values(), block, strict=True):
@@ -106,7 +120,9 @@ def count_unreadable(path: PathLike, domain: Any = None, metadata: Any = None, *
     return {name: reader.unread for name, reader in readers.items() if reader.unread}
 
 
-def csv_columns(path: PathLike, *, encoding: str = "utf-8", separator: str = ",", quote: str = '"') -> list[str]:
+def csv_columns(
+    path: PathLike, *, encoding: str = "utf-8", separator: str = ",", quote: str = '"'
+) -> list[str]:
     """Column names in the header line of a CSV file; parameters and errors as for :func:`read_csv`."""
     lines = _lines(path, encoding, separator, quote)
     header = _header(path, lines)
@@ -115,17 +131,27 @@ def csv_columns(path: PathLike, *, encoding: str = "utf-8", separator: str = ","
 
 
 def _read(
-    path: PathLike, types: Mapping[str, ColumnType], spelling: Spelling, encoding: str, separator: str, quote: str
+    path: PathLike,
+    types: Mapping[str, ColumnType],
+    spelling: Spelling,
+    encoding: str,
+    separator: str,
+    quote: str,
 ) -> tuple[dict[str, CellReader], Iterator[list[Sequence[str]]]]:
     """Readers of the declared columns in the file's order, and blocks of texts, one sequence per reader."""
     if not types:
-        raise ValueError("domain and metadata declare no column: say what each is, such as {'age': {'sdtype': 'numerical'}}")
+        raise ValueError(
+            "domain and metadata declare no column: say what each is, such as {'age': {'sdtype': "
+            "'numerical'}}"
+        )
     lines = _lines(path, encoding, separator, quote)
     header = _header(path, lines)
     absent = [name for name in types if name not in header]
     if absent:
         lines.close()
-        other = [mark for mark in OTHER_SEPARATORS if len(header) == 1 and mark != separator and mark in header[0]]
+        other = [
+            mark for mark in OTHER_SEPARATORS if len(header) == 1 and mark != separator and mark in header[0]
+        ]
         hint = f"; it holds {other[0]!r}: is that the separator?" if other else ""
         raise ValueError(f"{path}: the header line lacks the declared columns {absent}{hint}")
     readers = {name: CellReader(types[name], spelling) for name in header if name in types}
@@ -146,9 +172,13 @@ def _header(path: PathLike, lines: Iterator[list[str]]) -> list[str]:
     place = {name: i for i, name in reversed(list(enumerate(header, start=1)))}
     for i, name in enumerate(header, start=1):
         if not name.strip():
-            raise ValueError(f"{path}: column {i} of the header line has no name: give it one, or leave the column out")
+            raise ValueError(
+                f"{path}: column {i} of the header line has no name: give it one, or leave the column out"
+            )
         if place[name] != i:
-            raise ValueError(f"{path}: columns {place[name]} and {i} of the header line have the same name: rename one")
+            raise ValueError(
+                f"{path}: columns {place[name]} and {i} of the header line have the same name: rename one"
+            )
     return header
 
 
@@ -156,7 +186,10 @@ def _lines(path: PathLike, encoding: str, separator: str, quote: str) -> Any:
     """Records of a CSV file, the header line first; all have as many cells as it has."""
     for name, mark in (("separator", separator), ("quote", quote)):
         if not isinstance(mark, str) or len(mark) != 1 or mark in "\r\n" or separator == quote:
-            raise ValueError(f"{name} ({mark!r}) must be one character, another one for separator and quote; try ',' and '\"'")
+            raise ValueError(
+                f"{name} ({mark!r}) must be one character, another one for separator and quote; "
+                "try ',' and '\"'"
+            )
     return _records(path, _encoding(encoding), separator, quote)
 
 
@@ -170,7 +203,8 @@ def _records(path: PathLike, encoding: str, separator: str, quote: str) -> Itera
                 raise ValueError(f"{path}: line {reader.line_num} is not CSV: {error}") from error
             except UnicodeError:
                 raise ValueError(
-                    f"{path}: after line {reader.line_num} there is no text in the encoding {encoding!r}; name the file's own, "
+                    f"{path}: after line {reader.line_num} there is no text in the encoding {encoding!r}; "
+                    "name the file's own, "
                     "such as 'cp1252'"
                 ) from None
             if record is None:
@@ -180,7 +214,8 @@ def _records(path: PathLike, encoding: str, separator: str, quote: str) -> Itera
             width = width or len(record)
             if len(record) != width:
                 raise ValueError(
-                    f"{path}: line {reader.line_num} has {len(record)} cells, the header line {width}: mend the line; cells "
+                    f"{path}: line {reader.line_num} has {len(record)} cells, the header line {width}: mend "
+                    "the line; cells "
                     f"that hold a {separator!r} need {quote} around them"
                 )
             yield record
@@ -191,5 +226,7 @@ def _encoding(encoding: Any) -> str:
         known = codecs.lookup(encoding)
         "".encode(known.name)  # some codecs are not for text
     except (LookupError, TypeError, ValueError) as error:
-        raise ValueError(f"encoding ({encoding!r}) is not one of Python's text encodings; try 'utf-8' or 'cp1252'") from error
+        raise ValueError(
+            f"encoding ({encoding!r}) is not one of Python's text encodings; try 'utf-8' or 'cp1252'"
+        ) from error
     return "utf-8-sig" if known.name == "utf-8" else known.name

@@ -1,4 +1,6 @@
-"""How people round: the share of numbers that are multiples of 5, 10, 50, ... and moments at full and half hours.
+"""How people round: the share of numbers that are multiples of 5, 10, 50, ...
+
+And moments at full and half hours.
 
 Inside a bin of many values a draw first chooses how round the value is, as the noisy shares say for
 numbers of its size, and then one of the values that are as round. Incomes come out in hundreds, departures
@@ -36,9 +38,15 @@ class Rounding:
     def __post_init__(self) -> None:
         table = np.array(self.weights, dtype=float)
         shaped = table.ndim == 2 and table.shape[1] == len(self.steps) and bool((table >= 0).all())
-        if not shaped or not (table.sum(axis=1) > 0).all() or self.steps[0] != 1 or list(self.steps) != sorted(set(self.steps)):
+        if (
+            not shaped
+            or not (table.sum(axis=1) > 0).all()
+            or self.steps[0] != 1
+            or list(self.steps) != sorted(set(self.steps))
+        ):
             raise ValueError(
-                "rounding: steps must increase from 1, and weights have a non-negative row of as many shares per size"
+                "rounding: steps must increase from 1, and weights have a non-negative row of as many "
+                "shares per size"
             )
 
     def draw(self, low: np.ndarray, high: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -71,7 +79,8 @@ def classes(points: np.ndarray, steps: Sequence[int]) -> np.ndarray:
 def estimate(counts: np.ndarray, sigma: float, steps: Sequence[int]) -> Rounding:
     """Rounding from noisy counts of points by size and step, shape (sizes, steps); post-processing.
 
-    Where the numbers of a size hardly stand out from the noise, their steps get the shares of points nobody rounds.
+    Where the numbers of a size hardly stand out from the noise, their steps get the shares of points nobody
+    rounds.
     """
     kept = np.where(counts > SURE * sigma, counts, 0.0)
     plain = np.array([_share_of_plain(steps, i) for i in range(len(steps))])
@@ -82,7 +91,9 @@ def estimate(counts: np.ndarray, sigma: float, steps: Sequence[int]) -> Rounding
 def _share_of_plain(steps: Sequence[int], i: int) -> float:
     """Share of all whole numbers whose largest step is steps[i]."""
     whole = int(np.lcm.reduce(np.array(steps, dtype=object)))
-    if whole > 10**6:  # decimal steps: each is divided by the smaller ones but for twos and fives; close enough
+    if (
+        whole > 10**6
+    ):  # decimal steps: each is divided by the smaller ones but for twos and fives; close enough
         return 1 / steps[i] - (1 / steps[i + 1] if i + 1 < len(steps) else 0)
     numbers = classes(np.arange(1, whole + 1), steps)
     return float((numbers == i).mean())

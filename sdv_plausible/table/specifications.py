@@ -23,8 +23,8 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     name : str
         Column name.
     spec : mapping
-        ``sdtype`` and, as needed, ``range_min``, ``range_max``, ``range_values``, ``range_is_nullable`` (default
-        True), ``decimal_places``, ``datetime_format``; also ``buckets``.
+        ``sdtype`` and, as needed, ``range_min``, ``range_max``, ``range_values``, ``range_is_nullable``
+        (default True), ``decimal_places``, ``datetime_format``; also ``buckets``.
     max_bins : int
         A wider range is cut into this many equal bins.
 
@@ -36,8 +36,8 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     Raises
     ------
     ValueError
-        If the range cannot be read, is infinite or reversed, the values are not a list of distinct values, or any other
-        word holds what it cannot mean.
+        If the range cannot be read, is infinite or reversed, the values are not a list of distinct values, or
+        any other word holds what it cannot mean.
     """
     check_words(name, spec)
     sdtype = spec.get("sdtype")
@@ -70,14 +70,24 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
         low, high = math.ceil(low), math.floor(high)
         if low > high or max(-low, high) >= 2**63:
             raise ValueError(
-                f"column {name!r}: between range_min ({spec['range_min']!r}) and range_max ({spec['range_max']!r}) there must "
-                "be whole numbers, of 64 bits: widen the range, or give decimal_places for numbers with a fraction"
+                f"column {name!r}: between range_min ({spec['range_min']!r}) and range_max "
+                f"({spec['range_max']!r}) there must "
+                "be whole numbers, of 64 bits: widen the range, or give decimal_places for numbers with a "
+                "fraction"
             )
         lower, upper = equal_bins(low, high, max_bins)
         return Attribute(kind="integer", lower=lower, upper=upper, **common)
-    edges = np.linspace(float(low), float(high), max_bins + 1) if high > low else np.array([low, high], dtype=float)
+    edges = (
+        np.linspace(float(low), float(high), max_bins + 1)
+        if high > low
+        else np.array([low, high], dtype=float)
+    )
     return Attribute(
-        kind="float", lower=tuple(edges[:-1].tolist()), upper=tuple(edges[1:].tolist()), decimals=decimals, **common
+        kind="float",
+        lower=tuple(edges[:-1].tolist()),
+        upper=tuple(edges[1:].tolist()),
+        decimals=decimals,
+        **common,
     )
 
 
@@ -92,19 +102,24 @@ def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribut
     if isinstance(spec, Attribute):
         return spec
     if not isinstance(spec, Mapping):
-        raise ValueError(f"domain of column {name!r} ({spec!r}) must be a mapping such as {{'range_min': 0, 'range_max': 99}}")
+        raise ValueError(
+            f"domain of column {name!r} ({spec!r}) must be a mapping such as "
+            f"{{'range_min': 0, 'range_max': 99}}"
+        )
     check_keys(name, spec)
     check_words(name, spec)
     sdtype = spec.get("sdtype") or sdtype or told_sdtype(spec)
     if sdtype is None:
         raise ValueError(
-            f"domain of column {name!r} ({dict(spec)!r}) does not tell its sdtype: give range_values, a datetime_format, "
+            f"domain of column {name!r} ({dict(spec)!r}) does not tell its sdtype: give range_values, a "
+            "datetime_format, "
             "range_min and range_max as numbers, or the sdtype itself"
         )
     attribute = declared_attribute(name, {**spec, "sdtype": sdtype}, max_bins)
     if attribute is None:
         raise ValueError(
-            f"domain of column {name!r} ({dict(spec)!r}) fixes no values for sdtype {sdtype!r}: give range_min and range_max "
+            f"domain of column {name!r} ({dict(spec)!r}) fixes no values for sdtype {sdtype!r}: give "
+            "range_min and range_max "
             f"for numbers and dates, range_values for categories{suggestion(sdtype, MODELLED_SDTYPES)}"
         )
     return attribute
@@ -125,17 +140,22 @@ def _check_declared_range(name: str, low: Any, high: Any) -> None:
     ok = all(isinstance(v, numbers) and not isinstance(v, bool) for v in (low, high))
     if not ok or low > high or not math.isfinite(float(high) - float(low)):
         raise ValueError(
-            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers, range_min <= range_max"
+            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers, "
+            "range_min <= range_max"
         )
 
 
 def _declared_dates(name: str, low: Any, high: Any, form: str | None) -> tuple[int, int]:
-    """Ends of a declared range in nanoseconds since 1970 UTC. Text without a format must be ISO 8601: nothing is guessed."""
+    """Ends of a declared range in nanoseconds since 1970 UTC. Text without a format must be ISO 8601.
+
+    Nothing is guessed.
+    """
     try:
         start, end = (_as_stamp(v, form or "ISO8601" if isinstance(v, str) else form) for v in (low, high))
     except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(
-            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be dates of the years 1678 to 2262 in the "
+            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be dates of the years 1678 "
+            "to 2262 in the "
             f"datetime_format ({form!r})"
         ) from error
     if start > end:

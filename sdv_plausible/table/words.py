@@ -1,4 +1,7 @@
-"""The words of a column's declaration, checked: which there are, what they may hold, and what they may not contradict."""
+"""The words of a column's declaration, checked.
+
+Which there are, what they may hold, and what they may not contradict.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,12 @@ MODELLED_SDTYPES = ("numerical", "datetime", *CATEGORIES)
 TYPE_WORDS = ("sdtype", "datetime_format", "regex_format", "pii")
 """Words that say what a column is; the others say which values it may hold."""
 VALUE_WORDS = ("range_min", "range_max", "range_values", "range_is_nullable", "decimal_places", "buckets")
-_UNUSED = ("high_cardinality", "computer_representation", "order", "order_by")  # SDV's, without meaning for a value set
+_UNUSED = (
+    "high_cardinality",
+    "computer_representation",
+    "order",
+    "order_by",
+)  # SDV's, without meaning for a value set
 _NOT_FOR = {
     "numerical": ("range_values",),
     "datetime": ("range_values", "decimal_places"),
@@ -38,9 +46,13 @@ def check_names(names: Iterable[Any], what: str) -> None:
     """
     for place, name in enumerate(names, start=1):
         if not isinstance(name, str):
-            raise ValueError(f"{what}: the name of column {place} ({name!r}) must be text: write {str(name)!r}")
+            raise ValueError(
+                f"{what}: the name of column {place} ({name!r}) must be text: write {str(name)!r}"
+            )
         if not name.strip():
-            raise ValueError(f"{what}: the name of column {place} ({name!r}) must not be empty: give the column a name")
+            raise ValueError(
+                f"{what}: the name of column {place} ({name!r}) must not be empty: give the column a name"
+            )
 
 
 def suggestion(word: str, known: Collection[str]) -> str:
@@ -80,7 +92,10 @@ def check_words(name: str, spec: Mapping[str, Any]) -> None:
     sdtype = spec.get("sdtype")
     for key in _NOT_FOR.get(sdtype or "", ()):
         if spec.get(key) is not None:
-            raise ValueError(f"column {name!r}: {key} does not go with sdtype {sdtype!r}; leave it out, or change the sdtype")
+            raise ValueError(
+                f"column {name!r}: {key} does not go with sdtype {sdtype!r}; leave it out, or change the "
+                "sdtype"
+            )
 
 
 def check_agreement(name: str, spec: Mapping[str, Any] | Attribute, known: Mapping[str, Any]) -> None:
@@ -97,7 +112,8 @@ def check_agreement(name: str, spec: Mapping[str, Any] | Attribute, known: Mappi
         mine, theirs = spec.get(key), known.get(key)
         if mine is not None and theirs is not None and _kind(mine) != _kind(theirs):
             raise ValueError(
-                f"column {name!r}: the domain says {key} {mine!r}, the metadata {theirs!r}; say the same in both, or leave it "
+                f"column {name!r}: the domain says {key} {mine!r}, the metadata {theirs!r}; say the same in "
+                "both, or leave it "
                 "out of the domain"
             )
 
@@ -122,7 +138,9 @@ def _is_list(value: Any) -> bool:
 
 
 def _is_values(value: Any) -> bool:
-    return _is_list(value) and all(isinstance(v, Hashable) and not pd.api.types.is_list_like(v) for v in value)
+    return _is_list(value) and all(
+        isinstance(v, Hashable) and not pd.api.types.is_list_like(v) for v in value
+    )
 
 
 def _is_end(value: Any) -> bool:

@@ -55,7 +55,10 @@ def network() -> BayesianNetwork:
     """Two columns with dyadic tables, so that fractions and doubles are the same numbers."""
     first = ConditionalTable(child=1, parents=(), buckets=(), probabilities=np.array([[0.75, 0.25]]))
     second = ConditionalTable(
-        child=0, parents=(1,), buckets=(np.arange(2),), probabilities=np.array([[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]])
+        child=0,
+        parents=(1,),
+        buckets=(np.arange(2),),
+        probabilities=np.array([[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]]),
     )
     return BayesianNetwork([first, second])
 
@@ -90,10 +93,14 @@ def test_theorem_1_covers_every_pair(likelihood, gamma) -> None:
     k, checked = 3, 0
     for n, table, larger in neighbours(len(likelihood), range(1, 6)):
         less, more = (
-            dict(enumerate(exact.attempt(t, likelihood, exact.randomized_pass(k, A), gamma))) for t in (table, larger)
+            dict(enumerate(exact.attempt(t, likelihood, exact.randomized_pass(k, A), gamma)))
+            for t in (table, larger)
         )
         for t in (1, 2):
-            for claim in (theorem1(k, float(gamma), EPSILON0, t), theorem1(k, float(gamma), EPSILON0, t, n_lower=n)):
+            for claim in (
+                theorem1(k, float(gamma), EPSILON0, t),
+                theorem1(k, float(gamma), EPSILON0, t, n_lower=n),
+            ):
                 factor = Fraction(math.exp(claim.epsilon) * (1 + SLACK))
                 assert float(exact.exact_delta(more, less, factor)) <= claim.delta * (1 + SLACK)
                 checked += 1
@@ -103,7 +110,9 @@ def test_theorem_1_covers_every_pair(likelihood, gamma) -> None:
 def test_conditional_release_covers_one_released_row() -> None:
     k = 3
     for n, table, larger in neighbours(len(OVERLAPPING), range(1, 6)):
-        attempts = [exact.attempt(t, OVERLAPPING, exact.randomized_pass(k, A), GAMMA) for t in (table, larger)]
+        attempts = [
+            exact.attempt(t, OVERLAPPING, exact.randomized_pass(k, A), GAMMA) for t in (table, larger)
+        ]
         less, more = (exact.rows_given_release(w, 1) for w in attempts)
         floor = float(min(map(sum, attempts)))
         for t in (1, 2):
@@ -125,7 +134,9 @@ def test_rows_of_a_fixed_omega_stay_within_the_claim(num_rows: int) -> None:
         attempts = [exact.attempt(t, likelihood, exact.randomized_pass(3, A), GAMMA) for t in (table, larger)]
         less, more = (exact.rows_given_release(w, num_rows) for w in attempts)
         floor = float(min(map(sum, attempts)))
-        claim = FixedOmegaRows(num_rows=num_rows, k=3, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n).profile(EPSILONS)
+        claim = FixedOmegaRows(
+            num_rows=num_rows, k=3, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n
+        ).profile(EPSILONS)
         assert excess(claim, more, less) <= 0
         spent = zip(FACTORS, claim[0], strict=True)
         best = max(best, *(float(exact.hockey_stick(more, less, f)) / r for f, r in spent if r > 1e-6))
@@ -133,7 +144,9 @@ def test_rows_of_a_fixed_omega_stay_within_the_claim(num_rows: int) -> None:
 
 
 @pytest.mark.parametrize(("num_rows", "sizes"), [(1, range(3, 9)), (2, range(4, 7)), (3, range(6, 7))])
-def test_the_entry_of_the_ledger_covers_the_mixture_with_seed_free_proposals(num_rows: int, sizes: range) -> None:
+def test_the_entry_of_the_ledger_covers_the_mixture_with_seed_free_proposals(
+    num_rows: int, sizes: range
+) -> None:
     """What a fit charges for rows: omega 1, half of the proposals seed-free, which is what bounds the pass rate."""
     share, checked = Fraction(1, 2), 0
     settings = Settings(
@@ -144,7 +157,9 @@ def test_the_entry_of_the_ledger_covers_the_mixture_with_seed_free_proposals(num
     for n, table, larger in neighbours(2, sizes):
         (loss,) = replace(settings, least_rows=n).test.charge(1.0)[-1].losses
         attempts = [exact.attempt(t, likelihood, exact.randomized_pass(2, A), GAMMA) for t in (table, larger)]
-        assert float(min(map(sum, attempts))) >= floor_by_construction(float(share), 2, EPSILON0, n) * (1 - SLACK)
+        assert float(min(map(sum, attempts))) >= floor_by_construction(float(share), 2, EPSILON0, n) * (
+            1 - SLACK
+        )
         less, more = (exact.rows_given_release(w, num_rows) for w in attempts)
         total = Composer(SortedLosses.of([loss])).distribution(0.0)
         composed = np.array([total.delta(float(epsilon)) for epsilon in EPSILONS])
@@ -157,7 +172,9 @@ def test_rows_of_any_model_stay_within_the_claim() -> None:
     """Overlapping likelihoods, where gamma matters; the same claim with gamma = 1 would be wrong."""
     understated = 0
     for n, table, larger in neighbours(len(OVERLAPPING), range(2, 6)):
-        attempts = [exact.attempt(t, OVERLAPPING, exact.randomized_pass(3, A), Fraction(5)) for t in (table, larger)]
+        attempts = [
+            exact.attempt(t, OVERLAPPING, exact.randomized_pass(3, A), Fraction(5)) for t in (table, larger)
+        ]
         less, more = (exact.rows_given_release(w, 2) for w in attempts)
         floor = float(min(map(sum, attempts)))
         common = {"num_rows": 2, "k": 3, "epsilon0": EPSILON0, "t": 1, "pass_rate_floor": floor, "n_lower": n}
@@ -166,14 +183,18 @@ def test_rows_of_any_model_stay_within_the_claim() -> None:
     # new row could at most double a partition, here it is worth 50.
     unequal = [[Fraction(1, 50), Fraction(49, 50)], [Fraction(1), Fraction(0)]]
     for n, table, larger in [(6, (0,) * 6, (0,) * 6 + (1,))]:
-        attempts = [exact.attempt(t, unequal, exact.randomized_pass(1, A), Fraction(100)) for t in (table, larger)]
+        attempts = [
+            exact.attempt(t, unequal, exact.randomized_pass(1, A), Fraction(100)) for t in (table, larger)
+        ]
         less, more = (exact.rows_given_release(w, 1) for w in attempts)
         floor = float(min(map(sum, attempts)))
         common = {"num_rows": 1, "k": 1, "epsilon0": EPSILON0, "t": 1, "pass_rate_floor": floor, "n_lower": n}
         assert excess(ReleasedRows(gamma=100.0, **common).profile(EPSILONS), more, less) <= 0
         understated += (
             excess(
-                FixedOmegaRows(num_rows=1, k=1, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n).profile(EPSILONS),
+                FixedOmegaRows(num_rows=1, k=1, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n).profile(
+                    EPSILONS
+                ),
                 more,
                 less,
             )
@@ -205,7 +226,9 @@ def released_counts(test: RandomizedTest | DeterministicTest) -> np.ndarray:
 
 def exact_shares(test: exact.PassProbability) -> np.ndarray:
     """The exact distribution of one released row."""
-    _, likelihood = exact.network_likelihood(network(), [(0, (1 - SHARE) / 2), (1, (1 - SHARE) / 2), (2, SHARE)])
+    _, likelihood = exact.network_likelihood(
+        network(), [(0, (1 - SHARE) / 2), (1, (1 - SHARE) / 2), (2, SHARE)]
+    )
     attempt = np.array([float(p) for p in exact.attempt(list(SEEDS), likelihood, test, GAMMA)])
     return attempt.reshape(3, -1).sum(axis=0) / attempt.sum()
 
@@ -245,7 +268,9 @@ def prefix_p_value(test: ReleaseTest, margin: int, runs: int = 4000) -> float:
     frequent = [y for y, p in expected.items() if runs * p >= 5]
     counts = [found.get(y, 0) for y in frequent]
     masses = [float(runs * expected[y]) for y in frequent]
-    return float(stats.chisquare([*counts, runs - sum(counts) + 1e-9], [*masses, runs - sum(masses) + 1e-9]).pvalue)
+    return float(
+        stats.chisquare([*counts, runs - sum(counts) + 1e-9], [*masses, runs - sum(masses) + 1e-9]).pvalue
+    )
 
 
 def test_the_real_release_test_draws_from_the_exact_distribution() -> None:
@@ -263,12 +288,16 @@ def test_the_real_release_test_draws_from_the_exact_distribution() -> None:
 # ---- the release-level test -------------------------------------------------------------------------------------------
 
 
-def release_test_excess(k: int, margin: int, claim_delta: float, enters_at: int | None = None) -> tuple[float, float]:
+def release_test_excess(
+    k: int, margin: int, claim_delta: float, enters_at: int | None = None
+) -> tuple[float, float]:
     """Largest exact delta at epsilon0 over all pairs of three groups with up to five rows, and how much of it is allowed."""
     worst, factor, top = 0.0, 1 / A, 7
     for _, table, larger in neighbours(3, range(6)):
         counts = [{g: t.count(g) for g in range(3)} for t in (table, larger)]
-        less, more = (exact.released_groups(c, enters_at or k, margin - ((enters_at or k) - k), A, top) for c in counts)
+        less, more = (
+            exact.released_groups(c, enters_at or k, margin - ((enters_at or k) - k), A, top) for c in counts
+        )
         worst = max(worst, float(exact.exact_delta(more, less, factor)))
     return worst, claim_delta
 
@@ -294,7 +323,9 @@ def test_a_sharp_threshold_breaks_the_claim() -> None:
         if not all(map(sum, attempts)):
             continue
         less, more = (exact.rows_given_release(w, 1) for w in attempts)
-        rows = FixedOmegaRows(num_rows=1, k=k, epsilon0=EPSILON0, pass_rate_floor=float(min(map(sum, attempts))), n_lower=n)
+        rows = FixedOmegaRows(
+            num_rows=1, k=k, epsilon0=EPSILON0, pass_rate_floor=float(min(map(sum, attempts))), n_lower=n
+        )
         remove, add = rows.profile(EPSILONS)
         never = np.ones(len(FACTORS))
         seen |= {"remove"} if excess((remove, never), more, less) > 0.01 else set()
@@ -309,11 +340,16 @@ def test_one_noise_for_all_candidates_breaks_the_claim() -> None:
         for n, table, larger in neighbours(2, range(7, 8)):
             attempts = [exact.attempt(t, GROUPS, exact.randomized_pass(k, A), GAMMA) for t in (table, larger)]
             if reuse:
-                less, more = (exact.rows_with_one_threshold(t, GROUPS, k, A, GAMMA, num_rows, 8) for t in (table, larger))
+                less, more = (
+                    exact.rows_with_one_threshold(t, GROUPS, k, A, GAMMA, num_rows, 8)
+                    for t in (table, larger)
+                )
             else:
                 less, more = (exact.rows_given_release(w, num_rows) for w in attempts)
             floor = float(min(map(sum, attempts)))
-            claim = FixedOmegaRows(num_rows=num_rows, k=k, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n)
+            claim = FixedOmegaRows(
+                num_rows=num_rows, k=k, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n
+            )
             worst[reuse] = max(worst[reuse], excess(claim.profile(EPSILONS), more, less))
     assert worst[False] <= 0
     assert worst[True] > 0.1

@@ -172,14 +172,17 @@ def test_an_empty_cell_leaks_half_the_claim() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("learner", "runs"), [(BayesianNetworkLearner(structure="independent"), 40_000), (AdaptiveLearner(), 4_000)]
+    ("learner", "runs"),
+    [(BayesianNetworkLearner(structure="independent"), 40_000), (AdaptiveLearner(), 4_000)],
 )
 def test_an_empty_cell_with_a_small_delta(learner, runs: int) -> None:
     plan = settings(delta=1e-3)
     told = claim(EMPTY_CELL[0], ONE_COLUMN, learner, plan)
     scores = attack_margins(learner, plan, runs)
     assert bound(scores, plan, ALARM).epsilon <= told
-    if isinstance(learner, BayesianNetworkLearner):  # the bound is .59 of the claim, with standard deviation .03
+    if isinstance(
+        learner, BayesianNetworkLearner
+    ):  # the bound is .59 of the claim, with standard deviation .03
         assert bound(scores, plan, ALARM).epsilon >= 0.25 * told
 
 
@@ -222,7 +225,9 @@ def test_a_group_that_first_appears_is_paid_for_by_delta(monkeypatch) -> None:
     plan = settings(omega=0, delta=SEEDS_DELTA, k=1)
     told = claim(codes(1, width=2), TWO_COLUMNS, UniformLearner(), plan)
     assert bound(attack_sizes(plan, 0, 400), plan, ALARM).epsilon <= told
-    monkeypatch.setattr(type(plan.test), "margin", 0)  # the bound is 2.2 or more of 1, with standard deviation .06
+    monkeypatch.setattr(
+        type(plan.test), "margin", 0
+    )  # the bound is 2.2 or more of 1, with standard deviation .06
     assert bound(attack_sizes(plan, 0, 400), plan, ALARM).epsilon > told
 
 
@@ -285,7 +290,14 @@ def attack_rows(plan: Settings, runs: int):
 def test_released_rows_stay_within_the_claim(monkeypatch) -> None:
     """Privacy Test 2 keeps the first column. Control: with a sharp threshold the same rows contradict the ledger."""
     plan = settings(
-        omega=1, privacy_test="randomized", k=100, epsilon0=0.3, delta=0.04, row_cap=50, seed_free_share=0.5, least_rows=4500
+        omega=1,
+        privacy_test="randomized",
+        k=100,
+        epsilon0=0.3,
+        delta=0.04,
+        row_cap=50,
+        seed_free_share=0.5,
+        least_rows=4500,
     )
     told = claim(codes(4999, width=2), WIDE, UniformLearner(), plan)
     assert told < 1

@@ -36,17 +36,32 @@ def quick_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_everything_is_measured_and_reported(quick_run: Path) -> None:
     store = Store(quick_run / "results_simulated.jsonl")
     assert {line["item"] for line in store.lines} == {*COMMANDS.values(), "large trees"}
-    assert store.rows("distances") == store.rows("table3") == store.rows("table5") == [row.name for row in ROWS]
+    assert (
+        store.rows("distances") == store.rows("table3") == store.rows("table5") == [row.name for row in ROWS]
+    )
     rivals = {"not private", "output perturbation", "objective perturbation"}
     few = {f"{rival}, {QUICK.linear_few:,} rows" for rival in rivals}
     assert set(store.rows("table4")) == rivals | few | {row.name for row in SYNTHETIC}
     page = (quick_run / "results_simulated.md").read_text(encoding="utf-8")
-    for title in ("Figure 1", "Figure 2", "Figure 3", "Figure 4", "Figure 5", "Figure 6", "Table 3", "Table 4", "Table 5"):
+    for title in (
+        "Figure 1",
+        "Figure 2",
+        "Figure 3",
+        "Figure 4",
+        "Figure 5",
+        "Figure 6",
+        "Table 3",
+        "Table 4",
+        "Table 5",
+    ):
         assert f"## {title}" in page
     assert "not for publication" in page
     for line in store.lines:
         numbers = [
-            v for value in line.values() for v in (value if isinstance(value, list) else [value]) if isinstance(v, float)
+            v
+            for value in line.values()
+            for v in (value if isinstance(value, list) else [value])
+            if isinstance(v, float)
         ]
         assert np.isfinite(numbers).all()
         if line["item"] not in ("timing",):
@@ -131,14 +146,24 @@ def test_most_likely_value_against_the_joint_distribution() -> None:
     rng = np.random.default_rng(0)
     codes = np.arange(2), np.arange(3)
     first = ConditionalTable(child=0, parents=(), buckets=(), probabilities=rng.dirichlet(np.ones(2), 1))
-    second = ConditionalTable(child=1, parents=(0,), buckets=(codes[0],), probabilities=rng.dirichlet(np.ones(3), 2))
-    third = ConditionalTable(child=2, parents=(1, 0), buckets=(codes[1], codes[0]), probabilities=rng.dirichlet(np.ones(2), 6))
+    second = ConditionalTable(
+        child=1, parents=(0,), buckets=(codes[0],), probabilities=rng.dirichlet(np.ones(3), 2)
+    )
+    third = ConditionalTable(
+        child=2, parents=(1, 0), buckets=(codes[1], codes[0]), probabilities=rng.dirichlet(np.ones(2), 6)
+    )
     network = BayesianNetwork([first, second, third])
     joint = np.zeros((2, 3, 2))
     for a in range(2):
         for b in range(3):
-            joint[a, b] = first.probabilities[0, a] * second.probabilities[a, b] * third.probabilities[2 * b + a]
-    records = np.stack(np.meshgrid(range(2), range(3), range(2), indexing="ij"), axis=-1).reshape(-1, 3).astype(np.int32)
+            joint[a, b] = (
+                first.probabilities[0, a] * second.probabilities[a, b] * third.probabilities[2 * b + a]
+            )
+    records = (
+        np.stack(np.meshgrid(range(2), range(3), range(2), indexing="ij"), axis=-1)
+        .reshape(-1, 3)
+        .astype(np.int32)
+    )
     for attribute in range(3):
         rest = np.moveaxis(joint, attribute, -1)
         others = [j for j in range(3) if j != attribute]

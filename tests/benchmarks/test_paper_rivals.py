@@ -52,7 +52,9 @@ def test_slope_and_curvature_are_those_of_the_value(loss: Loss) -> None:
 
 
 def test_huber_loss_by_hand() -> None:
-    np.testing.assert_allclose(HUBER.value(np.array([2.0, 1.5, 1.0, 0.5, 0.0, -1.0])), [0, 0, 0.125, 0.5, 1, 2])
+    np.testing.assert_allclose(
+        HUBER.value(np.array([2.0, 1.5, 1.0, 0.5, 0.0, -1.0])), [0, 0, 0.125, 0.5, 1, 2]
+    )
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
@@ -71,7 +73,9 @@ def test_replacing_a_row_moves_the_minimiser_by_at_most_the_bound(loss: Loss) ->
 
 def norm_p_value(vectors: np.ndarray, rate: float) -> float:
     """Kolmogorov-Smirnov against the norm's law, Gamma(d, 1/rate)."""
-    found: float = stats.kstest(np.linalg.norm(vectors, axis=1), stats.gamma(vectors.shape[1], scale=1 / rate).cdf).pvalue
+    found: float = stats.kstest(
+        np.linalg.norm(vectors, axis=1), stats.gamma(vectors.shape[1], scale=1 / rate).cdf
+    ).pvalue
     return found
 
 
@@ -100,7 +104,9 @@ def test_output_perturbation_adds_noise_of_the_theorems_scale(loss: Loss) -> Non
     rows, labels = small_table()
     regulariser, epsilon, coins = 0.01, 0.8, Coins.from_seed(5)
     fitted = minimise(rows, labels, regulariser, loss)
-    released = [output_perturbation(rows, labels, regulariser, epsilon, loss, coins, fitted) for _ in range(3000)]
+    released = [
+        output_perturbation(rows, labels, regulariser, epsilon, loss, coins, fitted) for _ in range(3000)
+    ]
     noise = np.stack(released) - fitted
     assert norm_p_value(noise, len(rows) * regulariser * epsilon / 2) > FALSE_ALARM
     assert norm_p_value(noise, len(rows) * regulariser * epsilon / 4) < FALSE_ALARM
@@ -145,7 +151,9 @@ def test_objective_perturbations_two_losses_add_up_to_epsilon(curvature: float, 
             assert extra >= 0
             spent = 2 * rate + 2 * math.log1p(curvature / (n * (regulariser + extra)))
             assert spent <= epsilon * (1 + 1e-9)
-            assert 2 * (2 * rate) + 2 * math.log1p(curvature / (n * (regulariser + extra))) > epsilon  # control: doubled rate
+            assert (
+                2 * (2 * rate) + 2 * math.log1p(curvature / (n * (regulariser + extra))) > epsilon
+            )  # control: doubled rate
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)

@@ -36,7 +36,9 @@ def simulate(tables, num_rows=40_000, seed=1):
 
 
 def stored_tables():
-    text = resources.files("sdv_plausible.datasets").joinpath("census_tables.json").read_text(encoding="utf-8")
+    text = (
+        resources.files("sdv_plausible.datasets").joinpath("census_tables.json").read_text(encoding="utf-8")
+    )
     return json.loads(text)["tables"]
 
 
@@ -88,7 +90,9 @@ def test_sampler_follows_the_stored_tables():
     assert alarms(census_like_codes(40_000, 1)[0]) == set()
 
 
-@pytest.mark.parametrize("bug", ["row of another configuration", "parents in another order", "weights moved by one"])
+@pytest.mark.parametrize(
+    "bug", ["row of another configuration", "parents in another order", "weights moved by one"]
+)
 def test_sampler_test_catches_planted_bugs(bug):
     tables = list(census.conditional_tables())
     target = next(i for i, t in enumerate(tables) if t.column == POSITION["relationship"])
@@ -181,7 +185,9 @@ def test_global_seed_is_left_alone():
 
 @pytest.mark.parametrize("value", [1.0, "10", None, True, np.bool_(True), np.float64(3), [3]])
 def test_num_rows_must_be_an_integer(value):
-    with pytest.raises(TypeError, match=r"num_rows \(.*\) must be an integer of at least 0; 0 gives an empty table"):
+    with pytest.raises(
+        TypeError, match=r"num_rows \(.*\) must be an integer of at least 0; 0 gives an empty table"
+    ):
         census_like(value)
 
 
@@ -252,7 +258,9 @@ def test_cells_of_few_records_are_not_in_the_tables(script):
 def test_a_few_records_in_small_cells_leave_no_trace_of_their_number(script):
     lower = np.array([0.7, 0.2, 0.1])
     one, four = np.array([98, 1, 0]), np.array([98, 0, 4])
-    np.testing.assert_array_equal(script["smoothed_row"](one, lower, 5.0), script["smoothed_row"](four, lower, 5.0))
+    np.testing.assert_array_equal(
+        script["smoothed_row"](one, lower, 5.0), script["smoothed_row"](four, lower, 5.0)
+    )
     assert not np.allclose(unsmoothed_row(one, lower, 5.0), unsmoothed_row(four, lower, 5.0))
 
 
@@ -277,12 +285,16 @@ def test_rows_are_distributions_and_impossible_stays_impossible(script):
 def extract(script):
     folder = Path(os.environ.get("SDV_PLAUSIBLE_DATA", ROOT.parent / "shared" / "data")) / "acs2013_paper"
     if not folder.is_dir():
-        pytest.skip("the survey extract is not here: set SDV_PLAUSIBLE_DATA to the folder that holds acs2013_paper")
+        pytest.skip(
+            "the survey extract is not here: set SDV_PLAUSIBLE_DATA to the folder that holds acs2013_paper"
+        )
     return script["read_extract"]()
 
 
 def test_stored_tables_are_what_the_script_estimates(script, extract):
-    stored = resources.files("sdv_plausible.datasets").joinpath("census_tables.json").read_text(encoding="utf-8")
+    stored = (
+        resources.files("sdv_plausible.datasets").joinpath("census_tables.json").read_text(encoding="utf-8")
+    )
     assert script["document"](extract) == stored
 
 
@@ -315,7 +327,8 @@ def test_income_can_be_learned_from_simulated_rows(extract):
     independent = np.column_stack([rng.permutation(column) for column in simulated.T])
     forest = RandomForestClassifier(50, min_samples_leaf=5, random_state=0, n_jobs=1)
     simulated_score, independent_score = (
-        forest.fit(train[:, :-1], train[:, -1]).score(test[:, :-1], test[:, -1]) for train in (simulated, independent)
+        forest.fit(train[:, :-1], train[:, -1]).score(test[:, :-1], test[:, -1])
+        for train in (simulated, independent)
     )
     assert simulated_score > 0.78
     assert independent_score < 0.70

@@ -18,7 +18,13 @@ def test_classifiers_by_hand():
     real, opposite = (pd.DataFrame({"x": x, "y": np.where(y == 1, "yes", "no")}) for y in (x, 1 - x))
     found = ClassifierAccuracy.compute_breakdown(real, opposite, num_runs=2)
     assert found["target"] == "y"
-    assert set(found["classifiers"]) == {"tree", "random_forest", "adaboost", "logistic_regression", "linear_svm"}
+    assert set(found["classifiers"]) == {
+        "tree",
+        "random_forest",
+        "adaboost",
+        "logistic_regression",
+        "linear_svm",
+    }
     for part in found["classifiers"].values():
         assert (part["score"], part["real"]["score"], part["low"], part["high"]) == (0.0, 1.0, 0.0, 0.0)
     assert ClassifierAgreement.compute(real, opposite, **QUICK) == 0.0
@@ -36,6 +42,8 @@ def test_held_out_rows_are_what_is_tested():
     x = np.arange(60) % 2
     real = pd.DataFrame({"x": x, "y": x.astype(str)})
     reversed_rows = pd.DataFrame({"x": x, "y": (1 - x).astype(str)})
-    found = ClassifierAccuracy.compute_breakdown(real, real, holdout=reversed_rows, classifiers=["tree"], **QUICK)
+    found = ClassifierAccuracy.compute_breakdown(
+        real, real, holdout=reversed_rows, classifiers=["tree"], **QUICK
+    )
     assert found["score"] == 0.0
     assert (found["num_rows_train"], found["num_rows_test"]) == (60, 60)

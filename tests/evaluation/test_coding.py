@@ -40,7 +40,10 @@ def test_quantile_bins_hold_equal_shares_and_frequent_values_stand_alone():
 
 
 def test_numbers_fall_into_the_real_datas_bins():
-    real, synthetic = pd.Series([1.0, 2.0, 3.0, 4.0, np.nan]), pd.Series(["0", 2.5, 99, None, "junk"], dtype=object)
+    real, synthetic = (
+        pd.Series([1.0, 2.0, 3.0, 4.0, np.nan]),
+        pd.Series(["0", 2.5, 99, None, "junk"], dtype=object),
+    )
     first, second, cardinality = codes_of(real, synthetic, "numerical", num_bins=2)
     assert first == [1, 1, 2, 2, 0]
     # below the range, in the upper half, above the range, missing, unreadable
@@ -78,5 +81,8 @@ def test_subsampling_is_drawn_without_replacement_and_reported():
 
 def test_the_synthetic_subsample_does_not_depend_on_the_real_rows():
     synthetic = pd.DataFrame({"x": [str(i) for i in range(100)]})
-    tables = [encode_pair(prepare(pd.DataFrame({"x": ["r"] * n}), synthetic), 20, 10, 0)[0].tables[1] for n in (5, 50_000)]
+    tables = [
+        encode_pair(prepare(pd.DataFrame({"x": ["r"] * n}), synthetic), 20, 10, 0)[0].tables[1]
+        for n in (5, 50_000)
+    ]
     assert (tables[0] == tables[1]).all()

@@ -103,7 +103,9 @@ def test_memory_is_bounded_by_the_rows():
 
 def test_one_pass_gives_distances_and_dependences():
     rng = np.random.default_rng(1)
-    first, second = (np.column_stack([rng.integers(0, c, 50) for c in CARDS]).astype(np.int32) for _ in range(2))
+    first, second = (
+        np.column_stack([rng.integers(0, c, 50) for c in CARDS]).astype(np.int32) for _ in range(2)
+    )
     ticks = []
     found = pair_statistics(first, second, CARDS, lambda: ticks.append(1))
     assert len(ticks) == len(found.pairs) == 3

@@ -27,7 +27,9 @@ SAME = (
 @pytest.fixture(scope="module")
 def raised():
     programs = {name: f"{code}; {SAME}" for name, code in ORDERS.items()}
-    return run_in_turn(programs | {"planted": f"{ORDERS['ours first']}; ours.ModelAccuracy = object(); {SAME}"})
+    return run_in_turn(
+        programs | {"planted": f"{ORDERS['ours first']}; ours.ModelAccuracy = object(); {SAME}"}
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork on this platform")

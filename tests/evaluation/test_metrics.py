@@ -32,7 +32,9 @@ ALL = (
 
 
 def options_of(metric):
-    return {} if "Variation" in metric.name else {"max_rows": 300} | ({} if metric is ModelAccuracy else QUICK)
+    return (
+        {} if "Variation" in metric.name else {"max_rows": 300} | ({} if metric is ModelAccuracy else QUICK)
+    )
 
 
 # Hand-computed
@@ -151,7 +153,11 @@ def test_tiny_tables_work_or_say_why(metric):
         (TotalVariationDistance, {"max_rows": 0}, r"max_rows \(0\) must be at least 1"),
         (ClassifierAccuracy, {"max_rows": 1}, r"max_rows \(1\) must be at least 2"),
         (ClassifierAccuracy, {"target": "nobody"}, r"target \('nobody'\) must be one of"),
-        (ClassifierAccuracy, {"classifiers": ["oracle"]}, r"classifiers \(\['oracle'\]\) must name at least one of"),
+        (
+            ClassifierAccuracy,
+            {"classifiers": ["oracle"]},
+            r"classifiers \(\['oracle'\]\) must name at least one of",
+        ),
         (ClassifierAgreement, {"num_runs": 0}, r"num_runs \(0\) must be at least 1"),
         (ClassifierAgreement, {"test_fraction": 1.0}, r"test_fraction \(1.0\) must lie between"),
         (DistinguishingGame, {"max_rows": 3}, r"max_rows \(3\) must be at least 4"),
@@ -210,8 +216,12 @@ def test_subsampled_means_that_max_rows_left_rows_out():
     table = pd.DataFrame({"x": rng.normal(size=300), "y": rng.choice(["a", "b"], 300)})
     for max_rows, expected in ((None, False), (600, False), (50, True)):
         longer = pd.concat([table, table])  # a longer synthetic table is not cut by max_rows
-        found = ClassifierAgreement.compute_breakdown(table, longer, classifiers="tree", num_runs=1, max_rows=max_rows)
+        found = ClassifierAgreement.compute_breakdown(
+            table, longer, classifiers="tree", num_runs=1, max_rows=max_rows
+        )
         assert found["subsampled"] is expected
-        found = DistinguishingGame.compute_breakdown(table, longer, classifiers="tree", num_runs=1, max_rows=max_rows)
+        found = DistinguishingGame.compute_breakdown(
+            table, longer, classifiers="tree", num_runs=1, max_rows=max_rows
+        )
         assert found["subsampled"] is expected
         assert ModelAccuracy.compute_breakdown(table, longer, max_rows=max_rows)["subsampled"] is expected

@@ -65,5 +65,7 @@ def test_a_layer_keeps_the_order_of_mention_parents_first():
 
 @pytest.mark.parametrize("structure", [{"a": ["a"]}, {"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"]}])
 def test_a_cycle_is_named_without_what_hangs_on_it(structure):
-    with pytest.raises(ValueError, match=r"structure has a cycle among \[('[abc]',? ?)+\]: it must be acyclic"):
+    with pytest.raises(
+        ValueError, match=r"structure has a cycle among \[('[abc]',? ?)+\]: it must be acyclic"
+    ):
         NetworkLayout(structure)

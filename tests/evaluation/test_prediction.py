@@ -17,14 +17,19 @@ def test_model_accuracy_by_hand_and_by_structure():
     """b copies a, c is alone: given the others b and a are certain, c is its commonest value or not."""
     n = 400
     a = np.arange(n) % 4
-    table = pd.DataFrame({"a": a, "b": a * 10, "c": np.where(np.arange(n) % 3 == 0, "rare", "often")}).astype(str)
+    table = pd.DataFrame({"a": a, "b": a * 10, "c": np.where(np.arange(n) % 3 == 0, "rare", "often")}).astype(
+        str
+    )
     holdout = table.iloc[:120]
     for structure in (None, {"b": ["a"]}):
         found = ModelAccuracy.compute_breakdown(table, table, structure=structure, holdout=holdout)["columns"]
         assert found["a"]["score"] == found["b"]["score"] == found["b"]["real"] == 1.0
         assert found["a"]["majority"] == found["a"]["random_guess"] == 0.25
         assert found["c"]["majority"] == pytest.approx(80 / 120)
-    assert ModelAccuracy.compute_breakdown(table, table, structure={}, holdout=holdout)["columns"]["b"]["score"] == 0.25
+    assert (
+        ModelAccuracy.compute_breakdown(table, table, structure={}, holdout=holdout)["columns"]["b"]["score"]
+        == 0.25
+    )
 
 
 def test_model_accuracy_by_structure_finds_the_most_likely_value_exactly():
@@ -59,5 +64,7 @@ def test_an_unknown_column_in_the_structure_is_an_error():
 
 def test_a_single_parent_may_be_given_by_itself():
     table = pd.DataFrame({"child": ["a", "b"] * 50, "parent": ["x", "y"] * 50})
-    scores = [ModelAccuracy.compute(table, table, structure={"child": above}) for above in ("parent", ["parent"])]
+    scores = [
+        ModelAccuracy.compute(table, table, structure={"child": above}) for above in ("parent", ["parent"])
+    ]
     assert scores == [1, 1]

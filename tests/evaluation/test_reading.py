@@ -23,7 +23,8 @@ def described(sdtype, **more):
 def test_a_column_that_cannot_be_read_is_an_error_not_a_perfect_score():
     real, other = pd.DataFrame({"x": DAYS}), pd.DataFrame({"x": ["1999-01-01"] * 200})
     with pytest.raises(
-        ValueError, match=r"column 'x': 200 of 200 real values, .* the format '%d.%m.%Y': give its datetime_format"
+        ValueError,
+        match=r"column 'x': 200 of 200 real values, .* the format '%d.%m.%Y': give its datetime_format",
     ):
         TotalVariationDistance.compute(real, other, described("datetime", datetime_format="%d.%m.%Y"))
     assert TotalVariationDistance.compute(real, other, described("datetime", datetime_format="%Y-%m-%d")) == 1
@@ -45,10 +46,15 @@ def test_numbers_where_no_real_one_is_are_far():
     constant, spread = pd.DataFrame({"x": np.zeros(500)}), pd.DataFrame({"x": rng.normal(0, 100, 500)})
     assert TotalVariationDistance.compute(constant, spread, described("numerical")) == 1
     assert TotalVariationDistance.compute(constant, constant, described("numerical")) == 0
-    dice, between = pd.DataFrame({"x": [1, 2, 3, 4, 5, 6] * 50}), pd.DataFrame({"x": [1, 2, 3, 3.5, 5, 99] * 50})
+    dice, between = (
+        pd.DataFrame({"x": [1, 2, 3, 4, 5, 6] * 50}),
+        pd.DataFrame({"x": [1, 2, 3, 3.5, 5, 99] * 50}),
+    )
     assert TotalVariationDistance.compute(dice, between, described("numerical")) == pytest.approx(1 / 3)
     first, second = (pd.DataFrame({"x": rng.normal(size=20_000)}) for _ in range(2))
-    assert TotalVariationDistance.compute(first, second, described("numerical")) < 0.03  # continuous: inside bins all is well
+    assert (
+        TotalVariationDistance.compute(first, second, described("numerical")) < 0.03
+    )  # continuous: inside bins all is well
 
 
 def test_odd_tables_are_named():
@@ -66,7 +72,9 @@ def test_odd_tables_are_named():
 def test_lists_are_named_wherever_they_are(where):
     tables = dict.fromkeys(("real_data", "synthetic_data", "holdout"), pd.DataFrame({"x": ["a"] * 20_000}))
     tables[where] = pd.DataFrame({"x": [*["a"] * 19_999, [1]]})
-    with pytest.raises(ValueError, match=f"column 'x' of {where} holds values of type list, which cannot be compared: turn"):
+    with pytest.raises(
+        ValueError, match=f"column 'x' of {where} holds values of type list, which cannot be compared: turn"
+    ):
         ModelAccuracy.compute(**tables)
 
 
@@ -79,7 +87,9 @@ def test_most_means_most_of_the_column_not_of_its_first_rows(unreadable_first, s
         with pytest.raises(ValueError, match="cannot be read as numerical"):
             prepare(table, table, described("numerical"))
     else:
-        assert TotalVariationDistance.compute(table, table.assign(x=1), described("numerical")) == pytest.approx(share)
+        assert TotalVariationDistance.compute(
+            table, table.assign(x=1), described("numerical")
+        ) == pytest.approx(share)
 
 
 def test_an_unreadable_target_is_a_class_apart_from_missing():

@@ -35,7 +35,11 @@ def test_keys_and_personal_data_are_not_compared():
             "seen": {"sdtype": "datetime"},
         },
     }
-    assert column_kinds(described, pd.DataFrame()) == {"age": "numerical", "grade": "categorical", "seen": "datetime"}
+    assert column_kinds(described, pd.DataFrame()) == {
+        "age": "numerical",
+        "grade": "categorical",
+        "seen": "datetime",
+    }
 
 
 def test_kinds_are_inferred_without_metadata(mixed_table):
@@ -59,7 +63,10 @@ def test_frames_dicts_and_metadata_objects_are_accepted(wrap, nested, kind):
 
 def test_one_of_several_tables_is_named():
     frames = {"a": pd.DataFrame({"x": [1]}), "b": pd.DataFrame({"y": [1]})}
-    tables = {"a": {"columns": {"x": {"sdtype": "numerical"}}}, "b": {"columns": {"y": {"sdtype": "numerical"}}}}
+    tables = {
+        "a": {"columns": {"x": {"sdtype": "numerical"}}},
+        "b": {"columns": {"y": {"sdtype": "numerical"}}},
+    }
     assert prepare(frames, frames, {"tables": tables}, "b").kinds == {"y": "numerical"}
     with pytest.raises(ValueError, match="table_name .None. must name one of the tables"):
         prepare(frames, frames, {"tables": tables})
@@ -69,8 +76,20 @@ def test_one_of_several_tables_is_named():
     ("real", "synthetic", "metadata", "error", "words"),
     [
         ([1], pd.DataFrame({"x": [1]}), None, ValueError, "real_data .list. must be a DataFrame"),
-        (pd.DataFrame({"x": [1]}), pd.DataFrame({"y": [1]}), None, ValueError, "synthetic_data lacks the columns"),
-        (pd.DataFrame({"x": []}), pd.DataFrame({"x": [1]}), None, IncomputableMetricError, "real_data has no rows"),
+        (
+            pd.DataFrame({"x": [1]}),
+            pd.DataFrame({"y": [1]}),
+            None,
+            ValueError,
+            "synthetic_data lacks the columns",
+        ),
+        (
+            pd.DataFrame({"x": []}),
+            pd.DataFrame({"x": [1]}),
+            None,
+            IncomputableMetricError,
+            "real_data has no rows",
+        ),
         (pd.DataFrame({"x": [1]}), pd.DataFrame({"x": [1]}), 7, TypeError, "metadata .int. must be a dict"),
         (
             pd.DataFrame({"x": [1]}),

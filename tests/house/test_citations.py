@@ -110,7 +110,9 @@ def test_pages_named_in_code_exist():
     wrong = {}
     for path in repository_files(".py"):
         named = {match[0] for match in re.finditer(r"(?<![\w.{}])[\w./-]*[a-z]\.md\b", path.read_text())}
-        missing = [name for name in named if not any(page.endswith(f"/{name.lstrip('./')}") for page in pages)]
+        missing = [
+            name for name in named if not any(page.endswith(f"/{name.lstrip('./')}") for page in pages)
+        ]
         if missing and path.parent.name != "house":
             wrong[path.relative_to(ROOT).as_posix()] = missing
     assert wrong == {}

@@ -104,7 +104,9 @@ CIRCLE = {
 def answers(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, bool]]:
     """What the contracts say of the copy as it is, of each plant in order, and of the circle."""
     copy = tmp_path_factory.mktemp("planted")
-    shutil.copytree(ROOT / "sdv_plausible", copy / "sdv_plausible", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "sdv_plausible", copy / "sdv_plausible", ignore=shutil.ignore_patterns("__pycache__")
+    )
     shutil.copy(ROOT / "pyproject.toml", copy)
     plants = [{f"sdv_plausible/{place}": shape.format(text)} for _, place, shape, text in PLANTS]
     done = subprocess.run(
@@ -124,7 +126,9 @@ def test_every_contract_is_probed(answers):
     assert set(answers[0]) == {CIRCLES, *(contract for contract, *_ in PLANTS)}
 
 
-@pytest.mark.parametrize("number", range(len(PLANTS)), ids=[f"{place}-{text}" for _, place, _, text in PLANTS])
+@pytest.mark.parametrize(
+    "number", range(len(PLANTS)), ids=[f"{place}-{text}" for _, place, _, text in PLANTS]
+)
 def test_a_planted_import_is_seen(answers, number):
     contract = PLANTS[number][0]
     assert answers[1 + number][contract] is False

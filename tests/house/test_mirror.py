@@ -75,7 +75,11 @@ def mirrored(module: str) -> tuple[str, ...]:
 def without_tests(modules: dict[str, str], tests: set[str], elsewhere: dict[str, str]) -> list[str]:
     """Modules with code, no mirrored test file and no reason; and reasons that are no longer needed."""
     with_code = {module for module, source in modules.items() if has_code(source)}
-    needed = {module for module in with_code if not any(fnmatch.filter(tests, pattern) for pattern in mirrored(module))}
+    needed = {
+        module
+        for module in with_code
+        if not any(fnmatch.filter(tests, pattern) for pattern in mirrored(module))
+    }
     return sorted(needed ^ set(elsewhere))
 
 
@@ -87,12 +91,19 @@ def test_every_module_has_its_test_file():
 
 def test_a_module_without_tests_is_caught():
     code = "def f():\n    pass\n"
-    modules = {"table/codec.py": code, "table/__init__.py": '"""Doc."""\n', "models/__init__.py": code, "__init__.py": code}
+    modules = {
+        "table/codec.py": code,
+        "table/__init__.py": '"""Doc."""\n',
+        "models/__init__.py": code,
+        "__init__.py": code,
+    }
     tests = {"table/test_codec.py", "test_models.py", "test_package.py"}
     others = tests - {"table/test_codec.py"}
     assert without_tests(modules, tests, {}) == []
     assert without_tests(modules, others, {}) == ["table/codec.py"]
-    assert without_tests(modules, others | {"models/test_codec.py", "table/test_codecs.py"}, {}) == ["table/codec.py"]
+    assert without_tests(modules, others | {"models/test_codec.py", "table/test_codecs.py"}, {}) == [
+        "table/codec.py"
+    ]
     assert without_tests(modules, others | {"table/test_codec_dates.py"}, {}) == []
     assert without_tests(modules, others | {"table/test_table_codec.py"}, {}) == []
     assert without_tests(modules, others, {"table/codec.py": "why"}) == []

@@ -95,8 +95,12 @@ def _blocks(page: Page) -> int:
 
 @pytest.mark.parametrize("name", [name for name in PAGES if _blocks(all_pages()[name])])
 @pytest.mark.usefixtures("empty_folder")
-@pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")  # SDV on any detected metadata
-@pytest.mark.filterwarnings("ignore:The \\w+ table \\w+ report is deprecated:FutureWarning")  # SDGym when imported
+@pytest.mark.filterwarnings(
+    "ignore:We strongly recommend saving the metadata:UserWarning"
+)  # SDV on any detected metadata
+@pytest.mark.filterwarnings(
+    "ignore:The \\w+ table \\w+ report is deprecated:FutureWarning"
+)  # SDGym when imported
 def test_page(name, monkeypatch):
     ran, skipped = run_page(str(ROOT / name), monkeypatch)
     assert ran + len(skipped) == _blocks(all_pages()[name])  # none was overlooked

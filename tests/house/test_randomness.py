@@ -38,7 +38,9 @@ def _says(node: ast.AST) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield "numpy.random", SEEDED
         case ast.ImportFrom(module=str(module)) if module.startswith("numpy.random"):
             yield "numpy.random", SEEDED
-        case ast.Call(func=ast.Attribute(attr="default_rng") | ast.Name(id="default_rng"), args=[], keywords=[]):
+        case ast.Call(
+            func=ast.Attribute(attr="default_rng") | ast.Name(id="default_rng"), args=[], keywords=[]
+        ):
             yield "default_rng without a seed", ()
         case ast.Attribute(attr=name) if name in OPERATING_SYSTEM:
             yield f"os.{name}", NOISE
@@ -46,7 +48,9 @@ def _says(node: ast.AST) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield "os.urandom", NOISE
         case ast.Attribute(attr="rvs"):
             yield "SciPy's draws (rvs)", ()
-        case ast.Call(func=ast.Attribute(attr="sample"), keywords=keywords) if FRAME_SAMPLE & {k.arg for k in keywords}:
+        case ast.Call(func=ast.Attribute(attr="sample"), keywords=keywords) if FRAME_SAMPLE & {
+            k.arg for k in keywords
+        }:
             yield "DataFrame.sample", ()
         case ast.Attribute(attr="import_module") | ast.Name(id="import_module" | "__import__"):
             yield "a module imported by a name in a string", BY_NAME

@@ -55,18 +55,28 @@ def differences(documented: set[str], public: set[str], words: set[str]) -> tupl
     """Public names that are not documented, and documented ones neither public nor among the words."""
     on_pages, off_pages = _things(documented), _things(public)
     missing = sorted(name for thing, name in off_pages.items() if thing not in on_pages)
-    stray = sorted(name for thing, name in on_pages.items() if thing not in off_pages and name.rsplit(".", 1)[-1] not in words)
+    stray = sorted(
+        name
+        for thing, name in on_pages.items()
+        if thing not in off_pages and name.rsplit(".", 1)[-1] not in words
+    )
     return missing, stray
 
 
 @pytest.fixture(scope="module")
 def documented() -> list[str]:
-    return [name for page in sorted((ROOT / "docs/reference").glob("*.md")) for name in shown(page.read_text())]
+    return [
+        name for page in sorted((ROOT / "docs/reference").glob("*.md")) for name in shown(page.read_text())
+    ]
 
 
 @pytest.fixture(scope="module")
 def users_pages() -> list[Page]:
-    return [page for name, page in all_pages().items() if name.startswith(("README.md", "docs/tutorials/", "docs/how_to/"))]
+    return [
+        page
+        for name, page in all_pages().items()
+        if name.startswith(("README.md", "docs/tutorials/", "docs/how_to/"))
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,13 @@ def broken_links(page: Page, pages: dict[str, Page]) -> list[str]:
             continue
         target, _, anchor = link.partition("#")
         path = (page.folder / target).resolve()
-        other = page if not target else pages.get(path.relative_to(ROOT).as_posix()) if path.is_relative_to(ROOT) else None
+        other = (
+            page
+            if not target
+            else pages.get(path.relative_to(ROOT).as_posix())
+            if path.is_relative_to(ROOT)
+            else None
+        )
         found = other is not None or (path.is_relative_to(ROOT) and path.exists())
         if not found or (anchor and (other is None or anchor not in other.anchors)):
             wrong.append(link)
@@ -50,7 +56,9 @@ def tests_of() -> dict[str, set[str]]:
     found = {}
     for path in (ROOT / "tests").rglob("test_*.py"):
         nodes = ast.walk(ast.parse(path.read_text()))
-        found[path.relative_to(ROOT).as_posix()] = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+        found[path.relative_to(ROOT).as_posix()] = {
+            node.name for node in nodes if isinstance(node, ast.FunctionDef)
+        }
     return found
 
 
@@ -117,7 +125,9 @@ def test_tests_named_on_pages_exist(tests_of):
 def test_names_of_the_package_resolve():
     wrong = {}
     for path in repository_files(".md", ".py"):
-        skipped = path.parent.name == "house" or path.name == "CHANGELOG.md"  # which has the old names of what moved
+        skipped = (
+            path.parent.name == "house" or path.name == "CHANGELOG.md"
+        )  # which has the old names of what moved
         names = set() if skipped else set(_dotted_names(path.read_text()))
         if missing := sorted(name for name in names if not _resolves(name)):
             wrong[path.relative_to(ROOT).as_posix()] = missing
@@ -198,7 +208,9 @@ def on_plan(plan: str) -> set[str]:
 def test_every_room_is_on_the_plan():
     page = all_pages()["docs/explanation/architecture.md"]
     tree = next(
-        token.content for token in page.tokens if token.type == "fence" and token.content.startswith("sdv_plausible/\n")
+        token.content
+        for token in page.tokens
+        if token.type == "fence" and token.content.startswith("sdv_plausible/\n")
     )
     plan = on_plan(tree.split("\ntests/")[0])
     package = ROOT / "sdv_plausible"

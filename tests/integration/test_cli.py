@@ -23,7 +23,11 @@ def people(tmp_path):
 
 def test_demo(tmp_path, capsys):
     assert main(["demo", "--rows", "200", "--table-rows", "2000", "-o", str(tmp_path / "out")]) == 0
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["comparison.html", "ledger.json", "synthetic.csv"]
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "comparison.html",
+        "ledger.json",
+        "synthetic.csv",
+    ]
     assert len(pd.read_csv(tmp_path / "out" / "synthetic.csv")) == 200
     assert json.loads((tmp_path / "out" / "ledger.json").read_text())["epsilon"] <= 1
     assert "Total epsilon" in capsys.readouterr().out
@@ -34,8 +38,27 @@ def test_synthesize_csv_to_parquet_and_back(people, tmp_path, capsys):
     assert main(["synthesize", str(people), "-o", str(parquet), "--ledger", str(ledger)]) == 0
     assert len(pd.read_parquet(parquet)) == 10_000
     assert "headline" in json.loads(ledger.read_text())
-    assert "No differential-privacy claim" in capsys.readouterr().out or json.loads(ledger.read_text())["epsilon"]
-    assert main(["synthesize", str(parquet), "-o", str(csv), "--rows", "7", "--privacy-test", "deterministic", "--k", "5"]) == 0
+    assert (
+        "No differential-privacy claim" in capsys.readouterr().out
+        or json.loads(ledger.read_text())["epsilon"]
+    )
+    assert (
+        main(
+            [
+                "synthesize",
+                str(parquet),
+                "-o",
+                str(csv),
+                "--rows",
+                "7",
+                "--privacy-test",
+                "deterministic",
+                "--k",
+                "5",
+            ]
+        )
+        == 0
+    )
     assert len(pd.read_csv(csv)) == 7
 
 
@@ -91,7 +114,11 @@ def two_columns(folder):
 @pytest.mark.skipif(SDV_MAJOR < 2, reason="the metadata of SDV 1.38 has no ranges")
 def test_ranges_written_in_a_metadata_file_are_declared(tmp_path, capsys):
     written, output = tmp_path / "metadata.json", tmp_path / "o.csv"
-    document = {"tables": {"people": {"columns": DECLARED}}, "relationships": [], "METADATA_SPEC_VERSION": "V2"}
+    document = {
+        "tables": {"people": {"columns": DECLARED}},
+        "relationships": [],
+        "METADATA_SPEC_VERSION": "V2",
+    }
     written.write_text(json.dumps(document))
     options = ["--metadata", str(written), "--domain", "metadata", "--rows", "5"]
     assert main(["synthesize", str(two_columns(tmp_path)), "-o", str(output), *options]) == 0
@@ -101,7 +128,21 @@ def test_ranges_written_in_a_metadata_file_are_declared(tmp_path, capsys):
 def test_ranges_written_in_a_domain_file_are_declared(tmp_path, capsys):
     written, output = tmp_path / "domain.json", tmp_path / "o.csv"
     written.write_text(json.dumps(DECLARED))
-    assert main(["synthesize", str(two_columns(tmp_path)), "-o", str(output), "--domain", str(written), "--rows", "5"]) == 0
+    assert (
+        main(
+            [
+                "synthesize",
+                str(two_columns(tmp_path)),
+                "-o",
+                str(output),
+                "--domain",
+                str(written),
+                "--rows",
+                "5",
+            ]
+        )
+        == 0
+    )
     assert capsys.readouterr().out.startswith("Total epsilon")
 
 
@@ -166,13 +207,23 @@ ODD = {
 
 def said_of(tmp_path, capsys, lines, document, *more):
     """Exit code, output, ledger and header of one run."""
-    options = ["--domain", domain_file(tmp_path, document), "--ledger", str(tmp_path / "l.json"), "--overwrite", "--rows", "5"]
+    options = [
+        "--domain",
+        domain_file(tmp_path, document),
+        "--ledger",
+        str(tmp_path / "l.json"),
+        "--overwrite",
+        "--rows",
+        "5",
+    ]
     code = main(["synthesize", table_file(tmp_path, lines), "-o", str(tmp_path / "o.csv"), *options, *more])
     header = (tmp_path / "o.csv").read_text().splitlines()[0]
     return code, capsys.readouterr().out, (tmp_path / "l.json").read_text(), header
 
 
-ALONE = {name: {"sdtype": spec.get("sdtype", "categorical")} for name, spec in TYPES.items()}  # types, no values
+ALONE = {
+    name: {"sdtype": spec.get("sdtype", "categorical")} for name, spec in TYPES.items()
+}  # types, no values
 ALONE["start"] = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}
 
 
@@ -182,7 +233,9 @@ def test_under_a_claim_nothing_that_is_said_depends_on_the_rows(tmp_path, capsys
     fine = said_of(tmp_path, capsys, FINE, document, *more)
     assert fine[0] == 0
     assert fine[1].startswith("Total epsilon")
-    assert {case: said for case in ODD if (said := said_of(tmp_path, capsys, ODD[case], document, *more)) != fine} == {}
+    assert {
+        case: said for case in ODD if (said := said_of(tmp_path, capsys, ODD[case], document, *more)) != fine
+    } == {}
 
 
 def test_a_reader_that_complains_about_cells_would_be_caught(tmp_path, capsys, monkeypatch):
@@ -203,7 +256,21 @@ def test_one_row_recodes_no_other(tmp_path):
     """The issue's table: with pandas' inference 20,000 grades become text that matches nothing."""
     grades = [LINE.format(i % 3 + 1, 1) for i in range(20_000)]
     data = table_file(tmp_path, [*grades, "34,f,n/k,n/k,2020-02-01,yes"])
-    assert main(["synthesize", data, "-o", str(tmp_path / "o.csv"), "--domain", domain_file(tmp_path), "--rows", "2000"]) == 0
+    assert (
+        main(
+            [
+                "synthesize",
+                data,
+                "-o",
+                str(tmp_path / "o.csv"),
+                "--domain",
+                domain_file(tmp_path),
+                "--rows",
+                "2000",
+            ]
+        )
+        == 0
+    )
     rows = pd.read_csv(tmp_path / "o.csv")
     assert rows["grade"].isna().mean() < 0.05
     assert rows["start"].dropna().str.fullmatch("2020-[0-9]{2}-[0-9]{2}").all()
@@ -213,7 +280,20 @@ def test_types_that_nobody_declared_are_detected_and_end_the_claim(tmp_path, cap
     data = table_file(tmp_path, FINE)
     some = domain_file(tmp_path, {name: TYPES[name] for name in ("age", "sex")})
     assert (
-        main(["synthesize", data, "-o", str(tmp_path / "o.csv"), "--domain", some, "--rows", "5", "--undeclared", "private"])
+        main(
+            [
+                "synthesize",
+                data,
+                "-o",
+                str(tmp_path / "o.csv"),
+                "--domain",
+                some,
+                "--rows",
+                "5",
+                "--undeclared",
+                "private",
+            ]
+        )
         == 0
     )
     out = capsys.readouterr().out
@@ -231,21 +311,50 @@ def test_detection_keeps_leading_zeros(tmp_path):
     assert main(["synthesize", data, "-o", str(tmp_path / "o.csv"), "--rows", "50"]) == 0
     rows = pd.read_csv(tmp_path / "o.csv", dtype=str)
     assert set(rows["member"].dropna()) <= {"yes", "no"}
-    assert rows["zip"].dropna().str.fullmatch("0[0-9]{4}|[0-9]{5}").all() or rows["zip"].dropna().eq("01234").all()
+    assert (
+        rows["zip"].dropna().str.fullmatch("0[0-9]{4}|[0-9]{5}").all()
+        or rows["zip"].dropna().eq("01234").all()
+    )
     assert rows["age"].dropna().eq("34").all()
 
 
 def test_spellings(tmp_path, capsys):
     (tmp_path / "p.csv").write_bytes("größe;da\n1.234,5;ja\n-;nein\n".encode("cp1252"))
-    domain = domain_file(tmp_path, {"größe": {"range_min": 0.0, "range_max": 5000.0}, "da": {"sdtype": "boolean"}})
-    how = ["--encoding", "cp1252", "--separator", ";", "--decimal", ",", "--thousands", ".", "--na-values", "", "-"]
+    domain = domain_file(
+        tmp_path, {"größe": {"range_min": 0.0, "range_max": 5000.0}, "da": {"sdtype": "boolean"}}
+    )
+    how = [
+        "--encoding",
+        "cp1252",
+        "--separator",
+        ";",
+        "--decimal",
+        ",",
+        "--thousands",
+        ".",
+        "--na-values",
+        "",
+        "-",
+    ]
     how += ["--true-values", "ja", "--false-values", "nein"]
     assert main(["check", str(tmp_path / "p.csv"), "--domain", domain, *how]) == 0
     assert capsys.readouterr().out.count("none") == 2
     assert main(["check", str(tmp_path / "p.csv"), "--domain", domain, *how[:-4]]) == 0
     assert "count as missing: da 2\n" in capsys.readouterr().out
     assert (
-        main(["synthesize", str(tmp_path / "p.csv"), "-o", str(tmp_path / "o.csv"), "--domain", domain, "--rows", "3", *how])
+        main(
+            [
+                "synthesize",
+                str(tmp_path / "p.csv"),
+                "-o",
+                str(tmp_path / "o.csv"),
+                "--domain",
+                domain,
+                "--rows",
+                "3",
+                *how,
+            ]
+        )
         == 0
     )
     (tmp_path / "t.csv").write_text("größe\tda\n1\t1\n")
@@ -280,13 +389,19 @@ def test_outputs_that_are_inputs_are_refused_before_anything_is_read(tmp_path, c
     def read(*arguments):
         raise AssertionError("read before the check")
 
-    data, domain, metadata = Path(table_file(tmp_path, FINE)), Path(domain_file(tmp_path)), tmp_path / "metadata.json"
+    data, domain, metadata = (
+        Path(table_file(tmp_path, FINE)),
+        Path(domain_file(tmp_path)),
+        tmp_path / "metadata.json",
+    )
     metadata.write_text("{}")
     ledger = tmp_path / "ledger.json"
     ledger.write_text("precious")
     monkeypatch.setattr(cli, "_declared_types", read)
     before = {path: path.read_text() for path in (data, domain, metadata, ledger)}
-    for alias in spellings(tmp_path, {"data": data, "domain": domain, "metadata": metadata, "ledger": ledger}[which]):
+    for alias in spellings(
+        tmp_path, {"data": data, "domain": domain, "metadata": metadata, "ledger": ledger}[which]
+    ):
         outputs = (
             ["-o", alias, "--ledger", str(ledger)]
             if which in ("data", "ledger")
@@ -300,7 +415,19 @@ def test_outputs_that_are_inputs_are_refused_before_anything_is_read(tmp_path, c
 
 def test_outputs_that_are_not_there_yet_can_be_the_same(people, tmp_path, capsys):
     (tmp_path / "link.json").symlink_to(tmp_path / "o.csv")
-    assert main(["synthesize", str(people), "-o", str(tmp_path / "o.csv"), "--ledger", str(tmp_path / "link.json")]) == 2
+    assert (
+        main(
+            [
+                "synthesize",
+                str(people),
+                "-o",
+                str(tmp_path / "o.csv"),
+                "--ledger",
+                str(tmp_path / "link.json"),
+            ]
+        )
+        == 2
+    )
     assert "are the same file" in capsys.readouterr().err
 
 
@@ -308,7 +435,10 @@ def test_outputs_that_are_folders(people, tmp_path, capsys):
     (tmp_path / "o.csv").mkdir()
     assert main(["synthesize", str(people), "-o", str(tmp_path / "o.csv"), "--overwrite"]) == 2
     assert "is a folder; name a file in it" in capsys.readouterr().err
-    assert main(["synthesize", str(people), "-o", str(tmp_path / "p.csv"), "--ledger", str(tmp_path / "l.txt")]) == 2
+    assert (
+        main(["synthesize", str(people), "-o", str(tmp_path / "p.csv"), "--ledger", str(tmp_path / "l.txt")])
+        == 2
+    )
     assert "must end in .json" in capsys.readouterr().err
     assert main(["demo", "-o", str(people)]) == 2
     assert "must be a folder, and is a file" in capsys.readouterr().err
@@ -322,7 +452,14 @@ def test_errors_of_others_show_no_value(tmp_path, capsys, monkeypatch):
         int(f"SECRET {table.iloc[0, 0]}")
 
     monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "fit", fit)
-    arguments = ["synthesize", table_file(tmp_path, FINE), "-o", str(tmp_path / "o.csv"), "--domain", domain_file(tmp_path)]
+    arguments = [
+        "synthesize",
+        table_file(tmp_path, FINE),
+        "-o",
+        str(tmp_path / "o.csv"),
+        "--domain",
+        domain_file(tmp_path),
+    ]
     assert main(arguments) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1
@@ -335,9 +472,21 @@ def test_errors_of_others_show_no_value(tmp_path, capsys, monkeypatch):
 
 def test_errors_before_the_rows_are_read_are_shown(tmp_path, capsys):
     data = table_file(tmp_path, FINE)
-    (tmp_path / "m.json").write_text(json.dumps({"tables": {"t": {"columns": {"age": {"sdtype": "numericle"}}}}}))
+    (tmp_path / "m.json").write_text(
+        json.dumps({"tables": {"t": {"columns": {"age": {"sdtype": "numericle"}}}}})
+    )
     assert (
-        main(["synthesize", data, "-o", str(tmp_path / "o.csv"), "--metadata", str(tmp_path / "m.json"), "--only-declared"])
+        main(
+            [
+                "synthesize",
+                data,
+                "-o",
+                str(tmp_path / "o.csv"),
+                "--metadata",
+                str(tmp_path / "m.json"),
+                "--only-declared",
+            ]
+        )
         == 2
     )
     err = capsys.readouterr().err

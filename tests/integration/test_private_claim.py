@@ -63,7 +63,11 @@ def test_types_on_a_larger_table(mixed_table):
     for name in table:
         if name != "grade":
             assert rows[name].dtype == table[name].dtype, name
-    assert list(rows["grade"].cat.categories) == ["A", "B", "C"]  # the one never used is not known to be there
+    assert list(rows["grade"].cat.categories) == [
+        "A",
+        "B",
+        "C",
+    ]  # the one never used is not known to be there
     assert set(rows["city"].dropna()) == {"Bern", "Basel", "Chur"}
     assert 0.02 < rows["city"].isna().mean() < 0.1
     assert rows["age"].between(16, 127).all()
@@ -102,13 +106,21 @@ def test_bad_argument():
 
 # ---- what SDV invents --------------------------------------------------------------------------------------------------
 
-INVENTED = {"email": {"sdtype": "email", "pii": True}, "code": {"sdtype": "unknown"}, "city": {"sdtype": "categorical"}}
+INVENTED = {
+    "email": {"sdtype": "email", "pii": True},
+    "code": {"sdtype": "unknown"},
+    "city": {"sdtype": "categorical"},
+}
 
 
 def invented_table():
     n = 400
     return pd.DataFrame(
-        {"email": [f"u{i}@example.org" for i in range(n)], "code": np.arange(n) + 10, "city": ["Bern", "Chur"] * (n // 2)}
+        {
+            "email": [f"u{i}@example.org" for i in range(n)],
+            "code": np.arange(n) + 10,
+            "city": ["Bern", "Chur"] * (n // 2),
+        }
     )
 
 
@@ -122,7 +134,9 @@ def changed_table():
 
 
 def test_invented_columns_do_not_depend_on_the_rows():
-    first, second = (fitted(t, INVENTED, random_state=3).sample(200) for t in (invented_table(), changed_table()))
+    first, second = (
+        fitted(t, INVENTED, random_state=3).sample(200) for t in (invented_table(), changed_table())
+    )
     pd.testing.assert_frame_equal(first, second)
 
 
@@ -144,7 +158,10 @@ STORED = {
 @pytest.mark.parametrize("stored", STORED)
 def test_no_real_value_of_an_invented_column_is_written_or_saved(stored):
     columns = {**INVENTED, "key": {"sdtype": "id"}}
-    for left in (columns, {n: columns[n] for n in ("email", "code", "key")}):  # the second has nothing to model
+    for left in (
+        columns,
+        {n: columns[n] for n in ("email", "code", "key")},
+    ):  # the second has nothing to model
         table = STORED[stored](invented_table().assign(key=[f"K{i}" for i in range(400)]))[list(left)]
         check_nothing_real(fitted(table, left))
 
@@ -154,7 +171,9 @@ def check_nothing_real(synth):
     saved = cloudpickle.dumps(synth)
     for real in (b"u17@example.org", b"K217"):
         assert real not in saved
-    assert not any(isinstance(dtype, pd.CategoricalDtype) for name, dtype in rows.dtypes.items() if name != "city")
+    assert not any(
+        isinstance(dtype, pd.CategoricalDtype) for name, dtype in rows.dtypes.items() if name != "city"
+    )
     assert rows.notna().to_numpy().all()
     assert synth.privacy_ledger().claims_privacy
 
@@ -170,7 +189,9 @@ def test_invented_columns_keep_the_family_of_their_type():
         "key": {"sdtype": "id"}, "zip": {"sdtype": "postcode", "pii": True}, "lat": {"sdtype": "latitude", "pii": True},
         "city": INVENTED["city"],
     }  # fmt: skip
-    plain = pd.DataFrame({"key": range(9), "zip": [12345] * 9, "lat": [47.1] * 9, "city": ["Bern", "Chur", "Bern"] * 3})
+    plain = pd.DataFrame(
+        {"key": range(9), "zip": [12345] * 9, "lat": [47.1] * 9, "city": ["Bern", "Chur", "Bern"] * 3}
+    )
     for change, types in (
         (lambda t: t, ["int64", "object", "float64"]),
         (lambda t: t.convert_dtypes(), ["Int64", "object", "Float64"]),
@@ -188,16 +209,23 @@ def test_extension_types_of_modelled_columns_follow_the_domain():
         "n": {"range_min": 0, "range_max": 9}, "x": {"range_min": 0.0, "range_max": 9.0, "decimal_places": 1}, "flag": {}
     }  # fmt: skip
     whole = pd.DataFrame({"n": [1, 2] * 50, "x": [1, 2] * 50, "flag": [True, False] * 50}).convert_dtypes()
-    one_more = pd.DataFrame({"n": [1, 2, 0.5] * 33, "x": [1, 2, 0.5] * 33, "flag": [True, False, None] * 33}).convert_dtypes()
+    one_more = pd.DataFrame(
+        {"n": [1, 2, 0.5] * 33, "x": [1, 2, 0.5] * 33, "flag": [True, False, None] * 33}
+    ).convert_dtypes()
     assert not whole.dtypes.equals(one_more.dtypes)
-    found = [fitted(t, columns, domain=declared).sample(20).dtypes.astype(str).to_dict() for t in (whole, one_more)]
+    found = [
+        fitted(t, columns, domain=declared).sample(20).dtypes.astype(str).to_dict() for t in (whole, one_more)
+    ]
     assert found[0] == found[1] == {"n": "Int64", "x": "Float64", "flag": "boolean"}
 
 
 def test_columns_named_by_numbers_get_their_types():
     table = pd.DataFrame({0: [True, False] * 50, 1: ["a", "b"] * 50})
     columns = {"0": {"sdtype": "boolean"}, "1": {"sdtype": "categorical"}}
-    domain = {n: {"range_values": v, "range_is_nullable": False} for n, v in (("0", [False, True]), ("1", ["a", "b"]))}
+    domain = {
+        n: {"range_values": v, "range_is_nullable": False}
+        for n, v in (("0", [False, True]), ("1", ["a", "b"]))
+    }
     rows = fitted(table, columns, domain=domain).sample(20)
     assert rows[0].dtype == bool
     assert set(rows[1]) <= {"a", "b"}
@@ -224,7 +252,9 @@ def test_an_inferred_domain_in_a_file_declares_nothing(mixed_table, tmp_path):
     synth = fitted(mixed_table[["city"]], columns, undeclared="infer", domain=tmp_path / "domain.json")
     assert not synth.privacy_ledger().claims_privacy
     inferred.declared().save(tmp_path / "mine.json")  # vouched for
-    assert fitted(mixed_table[["city"]], columns, domain=tmp_path / "mine.json").privacy_ledger().claims_privacy
+    assert (
+        fitted(mixed_table[["city"]], columns, domain=tmp_path / "mine.json").privacy_ledger().claims_privacy
+    )
 
 
 def test_planted_fault_sdv_sees_the_rows(monkeypatch):
@@ -233,7 +263,9 @@ def test_planted_fault_sdv_sees_the_rows(monkeypatch):
         return frame.copy()
 
     monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_shown_to_sdv", all_rows)
-    first, second = (fitted(t, INVENTED, random_state=3).sample(400) for t in (invented_table(), changed_table()))
+    first, second = (
+        fitted(t, INVENTED, random_state=3).sample(400) for t in (invented_table(), changed_table())
+    )
     assert not first.equals(second)
     with pytest.raises(AssertionError):
         check_nothing_real(fitted(STORED["category"](invented_table()), INVENTED))
@@ -290,7 +322,10 @@ def test_what_was_detected_in_the_rows_declares_nothing():
     domains = []
     for last in (40.0, 40.5, None):
         table = pd.DataFrame(
-            {"age": [*np.arange(200) % 70 + 18.0, last], "sex": ["f", "m"] * 100 + [None if last is None else "m"]}
+            {
+                "age": [*np.arange(200) % 70 + 18.0, last],
+                "sex": ["f", "m"] * 100 + [None if last is None else "m"],
+            }
         )
         metadata = sdv_compat.detect_metadata(table)
         assert "range_min" in metadata.tables["table"].columns["age"]
@@ -343,7 +378,11 @@ def test_the_plan_says_what_the_rows_can_carry(mixed_table):
 
 
 def test_the_plan_refuses_odd_numbers_and_warns_of_hardly_any_protection():
-    synth = make(domain={"age": {"range_min": 0, "range_max": 110}}, columns={"age": COLUMNS["age"]}, privacy_test="randomized")
+    synth = make(
+        domain={"age": {"range_min": 0, "range_max": 110}},
+        columns={"age": COLUMNS["age"]},
+        privacy_test="randomized",
+    )
     for odd in (-5, "many", 0):
         with pytest.raises(ValueError, match=r"table_rows .* must be a whole number of at least 1"):
             synth.plan(table_rows=odd)

@@ -68,9 +68,17 @@ def test_offline_benchmark_by_name_with_variants_and_metrics(datasets, sdgym, of
     from benchmarks import sdgym_run, sdgym_variants
 
     variants = [sdgym_variants.PlausibleNoNoise, sdgym_variants.PlausibleEpsilonEight]
-    table = sdgym_run.run(datasets, [OURS, "DataIdentity"], variants, sdgym_run.our_metrics(300, num_runs=1)[:2])
+    table = sdgym_run.run(
+        datasets, [OURS, "DataIdentity"], variants, sdgym_run.our_metrics(300, num_runs=1)[:2]
+    )
     table = table.set_index("Synthesizer")
-    assert set(table.index) == {OURS, "DataIdentity", "UniformSynthesizer", "PlausibleNoNoise", "PlausibleEpsilonEight"}
+    assert set(table.index) == {
+        OURS,
+        "DataIdentity",
+        "UniformSynthesizer",
+        "PlausibleNoNoise",
+        "PlausibleEpsilonEight",
+    }
     assert "Error" not in table, table.get("Error")
     assert table.loc["DataIdentity", SCORES].tolist() == [1.0, 1.0]
     # SDGym shows 1 - distance. Where coin and twin are independent, that pair costs a third of 0.5, and chance costs each
@@ -90,7 +98,9 @@ def test_metrics_by_name(datasets, sdgym, offline):
     import sdv_plausible.evaluation.metrics  # noqa: F401  makes the names known
     from benchmarks.sdgym_run import run
 
-    table = run(datasets, [OURS], [], [*SCORES, ("DistinguishingGame", {"num_runs": 1, "classifiers": ("tree",)})])
+    table = run(
+        datasets, [OURS], [], [*SCORES, ("DistinguishingGame", {"num_runs": 1, "classifiers": ("tree",)})]
+    )
     assert table[[*SCORES, "DistinguishingGame"]].notna().all(axis=None)
 
 
@@ -117,12 +127,18 @@ def test_variants_can_be_sent_to_another_process(sdgym, benchmarks):
 def test_no_name_of_a_variant_begins_another_one(sdgym, benchmarks):
     from benchmarks import sdgym_variants
 
-    names = [v.__name__ for v in (*sdgym_variants.NOT_PRIVATE, *sdgym_variants.BUDGETS, *sdgym_variants.SEEDS)] + [OURS]
-    assert not [(a, b) for a in names for b in names if a != b and b.startswith(a)], "their saved files would be mixed up"
+    names = [
+        v.__name__ for v in (*sdgym_variants.NOT_PRIVATE, *sdgym_variants.BUDGETS, *sdgym_variants.SEEDS)
+    ] + [OURS]
+    assert not [(a, b) for a in names for b in names if a != b and b.startswith(a)], (
+        "their saved files would be mixed up"
+    )
 
 
 def test_missing_sdgym_says_what_to_install(monkeypatch, benchmarks):
-    for name in [name for name in sys.modules if name.split(".")[0] == "sdgym" or name == "benchmarks.sdgym_variants"]:
+    for name in [
+        name for name in sys.modules if name.split(".")[0] == "sdgym" or name == "benchmarks.sdgym_variants"
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sdgym", None)
     with pytest.raises(ImportError, match=r"needs SDV below 2.*pip install 'sdv-plausible\[sdgym\]'"):

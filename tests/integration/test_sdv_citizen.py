@@ -56,7 +56,9 @@ def test_sample_has_the_columns_types_and_values_of_the_data(fitted, mixed_table
         assert set(rows[name].dropna()) <= set(mixed_table[name].dropna())
     for name in rows.columns.drop("ticket"):
         assert rows[name].dtype == mixed_table[name].dtype, name
-    assert rows["ticket"].dtype == np.int64  # an id without a format is numbered, whatever form the real ones have
+    assert (
+        rows["ticket"].dtype == np.int64
+    )  # an id without a format is numbered, whatever form the real ones have
     assert rows["income"].dropna().between(mixed_table["income"].min(), mixed_table["income"].max()).all()
     assert (rows["income"].dropna() == rows["income"].dropna().round(2)).all()
     assert (rows["start"].dropna() == rows["start"].dropna().dt.normalize()).all()
@@ -222,7 +224,9 @@ def test_save_and_load(fitted, tmp_path):
     loaded = load_synthesizer(str(tmp_path / "synth.pkl"))
     pd.testing.assert_frame_equal(loaded.sample(20), fitted.sample(20))
     assert str(loaded.privacy_ledger()) == str(fitted.privacy_ledger())
-    assert PlausibleDeniabilitySynthesizer.load(tmp_path / "synth.pkl").get_structure() == fitted.get_structure()
+    assert (
+        PlausibleDeniabilitySynthesizer.load(tmp_path / "synth.pkl").get_structure() == fitted.get_structure()
+    )
     assert [p.name for p in tmp_path.iterdir()] == ["synth.pkl"]
 
 
@@ -280,7 +284,9 @@ def test_failed_sampling_leaves_no_file(mixed_table, tmp_path):
     synth = make(privacy_test="deterministic", k=5, row_cap=10, random_state=0)
     synth.fit(mixed_table)
     target = (
-        {"output_folder_path": str(tmp_path / "o")} if sdv_compat.TAKES_DICT else {"output_file_path": str(tmp_path / "o.csv")}
+        {"output_folder_path": str(tmp_path / "o")}
+        if sdv_compat.TAKES_DICT
+        else {"output_file_path": str(tmp_path / "o.csv")}
     )
     with pytest.raises(RowCapExceededError, match="row_cap"):
         synth.sample(50, **target)
@@ -312,7 +318,9 @@ def test_time_zones_and_nullable_types():
         warnings.filterwarnings("ignore", message="No 'datetime_format'")
         synth.fit(table)
         rows = synth.sample(100)
-    assert rows.dtypes.astype(str).to_dict() == table.dtypes.astype(str).to_dict()  # inferred: types are the rows' own
+    assert (
+        rows.dtypes.astype(str).to_dict() == table.dtypes.astype(str).to_dict()
+    )  # inferred: types are the rows' own
     assert rows["when"].between(table["when"].min(), table["when"].max()).all()
 
 
@@ -344,7 +352,9 @@ def test_hard_tables():
 
 def test_high_cardinality():
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({"code": rng.integers(0, 700, 4000).astype(str), "group": rng.choice(list("abc"), 4000)})
+    table = pd.DataFrame(
+        {"code": rng.integers(0, 700, 4000).astype(str), "group": rng.choice(list("abc"), 4000)}
+    )
     synth = make({"code": {"sdtype": "categorical"}, "group": {"sdtype": "categorical"}})
     synth.fit(table)
     assert set(synth.sample(2000)["code"]) <= set(table["code"])
@@ -417,7 +427,9 @@ def test_empty_and_mismatched_tables(mixed_table):
     with pytest.raises(InvalidDataError, match="age"):
         make().fit(mixed_table.drop(columns="age"))
     with pytest.raises(ValueError, match="'age' is numerical in the metadata but holds other values"):
-        make().fit(mixed_table.assign(age="old"))  # its domain is inferred: there is no claim that an error could break
+        make().fit(
+            mixed_table.assign(age="old")
+        )  # its domain is inferred: there is no claim that an error could break
     with pytest.raises(ValueError, match=r"several columns named \['age'\]"):
         make().fit(pd.concat([mixed_table, mixed_table[["age"]]], axis=1))
 
@@ -453,7 +465,11 @@ def test_a_failed_fit_leaves_the_earlier_one_as_it_was(fitted, mixed_table):
     ledger = str(fitted.privacy_ledger())
     fitted.reset_sampling()
     before = fitted.sample(10)
-    for bad in (mixed_table.drop(columns="age"), mixed_table.assign(age="old"), mixed_table.assign(income=np.inf)):
+    for bad in (
+        mixed_table.drop(columns="age"),
+        mixed_table.assign(age="old"),
+        mixed_table.assign(income=np.inf),
+    ):
         with pytest.raises((InvalidDataError, ValueError), match="age|income"):
             fitted.fit(bad)
         fitted.reset_sampling()
@@ -525,7 +541,9 @@ def test_lists_and_dicts_in_cells_name_the_column(cells):
         sdv_compat.metadata_from_columns({"a": {"sdtype": "numerical"}, "b": {"sdtype": "categorical"}})
     )
     table = pd.DataFrame({"a": [1, 2] * 30, "b": cells * 30})
-    with pytest.raises(ValueError, match=r"column 'b' holds values of type (list|dict), which cannot be counted"):
+    with pytest.raises(
+        ValueError, match=r"column 'b' holds values of type (list|dict), which cannot be counted"
+    ):
         synth.fit(table)
     synth.fit(table.assign(b=table["b"].astype(str)))
     assert len(synth.sample(5)) == 5
@@ -534,7 +552,9 @@ def test_lists_and_dicts_in_cells_name_the_column(cells):
 def test_a_file_of_another_version_is_refused_in_one_line(tmp_path):
     """A file saved by the version with flat modules names modules that are gone."""
     path = tmp_path / "old.pkl"
-    path.write_bytes(b"csdv_plausible.releasing\nReleased\n.")  # a pickle that asks for a class of that version
+    path.write_bytes(
+        b"csdv_plausible.releasing\nReleased\n."
+    )  # a pickle that asks for a class of that version
     with pytest.raises(ValueError, match=r"old.pkl' was saved by another version of sdv-plausible") as caught:
         PlausibleDeniabilitySynthesizer.load(path)
     assert "\n" not in str(caught.value)

@@ -150,13 +150,22 @@ def test_look_up_in_groups_agrees_with_looking_at_all_records():
     coins = Coins.from_seed(1)
     net.attach_seeds(SeedRecords(net.sample(200, coins)))
     proposals = net.propose(coins.integers(200, 300), coins.integers(5, 300), coins)
-    assert net.count_plausible(proposals, 4.0).tolist() == SeedModel.count_plausible(net, proposals, 4.0).tolist()
+    assert (
+        net.count_plausible(proposals, 4.0).tolist()
+        == SeedModel.count_plausible(net, proposals, 4.0).tolist()
+    )
 
 
 def test_proposals_are_taken_together():
-    proposals = Proposals(candidates=np.arange(6).reshape(3, 2), seeds=np.array([5, 6, 7]), omega=np.array([0, 1, 2]))
+    proposals = Proposals(
+        candidates=np.arange(6).reshape(3, 2), seeds=np.array([5, 6, 7]), omega=np.array([0, 1, 2])
+    )
     taken = proposals.take(np.array([2, 0]))
-    assert (taken.candidates.tolist(), taken.seeds.tolist(), taken.omega.tolist()) == ([[4, 5], [0, 1]], [7, 5], [2, 0])
+    assert (taken.candidates.tolist(), taken.seeds.tolist(), taken.omega.tolist()) == (
+        [[4, 5], [0, 1]],
+        [7, 5],
+        [2, 0],
+    )
 
 
 def test_seeds_come_first():
@@ -199,7 +208,9 @@ def test_everything_else_follows_from_two_methods():
         proposals = Proposals(
             candidates=seeds, seeds=np.zeros(len(seeds), dtype=int), omega=np.full(len(seeds), omega)
         )  # fmt: skip
-        wanted = [[float(oracles.likelihood(model.inner.tables, y, s, omega)) for s in UNIVERSE] for y in UNIVERSE]
+        wanted = [
+            [float(oracles.likelihood(model.inner.tables, y, s, omega)) for s in UNIVERSE] for y in UNIVERSE
+        ]
         np.testing.assert_allclose(np.exp(model.log_likelihood(proposals, np.arange(48))), wanted, rtol=1e-12)
     made = model.propose(np.full(20_000, 9), np.full(20_000, 2), Coins.from_seed(0))
     exact = [oracles.likelihood(model.inner.tables, y, UNIVERSE[9], 2) for y in UNIVERSE]
@@ -211,7 +222,9 @@ def test_everything_else_follows_from_two_methods():
 def test_known_values_by_drawing_all_and_keeping_what_fits():
     """The general way: weight 1 or 0; the rows that fit have the exact conditional law."""
     model, known = Shortest(), {3: 2, 0: 1}
-    codes, log_weight = model.complete_given(np.zeros((40_000, 4), dtype=np.int32), 0, known, Coins.from_seed(3))
+    codes, log_weight = model.complete_given(
+        np.zeros((40_000, 4), dtype=np.int32), 0, known, Coins.from_seed(3)
+    )
     assert set(np.exp(log_weight).tolist()) == {0.0, 1.0}
     fits = np.isfinite(log_weight)
     assert (fits == ((codes[:, 3] == 2) & (codes[:, 0] == 1))).all()

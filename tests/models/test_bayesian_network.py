@@ -33,7 +33,9 @@ def networks(draw):
     for position, child in enumerate(order):
         parents = rng.permutation(order[:position])[: rng.integers(0, position + 1)].tolist()
         buckets = [np.unique(rng.integers(0, cards[p], cards[p]), return_inverse=True)[1] for p in parents]
-        tables.append(table(int(child), parents, buckets, int(cards[child]), rng, zeros=bool(rng.integers(2))))
+        tables.append(
+            table(int(child), parents, buckets, int(cards[child]), rng, zeros=bool(rng.integers(2)))
+        )
     return BayesianNetwork(tables)
 
 
@@ -50,7 +52,9 @@ def test_likelihood_is_the_definition_and_sums_to_one(net, seed):
     net.attach_seeds(SeedRecords(seeds))
     for omega in range(net.num_attributes + 1):
         proposals = Proposals(
-            candidates=candidates, seeds=np.zeros(len(candidates), dtype=int), omega=np.full(len(candidates), omega)
+            candidates=candidates,
+            seeds=np.zeros(len(candidates), dtype=int),
+            omega=np.full(len(candidates), omega),
         )
         found = net.log_likelihood(proposals, np.arange(3))
         exact = [[oracles.likelihood(net.tables, y, s, omega) for s in seeds] for y in candidates]
@@ -64,9 +68,12 @@ def test_every_candidate_has_its_own_omega():
     net.attach_seeds(SeedRecords(np.array(UNIVERSE)))
     rng = np.random.default_rng(0)
     candidates, omega = np.array(UNIVERSE)[rng.integers(0, 48, 100)], rng.integers(0, 5, 100)
-    found = net.log_likelihood(Proposals(candidates=candidates, seeds=np.zeros(100, dtype=int), omega=omega), np.arange(48))
+    found = net.log_likelihood(
+        Proposals(candidates=candidates, seeds=np.zeros(100, dtype=int), omega=omega), np.arange(48)
+    )
     wanted = [
-        [float(oracles.likelihood(net.tables, y, s, o)) for s in UNIVERSE] for y, o in zip(candidates, omega, strict=True)
+        [float(oracles.likelihood(net.tables, y, s, o)) for s in UNIVERSE]
+        for y, o in zip(candidates, omega, strict=True)
     ]
     np.testing.assert_allclose(np.exp(found), wanted, rtol=1e-12)
 
@@ -85,7 +92,10 @@ def shifted(net: BayesianNetwork) -> BayesianNetwork:
     """Planted bug: the last table is read one configuration further on."""
     last = net.tables[3]
     wrong = ConditionalTable(
-        child=3, parents=last.parents, buckets=last.buckets, probabilities=np.roll(last.probabilities, 1, axis=0)
+        child=3,
+        parents=last.parents,
+        buckets=last.buckets,
+        probabilities=np.roll(last.probabilities, 1, axis=0),
     )
     return BayesianNetwork([*net.tables[:3], wrong])
 
@@ -93,7 +103,9 @@ def shifted(net: BayesianNetwork) -> BayesianNetwork:
 def swapped(net: BayesianNetwork) -> BayesianNetwork:
     """Planted bug: the buckets of two parents are exchanged in the numbering of configurations."""
     last = net.tables[3]
-    wrong = ConditionalTable(child=3, parents=last.parents[::-1], buckets=last.buckets[::-1], probabilities=last.probabilities)
+    wrong = ConditionalTable(
+        child=3, parents=last.parents[::-1], buckets=last.buckets[::-1], probabilities=last.probabilities
+    )
     return BayesianNetwork([*net.tables[:3], wrong])
 
 

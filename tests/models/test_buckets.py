@@ -14,7 +14,14 @@ from sdv_plausible.table.domain import Attribute
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.integers(1, 60), st.booleans(), st.booleans(), st.integers(2, 12), st.integers(0, 2**32 - 1), st.booleans())
+@given(
+    st.integers(1, 60),
+    st.booleans(),
+    st.booleans(),
+    st.integers(2, 12),
+    st.integers(0, 2**32 - 1),
+    st.booleans(),
+)
 def test_default_buckets(size, ordered, nullable, most, seed, with_margin):
     kind = "ordinal" if ordered else "categorical"
     attribute = Attribute(name="x", kind=kind, values=tuple(range(size)), nullable=nullable)
@@ -75,7 +82,9 @@ def test_buckets_are_dense_heavy_and_few(size, ordered, most, floor, seed):
         assert number <= most
         alone = [c for c in range(size) if (bucket == bucket[c]).sum() == 1]
         together = [c for c in range(size) if c not in alone]
-        assert not together or max(p[together]) <= min(p[alone], default=1) + 1e-12  # the likeliest stand alone
+        assert (
+            not together or max(p[together]) <= min(p[alone], default=1) + 1e-12
+        )  # the likeliest stand alone
         kept_light = [m for b, m in enumerate(mass[:-1]) if m < floor]
         assert not kept_light
 
@@ -116,7 +125,9 @@ def merged_slowly(conditionals, masses, most: float) -> list[list[int]]:
         [([code], list(row), float(m)) for code, (row, m) in enumerate(zip(t, w, strict=True))]
         for t, w in zip(conditionals, masses, strict=True)
     ]
-    while math.prod(len(buckets) for buckets in parents) > most and any(len(buckets) > 1 for buckets in parents):
+    while math.prod(len(buckets) for buckets in parents) > most and any(
+        len(buckets) > 1 for buckets in parents
+    ):
         prices = {}
         for q, buckets in enumerate(parents):
             rows, mass = [row for _, row, _ in buckets], [m for _, _, m in buckets]
@@ -126,7 +137,11 @@ def merged_slowly(conditionals, masses, most: float) -> list[list[int]]:
         q, x, y = min(prices, key=prices.__getitem__)
         codes, row, m = parents[q][x]
         others, other, n = parents[q].pop(y)
-        parents[q][x] = (codes + others, [(m * a + n * b) / (m + n) for a, b in zip(row, other, strict=True)], m + n)
+        parents[q][x] = (
+            codes + others,
+            [(m * a + n * b) / (m + n) for a, b in zip(row, other, strict=True)],
+            m + n,
+        )
     return [[next(b for b, (codes, _, _) in enumerate(p) if c in codes) for c in range(len(t))] for p, t in zip(parents, conditionals, strict=True)]  # fmt: skip
 
 

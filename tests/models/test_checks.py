@@ -30,7 +30,9 @@ TABLES = [np.array([[0.5, 0.3, 0.2]]), np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0
 
 def network() -> BayesianNetwork:
     first = ConditionalTable(child=0, parents=(), buckets=(), probabilities=TABLES[0])
-    return BayesianNetwork([first, ConditionalTable(child=1, parents=(0,), buckets=(np.arange(3),), probabilities=TABLES[1])])
+    return BayesianNetwork(
+        [first, ConditionalTable(child=1, parents=(0,), buckets=(np.arange(3),), probabilities=TABLES[1])]
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,7 +148,10 @@ class Margins:
         axes = [[Axis.of_codes(j, c)] for j, c in enumerate(domain.cardinalities)]
         counts = [np.maximum(a.values, 0) + 1 for a in rows.ask_tables(axes, self.shares(domain))]
         return BayesianNetwork(
-            [ConditionalTable(child=j, parents=(), buckets=(), probabilities=(c / c.sum())[None]) for j, c in enumerate(counts)]
+            [
+                ConditionalTable(child=j, parents=(), buckets=(), probabilities=(c / c.sum())[None])
+                for j, c in enumerate(counts)
+            ]
         )
 
 

@@ -55,7 +55,9 @@ def test_every_single_record_has_the_law_of_the_table(systematic):
     p = np.array([[0.1, 0.0, 0.6, 0.3]])
     made = ConditionalTable(child=0, parents=(), buckets=(), probabilities=p)
     codes = np.zeros((7, 1), dtype=int)
-    watched = np.array([made.draw(codes, Coins.from_seed(i), systematic=systematic)[[0, 6]] for i in range(3000)])
+    watched = np.array(
+        [made.draw(codes, Coins.from_seed(i), systematic=systematic)[[0, 6]] for i in range(3000)]
+    )
     for column in watched.T:
         counts = np.bincount(column, minlength=4)
         assert counts[1] == 0
@@ -63,7 +65,10 @@ def test_every_single_record_has_the_law_of_the_table(systematic):
         assert chi2.sf(statistic, 2) > FALSE_ALARM
     in_order = np.searchsorted(np.cumsum(p[0]), (0 + np.random.default_rng(0).random(3000)) / 7, side="right")
     counts = np.bincount(in_order, minlength=4)
-    assert chi2.sf(((counts[[0, 2, 3]] - 3000 * p[0, [0, 2, 3]]) ** 2 / (3000 * p[0, [0, 2, 3]])).sum(), 2) < FALSE_ALARM
+    assert (
+        chi2.sf(((counts[[0, 2, 3]] - 3000 * p[0, [0, 2, 3]]) ** 2 / (3000 * p[0, [0, 2, 3]])).sum(), 2)
+        < FALSE_ALARM
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +82,9 @@ def test_every_single_record_has_the_law_of_the_table(systematic):
 )
 def test_tables_are_checked(probabilities, rule):
     with pytest.raises(ValueError, match=f"table of column 1.*{rule}"):
-        ConditionalTable(child=1, parents=(0,), buckets=(np.array([0, 1, 0]),), probabilities=np.array(probabilities))
+        ConditionalTable(
+            child=1, parents=(0,), buckets=(np.array([0, 1, 0]),), probabilities=np.array(probabilities)
+        )
 
 
 def test_systematic_draws_scatter_less_than_chance():

@@ -57,7 +57,9 @@ def test_columns_are_moved_as_forecast(epsilon):
     codes = np.stack([rng.integers(0, c, n) for c in cards], axis=1).astype(np.int32)
     moved = []
     for seed in range(4):
-        network = learn(AdaptiveLearner(), codes, domain(*cards), budget, PrivacyLedger(delta=1e-6), Coins.from_seed(seed))
+        network = learn(
+            AdaptiveLearner(), codes, domain(*cards), budget, PrivacyLedger(delta=1e-6), Coins.from_seed(seed)
+        )
         rows = network.sample(200_000, Coins.from_seed(seed))
         tables = [np.bincount(rows[:, j], minlength=c) / len(rows) for j, c in enumerate(cards)]
         moved.append([np.abs(t - np.bincount(codes[:, j]) / n).sum() / 2 for j, t in enumerate(tables)])
@@ -80,9 +82,13 @@ def test_links_above_the_forecast_are_learned_and_those_below_are_not():
         """Excess of equal values of columns 0 and 1 in the model, over the real one."""
         rng = np.random.default_rng(seed)
         codes = rng.integers(0, 4, (n, 8)).astype(np.int32)
-        copied = rng.random(n) < distance / 0.75  # x1 = x0 with this probability: the pair is 0.75 of it from independence
+        copied = (
+            rng.random(n) < distance / 0.75
+        )  # x1 = x0 with this probability: the pair is 0.75 of it from independence
         codes[copied, 1] = codes[copied, 0]
-        network = learn(AdaptiveLearner(), codes, domain(*cards), budget, PrivacyLedger(delta=1e-6), Coins.from_seed(seed))
+        network = learn(
+            AdaptiveLearner(), codes, domain(*cards), budget, PrivacyLedger(delta=1e-6), Coins.from_seed(seed)
+        )
         rows = network.sample(200_000, Coins.from_seed(seed))
         table = np.bincount(rows[:, 0] * 4 + rows[:, 1], minlength=16).reshape(4, 4) / len(rows)
         return float((np.trace(table) - (table.sum(1) * table.sum(0)).sum()) / distance)
@@ -95,7 +101,8 @@ def test_links_above_the_forecast_are_learned_and_those_below_are_not():
 def test_more_rows_and_more_budget_are_better(learner):
     table = domain(2, 30, 7, 100)
     found = [
-        [learner.forecast(table, ModelBudget(epsilon=e, delta=DELTA), n) for e in (0.1, 1.0, 5.0)] for n in (500, 5000, 500_000)
+        [learner.forecast(table, ModelBudget(epsilon=e, delta=DELTA), n) for e in (0.1, 1.0, 5.0)]
+        for n in (500, 5000, 500_000)
     ]
     means = np.array([[f.mean for f in row] for row in found])
     assert (np.diff(means, axis=0) < 0).all()

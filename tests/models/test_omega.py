@@ -11,7 +11,9 @@ from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.noise.coins import Coins
 
 
-@pytest.mark.parametrize("omega", [-1, 5, (3, 2), (1, 5), (1,), (1, 2, 3), True, 1.0, "some", (0.5, 1), [True, 2]])
+@pytest.mark.parametrize(
+    "omega", [-1, 5, (3, 2), (1, 5), (1,), (1, 2, 3), True, 1.0, "some", (0.5, 1), [True, 2]]
+)
 def test_bad_omegas(omega):
     with pytest.raises(ValueError, match="omega"):
         Omega.parse(omega).among(4)

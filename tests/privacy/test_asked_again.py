@@ -33,7 +33,9 @@ OTHER[:, 0] = 2
 
 
 def fits(codes: np.ndarray, learner: str, **changed: Any) -> None:
-    fit_codes(codes, DOMAIN, settings(**changed), LEARNERS[learner], PrivacyLedger(delta=1e-6), Coins.from_seed(5))
+    fit_codes(
+        codes, DOMAIN, settings(**changed), LEARNERS[learner], PrivacyLedger(delta=1e-6), Coins.from_seed(5)
+    )
 
 
 SDTYPES = {"city": "categorical", "flag": "boolean", "amount": "numerical", "when": "datetime"}
@@ -89,7 +91,14 @@ def test_releases_ask_the_same_for_the_same_answers(release):
 @pytest.mark.parametrize("epsilon", [0.5, 20.0])
 def test_domains_are_learned_by_the_same_questions_for_the_same_answers(epsilon):
     kinds = check(lambda table: learns(table, epsilon), *TABLES)
-    assert {"NumberOfRows", "FrequentValues", "MissingOrNot", "Precision", "RunCounts", "FrequentPoints"} >= set(kinds)
+    assert {
+        "NumberOfRows",
+        "FrequentValues",
+        "MissingOrNot",
+        "Precision",
+        "RunCounts",
+        "FrequentPoints",
+    } >= set(kinds)
     assert ("FrequentPoints" in kinds) == (epsilon == 20.0)
 
 
@@ -131,7 +140,9 @@ def true_buckets(patch: pytest.MonkeyPatch) -> None:
         codes = rows._rows.records()
 
         def buckets(attribute: Any, margin: Any) -> np.ndarray:
-            held = np.bincount(codes[:, domain.names.index(attribute.name)], minlength=attribute.cardinality) > 0
+            held = (
+                np.bincount(codes[:, domain.names.index(attribute.name)], minlength=attribute.cardinality) > 0
+            )
             return np.unique(held, return_inverse=True)[1]
 
         with pytest.MonkeyPatch.context() as inner:

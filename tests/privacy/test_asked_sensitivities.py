@@ -40,7 +40,9 @@ DOMAIN = Domain(
     (
         Attribute(name="a", kind="categorical", values=("x", "y", "z")),
         Attribute(name="b", kind="ordinal", values=(0, 1)),
-        Attribute(name="c", kind="integer", lower=(0, 5, 6), upper=(4, 5, 9), nullable=True, buckets=(0, 1, 1, 2)),
+        Attribute(
+            name="c", kind="integer", lower=(0, 5, 6), upper=(4, 5, 9), nullable=True, buckets=(0, 1, 1, 2)
+        ),
     )
 )
 
@@ -84,7 +86,14 @@ def settings(**changed: Any) -> Settings:
 
 def fitted(learner: str, codes: np.ndarray, **changed: Any) -> list[spies.Asked]:
     with spies.watched() as seen:
-        fit_codes(codes, DOMAIN, settings(**changed), LEARNERS[learner], PrivacyLedger(delta=1e-6), Coins.from_seed(5))
+        fit_codes(
+            codes,
+            DOMAIN,
+            settings(**changed),
+            LEARNERS[learner],
+            PrivacyLedger(delta=1e-6),
+            Coins.from_seed(5),
+        )
     return seen
 
 
@@ -99,7 +108,9 @@ def coded_neighbours(asked: spies.Asked) -> Iterator[CodeArray]:
     codes = asked.rows.records()
     for row in UNIVERSE:
         yield CodeArray(np.vstack([codes, row]).astype(np.int32), CARDS)
-    kinds = np.unique(codes, axis=0, return_index=True)[1] if asked.kind != "release_groups" else [len(codes) - 1]
+    kinds = (
+        np.unique(codes, axis=0, return_index=True)[1] if asked.kind != "release_groups" else [len(codes) - 1]
+    )
     for i in kinds if len(codes) else ():
         yield CodeArray(np.delete(codes, i, axis=0), CARDS)
 
@@ -112,7 +123,9 @@ def check(seen: list[spies.Asked], neighbours: Callable[[spies.Asked], Iterator[
         furthest = max((asked.move(other) for other in neighbours(asked)), default=0.0)
         moves += furthest > 0
         for call in asked.calls:
-            assert furthest <= call.sensitivity * (1 + 1e-12), f"{asked.kind} moves by {furthest}, noise is for {call}"
+            assert furthest <= call.sensitivity * (1 + 1e-12), (
+                f"{asked.kind} moves by {furthest}, noise is for {call}"
+            )
             cost = (call.sensitivity / call.scale) ** (2 if call.name == "discrete_gaussian" else 1)
             assert cost <= asked.paid * (1 + 1e-9), f"{asked.kind} costs {cost}, {asked.paid} was paid"
         if not asked.calls:
@@ -156,7 +169,10 @@ def test_the_randomised_test_asks_for_the_number_of_rows():
     codes = np.tile(TABLES["every row once"], (150, 1))
     seen = fitted("independent", codes, privacy_test="randomized", k=50, omega=2)
     assert seen[0].kind == "count_rows"
-    check(seen, lambda asked: iter([CodeArray(np.vstack([codes, codes[:1]]), CARDS), CodeArray(codes[1:], CARDS)]))
+    check(
+        seen,
+        lambda asked: iter([CodeArray(np.vstack([codes, codes[:1]]), CARDS), CodeArray(codes[1:], CARDS)]),
+    )
 
 
 # --- the private domain -----------------------------------------------------------------------------------------------
@@ -203,7 +219,9 @@ def test_what_is_asked_to_learn_a_domain_moves_as_far_as_its_noise_is_for(name, 
     kinds = {asked.kind for asked in seen}
     if FRAMES[name][0] in ("numerical", "datetime"):
         assert kinds >= {"NumberOfRows", "Precision", "RunCounts"}
-        assert ("FrequentPoints" in kinds) == (epsilon == 30.0 and name == "spikes")  # a table rich enough for all looks
+        assert ("FrequentPoints" in kinds) == (
+            epsilon == 30.0 and name == "spikes"
+        )  # a table rich enough for all looks
     else:
         assert kinds == {"NumberOfRows", "MissingOrNot" if name == "flags" else "FrequentValues"}
 
@@ -220,7 +238,9 @@ def take_true_margins(patch: pytest.MonkeyPatch) -> None:
 
     def exact(self: Distances, rows: Any) -> np.ndarray:
         tables = rows.tables(self.sets)
-        return np.array([round(float(np.abs(t - np.outer(t.sum(1), t.sum(0)) / max(t.sum(), 1)).sum())) for t in tables])
+        return np.array(
+            [round(float(np.abs(t - np.outer(t.sum(1), t.sum(0)) / max(t.sum(), 1)).sum())) for t in tables]
+        )
 
     patch.setattr(Distances, "exact", exact)
 
@@ -245,13 +265,21 @@ def count_every_row_in_every_set(patch: pytest.MonkeyPatch) -> None:
 
 def pay_half(patch: pytest.MonkeyPatch) -> None:
     honest = Queryable._noisy
-    patch.setattr(Queryable, "_noisy", lambda self, exact, sensitivity, share: honest(self, exact, sensitivity, 2 * share))
+    patch.setattr(
+        Queryable,
+        "_noisy",
+        lambda self, exact, sensitivity, share: honest(self, exact, sensitivity, 2 * share),
+    )
 
 
 def answer_exactly(patch: pytest.MonkeyPatch) -> None:
     from sdv_plausible.questions.queryable import Answer
 
-    patch.setattr(Queryable, "_noisy", lambda self, exact, sensitivity, share: Answer(values=exact.astype(float), sigma=1.0))
+    patch.setattr(
+        Queryable,
+        "_noisy",
+        lambda self, exact, sensitivity, share: Answer(values=exact.astype(float), sigma=1.0),
+    )
 
 
 def overlap_runs(patch: pytest.MonkeyPatch) -> None:
@@ -278,9 +306,15 @@ FAULTS: dict[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]] = {
     forget_the_root: lambda: check(fitted("adaptive", TABLES["dependent"]), coded_neighbours),
     take_true_margins: lambda: check(fitted("adaptive", TABLES["dependent"]), coded_neighbours),
     halve_the_noise_of_tables: lambda: check(fitted("given arcs", TABLES["one row"]), coded_neighbours),
-    take_the_entropies_of_twice_the_rows: lambda: check(fitted("cfs", TABLES["equal rows"], epsilon=50.0), coded_neighbours),
-    forget_the_number_of_entropies: lambda: check(fitted("cfs", TABLES["equal rows"], epsilon=50.0), coded_neighbours),
-    count_every_row_in_every_set: lambda: check(fitted("uniform", TABLES["dependent"], omega=(1, 2)), coded_neighbours),
+    take_the_entropies_of_twice_the_rows: lambda: check(
+        fitted("cfs", TABLES["equal rows"], epsilon=50.0), coded_neighbours
+    ),
+    forget_the_number_of_entropies: lambda: check(
+        fitted("cfs", TABLES["equal rows"], epsilon=50.0), coded_neighbours
+    ),
+    count_every_row_in_every_set: lambda: check(
+        fitted("uniform", TABLES["dependent"], omega=(1, 2)), coded_neighbours
+    ),
     pay_half: lambda: check(fitted("independent", TABLES["one row"], epsilon=0.1), coded_neighbours),
     answer_exactly: lambda: check(fitted("independent", TABLES["one row"]), coded_neighbours),
     overlap_runs: lambda: check(learned("whole numbers", 0.5), column_neighbours("whole numbers")),

@@ -35,7 +35,9 @@ from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.domain import Attribute, Domain
 
 CARDS = (3, 2, 4)
-DOMAIN = Domain(tuple(Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS)))
+DOMAIN = Domain(
+    tuple(Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS))
+)
 BUDGET = ModelBudget(epsilon=1.0, delta=1e-6)
 FREE = ModelBudget(epsilon=math.inf, delta=1e-6)
 LEARNERS = [
@@ -44,7 +46,9 @@ LEARNERS = [
     BayesianNetworkLearner(structure="independent"),
     BayesianNetworkLearner(structure={"c1": ["c0"], "c2": ["c1"]}),
 ]
-by_learner = pytest.mark.parametrize("learner", LEARNERS, ids=["adaptive", "cfs", "independent", "given arcs"])
+by_learner = pytest.mark.parametrize(
+    "learner", LEARNERS, ids=["adaptive", "cfs", "independent", "given arcs"]
+)
 
 
 def rows(n: int = 2000) -> np.ndarray:
@@ -61,7 +65,9 @@ def check_noise_pays_for_the_charge(learner) -> None:
     ledger, codes = PrivacyLedger(delta=BUDGET.delta), rows()
     with noise.record_calls() as calls:
         learn(learner, codes, DOMAIN, BUDGET, ledger, Coins.from_os_entropy())
-    spent = sum((c.sensitivity / c.scale) ** 2 for c in calls)  # a call on a vector costs what its stated sensitivity says
+    spent = sum(
+        (c.sensitivity / c.scale) ** 2 for c in calls
+    )  # a call on a vector costs what its stated sensitivity says
     gaussian = [loss for e in ledger.entries for loss in e.losses if isinstance(loss, GaussianLoss)]
     charged = sum(loss.count * loss.sensitivity_over_sigma**2 for loss in gaussian)
     assert calls
@@ -93,7 +99,9 @@ def test_the_noise_has_the_scale_that_the_spy_reports() -> None:
     for share in (0.04, 0.5):
         drawn = asked.ask(CountTable([Axis.of_codes(0, 20_000)]), share).values
         assert abs(drawn.var() / asked.sigma(share) ** 2 - 1) < 6 * math.sqrt(2 / 20_000)
-        assert abs(drawn.var() / (asked.sigma(share) / 1.1) ** 2 - 1) > 6 * math.sqrt(2 / 20_000)  # control: 10 % too small
+        assert abs(drawn.var() / (asked.sigma(share) / 1.1) ** 2 - 1) > 6 * math.sqrt(
+            2 / 20_000
+        )  # control: 10 % too small
 
 
 @pytest.mark.parametrize("kind", ["adaptive", "given arcs"])
@@ -102,7 +110,9 @@ def test_a_budget_spent_twice_is_caught(kind: str, monkeypatch) -> None:
     if kind == "adaptive":
         monkeypatch.setattr(Meter, "spend", lambda self, **costs: None)
         honest = Queryable._noisy
-        monkeypatch.setattr(Queryable, "_noisy", lambda self, exact, sensitivity, share: honest(self, exact, sensitivity, 1.0))
+        monkeypatch.setattr(
+            Queryable, "_noisy", lambda self, exact, sensitivity, share: honest(self, exact, sensitivity, 1.0)
+        )
         learner = AdaptiveLearner()
     else:
         monkeypatch.setattr(Meter, "spend", lambda self, **costs: None)
@@ -146,7 +156,8 @@ def mutual_information(table: np.ndarray) -> np.ndarray:
 def test_the_noisy_entropies_have_the_sensitivity_that_is_used() -> None:
     check_sensitivity(lambda t: entropies(t).flatten(), entropy_sensitivity)
     check_sensitivity(
-        lambda t: np.rint(entropies(t).flatten() / ENTROPY_GRID), lambda n: entropy_sensitivity_in_steps(n, ENTROPY_GRID)
+        lambda t: np.rint(entropies(t).flatten() / ENTROPY_GRID),
+        lambda n: entropy_sensitivity_in_steps(n, ENTROPY_GRID),
     )
 
 
@@ -197,9 +208,14 @@ def check_nobody_can_repeat_the_noise(**changes) -> None:
     """Same configuration, same rows: if there is a privacy claim, the noise differs from fit to fit."""
     first, second = (fitted(people(), **changes) for _ in range(2))
     if first.privacy_ledger().claims_privacy:
-        tables = [np.concatenate([t.probabilities.ravel() for t in s._sampler.model.tables]) for s in (first, second)]
+        tables = [
+            np.concatenate([t.probabilities.ravel() for t in s._sampler.model.tables])
+            for s in (first, second)
+        ]
         assert len(tables[0]) != len(tables[1]) or not np.array_equal(*tables)
-        assert not np.array_equal(first._sampler.coins.spawn("x").words(4), second._sampler.coins.spawn("x").words(4))
+        assert not np.array_equal(
+            first._sampler.coins.spawn("x").words(4), second._sampler.coins.spawn("x").words(4)
+        )
 
 
 def test_nobody_can_repeat_the_noise() -> None:
@@ -262,7 +278,9 @@ class Thief:
     makes = BayesianNetwork
 
     def fit(self, rows, domain, budget, coins):
-        return learn(BayesianNetworkLearner(), rows._rows.records(), domain, FREE, PrivacyLedger(delta=1e-6), coins)
+        return learn(
+            BayesianNetworkLearner(), rows._rows.records(), domain, FREE, PrivacyLedger(delta=1e-6), coins
+        )
 
 
 def test_the_ledger_does_not_vouch_for_a_learner_of_the_user_that_charges_nothing() -> None:
@@ -273,7 +291,10 @@ def test_the_ledger_does_not_vouch_for_a_learner_of_the_user_that_charges_nothin
 @pytest.mark.filterwarnings("ignore:Parsing dates:UserWarning")
 def test_no_row_changes_how_others_are_read() -> None:
     """Texts that may be day or month first: the first row decides about all others (learning.md, Lemma 1)."""
-    ends = {"lower": tuple(range(0, 10**18, 10**16)), "upper": tuple(e + 10**16 - 1 for e in range(0, 10**18, 10**16))}
+    ends = {
+        "lower": tuple(range(0, 10**18, 10**16)),
+        "upper": tuple(e + 10**16 - 1 for e in range(0, 10**18, 10**16)),
+    }
     codec = Codec(Domain((Attribute(name="when", kind="datetime", nullable=True, **ends),)))
     texts = ["13.02.1990", *["02.12.1990"] * 5]
     whole = codec.encode(pd.DataFrame({"when": texts}), Coins.from_seed(0))

@@ -19,7 +19,9 @@ HOSTILE = "<script>alert(\"1\")</script> & 'co' {{ 7 * 7 }} {% endfor %}"
 
 
 def entry(**changes):
-    return LedgerEntry(**{"name": "arcs", "mechanism": "noise", "losses": (LOSS,), "scope": "the model", **changes})
+    return LedgerEntry(
+        **{"name": "arcs", "mechanism": "noise", "losses": (LOSS,), "scope": "the model", **changes}
+    )
 
 
 def ledger_of(*entries):
@@ -30,7 +32,12 @@ def ledger_of(*entries):
 
 def test_a_part_is_covered_by_an_entry_that_pays_for_it_under_a_claim():
     ledger = ledger_of(entry(parts=("structure", "seeds")), entry(name="domain"))
-    assert [ledger.covers_part(part) for part in ("structure", "seeds", "domain", "parameters")] == [True, True, False, False]
+    assert [ledger.covers_part(part) for part in ("structure", "seeds", "domain", "parameters")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
     assert ledger_of(entry(losses=(), parts=("domain",))).covers_part("domain")  # declared: free
     ledger.charge(entry(losses=(InfiniteLoss(),)))
     assert not ledger.covers_part("structure")
@@ -38,12 +45,16 @@ def test_a_part_is_covered_by_an_entry_that_pays_for_it_under_a_claim():
 
 
 def test_an_entrys_name_covers_nothing():
-    assert not any(ledger_of(entry(name=name)).covers_part("structure") for name in ("structure", "model", "network"))
+    assert not any(
+        ledger_of(entry(name=name)).covers_part("structure") for name in ("structure", "model", "network")
+    )
 
 
 @pytest.mark.parametrize("parts", ["structure", ("arcs",), ["structure"], None])
 def test_unknown_parts_are_an_error(parts):
-    with pytest.raises(ValueError, match=r"parts \(.*\) of entry 'arcs' must be a tuple of \('domain', 'structure'"):
+    with pytest.raises(
+        ValueError, match=r"parts \(.*\) of entry 'arcs' must be a tuple of \('domain', 'structure'"
+    ):
         entry(parts=parts)
 
 
@@ -92,7 +103,9 @@ def test_every_entry_of_the_package_says_what_it_pays_for(options, covered):
     assert ledger.covers_part("structure") is covered
 
 
-@pytest.mark.parametrize("options", [{"epsilon": float("inf")}, {"domain": {}}, {"omega": 1, "privacy_test": "deterministic"}])
+@pytest.mark.parametrize(
+    "options", [{"epsilon": float("inf")}, {"domain": {}}, {"omega": 1, "privacy_test": "deterministic"}]
+)
 def test_without_a_claim_nothing_is_covered(options):
     ledger = planned(**options)
     assert all(one.parts for one in ledger.entries)
@@ -118,7 +131,9 @@ def test_the_html_has_the_ledgers_words_and_figures():
 
 
 def test_the_html_escapes_every_text():
-    ledger = ledger_of(entry(name=HOSTILE, mechanism=HOSTILE, scope=HOSTILE, note=HOSTILE, losses=(InfiniteLoss(),)))
+    ledger = ledger_of(
+        entry(name=HOSTILE, mechanism=HOSTILE, scope=HOSTILE, note=HOSTILE, losses=(InfiniteLoss(),))
+    )
     fragment = ledger.to_html()
     assert "<script" not in fragment
     assert words_of(fragment).count(HOSTILE) == 5  # once more in the sentence

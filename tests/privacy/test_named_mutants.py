@@ -42,7 +42,9 @@ class Mutant:
         source = textwrap.dedent(inspect.getsource(getattr(self.owner, self.name)))
         assert source.count(self.old) == 1, f"{self.old!r} is not once in {self.owner.__name__}.{self.name}"
         module, made = sys.modules[self.owner.__module__], dict[str, Any]()
-        exec(compile(source.replace(self.old, self.new), module.__file__ or "", "exec"), module.__dict__, made)
+        exec(
+            compile(source.replace(self.old, self.new), module.__file__ or "", "exec"), module.__dict__, made
+        )
         patch.setattr(self.owner, self.name, made[self.name])
 
 

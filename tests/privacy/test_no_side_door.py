@@ -73,7 +73,14 @@ def fitted(frame: pd.DataFrame | None = None, **changes: Any) -> PlausibleDeniab
     return synth
 
 
-ROW_BY_ROW = {"privacy_test": "randomized", "k": 40, "epsilon0": 0.3, "omega": 2, "delta": 1e-3, "row_cap": 5000}
+ROW_BY_ROW = {
+    "privacy_test": "randomized",
+    "k": 40,
+    "epsilon0": 0.3,
+    "omega": 2,
+    "delta": 1e-3,
+    "row_cap": 5000,
+}
 
 
 # ---- rejected proposals leave no trace ------------------------------------------------------------------------------------
@@ -105,7 +112,9 @@ def everything_shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     class Keep(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             message = record.msg if isinstance(record.msg, dict) else {"": record.getMessage()}
-            shown.append((record.name, record.levelname, {k: str(v) for k, v in message.items() if k != "TIMESTAMP"}))
+            shown.append(
+                (record.name, record.levelname, {k: str(v) for k, v in message.items() if k != "TIMESTAMP"})
+            )
 
     Bar.told = []
     monkeypatch.setattr(sdv_base.tqdm, "tqdm", Bar)
@@ -120,7 +129,11 @@ def everything_shown(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
-        shown += [(w.category.__name__, str(w.message)) for w in caught] + [out.getvalue(), err.getvalue(), Bar.told]
+        shown += [(w.category.__name__, str(w.message)) for w in caught] + [
+            out.getvalue(),
+            err.getvalue(),
+            Bar.told,
+        ]
 
 
 def trace_of_sampling(saved: bytes, rejecting: bool, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
@@ -157,7 +170,9 @@ def test_rejected_proposals_leave_no_trace(monkeypatch) -> None:
     assert trace_of_sampling(saved, False, monkeypatch) == trace_of_sampling(saved, True, monkeypatch)
 
 
-def counted(self: PlausibleDeniabilityMechanism, num_rows: int, coins: Coins, max_attempts: int | None = None) -> np.ndarray:
+def counted(
+    self: PlausibleDeniabilityMechanism, num_rows: int, coins: Coins, max_attempts: int | None = None
+) -> np.ndarray:
     """The planted bugs: attempts kept, logged or printed."""
     attempts: list[int] = []
     passes = RandomizedTest.passes
@@ -199,9 +214,14 @@ def test_attempts_that_show_are_caught(leak, monkeypatch) -> None:
 def shown_by_a_fit(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     with everything_shown(monkeypatch) as shown:
         fitted(frame)
-    hidden = ("SYNTHESIZER ID", "TOTAL NUMBER OF ROWS")  # the second is SDV's own log, which is for the data holder
+    hidden = (
+        "SYNTHESIZER ID",
+        "TOTAL NUMBER OF ROWS",
+    )  # the second is SDV's own log, which is for the data holder
     return [
-        (*s[:2], {k: v for k, v in s[2].items() if k not in hidden}) if isinstance(s, tuple) and len(s) == 3 else s
+        (*s[:2], {k: v for k, v in s[2].items() if k not in hidden})
+        if isinstance(s, tuple) and len(s) == 3
+        else s
         for s in shown
     ]
 
@@ -253,14 +273,24 @@ def traces_of_rows(synth: PlausibleDeniabilitySynthesizer, frame: pd.DataFrame, 
     found = [f"pickle: {w}" for w in (b"canary@", b"P424242") if w in saved]
     for kind in (np.int8, np.int16, np.int32, np.int64, np.float64):
         found += (
-            [f"pickle: record as {kind.__name__}"] if kind(0).itemsize > 1 and canary.astype(kind).tobytes() in saved else []
+            [f"pickle: record as {kind.__name__}"]
+            if kind(0).itemsize > 1 and canary.astype(kind).tobytes() in saved
+            else []
         )
-        found += [f"pickle: column {j}" for j in range(codes.shape[1]) if codes[:20, j].astype(kind).tobytes() in saved]
+        found += [
+            f"pickle: column {j}"
+            for j in range(codes.shape[1])
+            if codes[:20, j].astype(kind).tobytes() in saved
+        ]
     for path, value in leaves(pickle.loads(saved)):
         if isinstance(value, np.ndarray):
             if {len(frame), groups} & set(value.shape) or (value.ndim == 2 and _holds(value, canary)):
                 found.append(f"{path}: array of shape {value.shape}")
-        elif isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value in (len(frame), groups):
+        elif (
+            isinstance(value, (int, np.integer))
+            and not isinstance(value, bool)
+            and value in (len(frame), groups)
+        ):
             found.append(f"{path}: {value}")
     return found
 
@@ -316,11 +346,15 @@ def test_records_in_the_saved_object_are_caught(monkeypatch, tmp_path) -> None:
 
 def ledgers(**changes: Any) -> list[dict[str, Any]]:
     """Ledgers of fits to two tables of other sizes and values."""
-    return [json.loads(fitted(t, **changes).privacy_ledger().to_json()) for t in (table(), table(1201, seed=7))]
+    return [
+        json.loads(fitted(t, **changes).privacy_ledger().to_json()) for t in (table(), table(1201, seed=7))
+    ]
 
 
 @pytest.mark.parametrize(
-    "test", [{}, RELEASE, {"privacy_test": "deterministic", "k": 20, "omega": 2}], ids=["all", "release", "Test 1"]
+    "test",
+    [{}, RELEASE, {"privacy_test": "deterministic", "k": 20, "omega": 2}],
+    ids=["all", "release", "Test 1"],
 )
 @pytest.mark.parametrize("model", ["bayesian_network", "independent"])
 def test_the_ledger_knows_nothing_of_the_rows(test, model: str) -> None:
@@ -344,7 +378,9 @@ def test_a_count_in_the_ledger_is_caught(monkeypatch) -> None:
     draw = ReleasedSeeds.draw
 
     def tells(network, seeds, *args):
-        LEDGER[0].charge(LedgerEntry(name="note", mechanism=f"{seeds._rows.num_rows()} seeds", losses=(), scope=""))
+        LEDGER[0].charge(
+            LedgerEntry(name="note", mechanism=f"{seeds._rows.num_rows()} seeds", losses=(), scope="")
+        )
         return draw(network, seeds, *args)
 
     fit_release = releasing.fit_release
@@ -387,7 +423,11 @@ def test_public_seeds_do_not_reach_the_coins(monkeypatch) -> None:
     """Two hundred rows of three columns agree by chance with probability far below 1e-100."""
     assert coins_are_secret()
     with monkeypatch.context() as patch:  # control: coins from numpy's generator
-        patch.setattr(Coins, "from_os_entropy", classmethod(lambda cls: Coins.from_seed(int(np.random.randint(2**31)))))  # noqa: NPY002
+
+        def guessable(cls: type[Coins]) -> Coins:
+            return Coins.from_seed(int(np.random.randint(2**31)))  # noqa: NPY002
+
+        patch.setattr(Coins, "from_os_entropy", classmethod(guessable))
         assert not coins_are_secret()
 
 

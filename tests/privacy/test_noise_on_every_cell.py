@@ -22,7 +22,9 @@ from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Attribute, Domain
 
 CARDS = (3, 2, 4, 5)
-DOMAIN = Domain(tuple(Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS)))
+DOMAIN = Domain(
+    tuple(Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS))
+)
 CHAIN = {"c1": ["c0"], "c2": ["c1"], "c3": ["c2"]}
 SETTINGS = Settings(
     epsilon=1.0, delta=1e-6, k=10, gamma=2.0, epsilon0=1.0, omega="all", privacy_test="release", row_cap=10, seed_free_share=0.1
@@ -45,7 +47,9 @@ def tables() -> tuple[np.ndarray, np.ndarray]:
 
 def noise_calls(rows: np.ndarray, learner) -> list[noise.NoiseCall]:
     with noise.record_calls() as calls:
-        fit_codes(rows, DOMAIN, SETTINGS, learner, PrivacyLedger(delta=SETTINGS.delta), Coins.from_os_entropy())
+        fit_codes(
+            rows, DOMAIN, SETTINGS, learner, PrivacyLedger(delta=SETTINGS.delta), Coins.from_os_entropy()
+        )
     return calls
 
 
@@ -57,7 +61,11 @@ def declared_shapes(name: str, calls: list[noise.NoiseCall]) -> list[tuple[int, 
     if name == "given arcs":
         return [*margins, (3,), *((a, b) for a, b in pairwise(CARDS))]
     if name == "cfs":
-        return [*margins, (1,), (m * (m + 1),)]  # then one table per column, whose parents were learned with noise
+        return [
+            *margins,
+            (1,),
+            (m * (m + 1),),
+        ]  # then one table per column, whose parents were learned with noise
     return [(1,), *((c,) for c in CARDS)]  # then scores and chosen pairs, decided by what was released
 
 

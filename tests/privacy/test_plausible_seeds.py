@@ -34,7 +34,10 @@ def test_edges_of_a_partition_belong_to_the_more_likely_side():
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.fractions(Fraction(1, 10**9), 10), st.sampled_from([Fraction(3, 2), Fraction(2), Fraction(4), Fraction(100)]))
+@given(
+    st.fractions(Fraction(1, 10**9), 10),
+    st.sampled_from([Fraction(3, 2), Fraction(2), Fraction(4), Fraction(100)]),
+)
 def test_partition_is_the_definition_away_from_edges(p, gamma):
     exact = oracles.partition(p, gamma)
     edges = [gamma**-exact, gamma ** -(exact + 1)]
@@ -70,7 +73,9 @@ def test_prefix_groups_by_definition(case, seed, num_seeds):
     """Candidates among the seeds, branching off a seed anywhere, and with nothing in common."""
     cards = CARDINALITIES[case]
     rng = np.random.default_rng(seed)
-    pool = np.stack([rng.choice(rng.integers(0, c, 3), 40) for c in cards], axis=1)  # few values: long shared prefixes
+    pool = np.stack(
+        [rng.choice(rng.integers(0, c, 3), 40) for c in cards], axis=1
+    )  # few values: long shared prefixes
     seeds = pool[:num_seeds].astype(np.int32)
     fresh = np.stack([rng.integers(0, c, 5) for c in cards], axis=1)
     candidates = np.concatenate([pool, fresh]).astype(np.int32)
@@ -165,12 +170,16 @@ def test_known_omega_look_up_scan_and_definition_agree(omega, seed):
     ]
     for gamma in (1.01, 4.0, 1e6):  # irrelevant: all plausible seeds of a known omega are equally likely
         looked_up = net.count_plausible(proposals, gamma)
-        scanned = scan_plausible_seeds(lambda r: net.log_likelihood(proposals, r), own, len(seeds), gamma=gamma, chunk=7)
+        scanned = scan_plausible_seeds(
+            lambda r: net.log_likelihood(proposals, r), own, len(seeds), gamma=gamma, chunk=7
+        )
         assert looked_up.tolist() == scanned.tolist() == definition
         assert (looked_up >= 1).all()  # the true seed is always plausible
 
 
-def mixture_log_likelihood(net: BayesianNetwork, proposals: Proposals, omegas, rows: np.ndarray) -> np.ndarray:
+def mixture_log_likelihood(
+    net: BayesianNetwork, proposals: Proposals, omegas, rows: np.ndarray
+) -> np.ndarray:
     """The generic form for the scan: one likelihood for every candidate and record."""
     by_shared = net.mixture_log_likelihood(proposals.candidates, omegas)
     shared = np.array(
@@ -194,7 +203,9 @@ def test_hidden_omega_look_up_scan_and_definition_agree(omegas, seed):
     exact = [[oracles.mixture(net.tables, y, s, omegas) for s in net._seeds] for y in proposals.candidates]
     with np.errstate(divide="ignore"):
         wanted = np.log(np.array(exact, dtype=float))
-    np.testing.assert_allclose(mixture_log_likelihood(net, proposals, omegas, np.arange(60)), wanted, rtol=1e-9)
+    np.testing.assert_allclose(
+        mixture_log_likelihood(net, proposals, omegas, np.arange(60)), wanted, rtol=1e-9
+    )
     for gamma in (1.2, 4.0, 64.0):
         looked_up = net.count_plausible_mixture(proposals, omegas, gamma)
         scanned = scan_plausible_seeds(
@@ -223,7 +234,9 @@ def hidden_example() -> tuple[BayesianNetwork, Proposals]:
 def test_with_hidden_omega_another_gamma_gives_another_count():
     net, proposals = hidden_example()
     assert net.count_plausible_mixture(proposals, (0, 1), 4.0).tolist() == [1]
-    assert net.count_plausible_mixture(proposals, (0, 1), 16.0).tolist() == [1]  # 9/16 and 1/16: the edge is at 1/16
+    assert net.count_plausible_mixture(proposals, (0, 1), 16.0).tolist() == [
+        1
+    ]  # 9/16 and 1/16: the edge is at 1/16
     assert net.count_plausible_mixture(proposals, (0, 1), 17.0).tolist() == [10]
     for gamma in (4.0, 17.0):
         assert net.count_plausible(proposals, gamma).tolist() == [10]  # known omega: gamma does not matter
@@ -260,7 +273,10 @@ def test_max_plausible_cuts_the_count_and_stops_early():
     full, limited, loose = Records(), Records(), Records()
     assert scan_plausible_seeds(full, OWN, 300, gamma=4.0, chunk=10).tolist() == [100, 100]
     assert scan_plausible_seeds(limited, OWN, 300, gamma=4.0, max_plausible=5, chunk=10).tolist() == [5, 5]
-    assert scan_plausible_seeds(loose, OWN, 300, gamma=4.0, max_plausible=101, chunk=10).tolist() == [100, 100]
+    assert scan_plausible_seeds(loose, OWN, 300, gamma=4.0, max_plausible=101, chunk=10).tolist() == [
+        100,
+        100,
+    ]
     assert len(full.looked) == len(loose.looked) == 300
     assert len(limited.looked) == 20
 
@@ -269,12 +285,17 @@ def test_max_check_plausible_looks_at_so_many_records_chosen_at_random():
     chosen = []
     for seed in range(2):
         records = Records()
-        found = scan_plausible_seeds(records, OWN, 300, gamma=4.0, max_check_plausible=30, coins=Coins.from_seed(seed), chunk=8)
+        found = scan_plausible_seeds(
+            records, OWN, 300, gamma=4.0, max_check_plausible=30, coins=Coins.from_seed(seed), chunk=8
+        )
         assert len(records.looked) == len(set(records.looked)) == 30
         assert found.tolist() == [sum(r % 3 == kind for r in records.looked) for kind in (0, 1)]
         chosen.append(set(records.looked))
     assert chosen[0] != chosen[1]
-    assert scan_plausible_seeds(Records(), OWN, 300, gamma=4.0, max_check_plausible=300).tolist() == [100, 100]
+    assert scan_plausible_seeds(Records(), OWN, 300, gamma=4.0, max_check_plausible=300).tolist() == [
+        100,
+        100,
+    ]
     with pytest.raises(ValueError, match="max_check_plausible needs coins"):
         scan_plausible_seeds(Records(), OWN, 300, gamma=4.0, max_check_plausible=30)
 

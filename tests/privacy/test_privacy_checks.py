@@ -16,13 +16,34 @@ BELOW, ABOVE = math.nextafter(1.0, 0.0), math.nextafter(1.0, 2.0)
 RULES = {
     "positive": (check.positive, [TINY, 1, 1e308, np.float32(0.5), np.int64(3)], [0, -TINY, -1]),
     "non_negative": (check.non_negative, [0, 0.0, TINY, 7], [-TINY, -1]),
-    "at_least": (lambda name, value, hint="": check.at_least(name, value, 1.0, hint), [1, 1.0, ABOVE], [BELOW, 0, -3]),
+    "at_least": (
+        lambda name, value, hint="": check.at_least(name, value, 1.0, hint),
+        [1, 1.0, ABOVE],
+        [BELOW, 0, -3],
+    ),
     "open_probability": (check.open_probability, [TINY, 0.5, BELOW], [0, 1, -0.1, 1.1]),
     "probability": (check.probability, [0, 0.5, 1], [-TINY, ABOVE]),
     "rate": (check.rate, [TINY, 1], [0, ABOVE, -1]),
-    "whole": (lambda name, value, hint="": check.whole(name, value, 2, hint), [2, 3, np.int8(5), 10**30], [1, 0, -2]),
+    "whole": (
+        lambda name, value, hint="": check.whole(name, value, 2, hint),
+        [2, 3, np.int8(5), 10**30],
+        [1, 0, -2],
+    ),
 }
-NO_NUMBERS = [True, False, "1", None, math.nan, math.inf, -math.inf, [1], Decimal(1), Fraction(1, 2), 1 + 0j, np.array([1.0])]
+NO_NUMBERS = [
+    True,
+    False,
+    "1",
+    None,
+    math.nan,
+    math.inf,
+    -math.inf,
+    [1],
+    Decimal(1),
+    Fraction(1, 2),
+    1 + 0j,
+    np.array([1.0]),
+]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -46,7 +67,9 @@ def test_the_way_out_is_said():
         check.whole("k", 0, 1, "try 50")
 
 
-@pytest.mark.parametrize("values", [[1, -2], 7, [], np.zeros((2, 0), np.uint8), np.array([2**63 - 1], np.uint64), np.int8(3)])
+@pytest.mark.parametrize(
+    "values", [[1, -2], 7, [], np.zeros((2, 0), np.uint8), np.array([2**63 - 1], np.uint64), np.int8(3)]
+)
 def test_whole_numbers_become_64_bits(values):
     found = check.integer_array("x", values)
     assert found.dtype == np.int64

@@ -73,7 +73,9 @@ def first_table(n: int = 900) -> pd.DataFrame:
 def other_table(n: int = 431) -> pd.DataFrame:
     """Other values, rows, missing cells, and types: whole numbers as doubles, odd cells, narrow types."""
     rng = np.random.default_rng(2)
-    start = pd.Series(pd.Timestamp("2003-01-01") + pd.to_timedelta(rng.integers(0, 9000, n), unit="D")).astype("M8[s]")
+    start = pd.Series(
+        pd.Timestamp("2003-01-01") + pd.to_timedelta(rng.integers(0, 9000, n), unit="D")
+    ).astype("M8[s]")
     table = pd.DataFrame(
         {
             "id": [f"P{i + 500000:06d}" for i in range(n)],
@@ -140,8 +142,14 @@ def leaves(thing: Any, path: str = "", seen: set[int] | None = None) -> Iterator
     if isinstance(thing, np.ndarray) and thing.dtype != object:
         yield path, f"{thing.dtype} {thing.shape} {thing.tobytes().hex()}"
         return
-    if isinstance(thing, (pd.DataFrame, pd.Series, pd.Index, np.dtype, pd.Timestamp, type)) or callable(thing):
-        text = thing.to_dict() if isinstance(thing, (pd.DataFrame, pd.Series)) else getattr(thing, "__qualname__", thing)
+    if isinstance(thing, (pd.DataFrame, pd.Series, pd.Index, np.dtype, pd.Timestamp, type)) or callable(
+        thing
+    ):
+        text = (
+            thing.to_dict()
+            if isinstance(thing, (pd.DataFrame, pd.Series))
+            else getattr(thing, "__qualname__", thing)
+        )
         yield path, f"{type(thing).__name__} {text!r}"
         return
     if id(thing) in seen:
@@ -152,7 +160,11 @@ def leaves(thing: Any, path: str = "", seen: set[int] | None = None) -> Iterator
     elif isinstance(thing, (list, tuple, set, frozenset, np.ndarray)):
         items = enumerate(sorted(thing, key=repr) if isinstance(thing, (set, frozenset)) else thing)
     else:
-        slots = {s: getattr(thing, s, None) for s in getattr(type(thing), "__slots__", ()) if s not in ("_lock", "_home")}
+        slots = {
+            s: getattr(thing, s, None)
+            for s in getattr(type(thing), "__slots__", ())
+            if s not in ("_lock", "_home")
+        }
         items = {**slots, **getattr(thing, "__dict__", {})}.items()
         yield path, type(thing).__name__
     for key, value in items:
@@ -166,7 +178,9 @@ def detected(table: pd.DataFrame) -> Any:
     document = metadata.to_dict()
     columns = document["tables"]["table"]["columns"]
     for name, spec in COLUMNS.items():
-        kept = columns[name] if columns[name]["sdtype"] == spec["sdtype"] != "datetime" else {}  # its ranges need its format
+        kept = (
+            columns[name] if columns[name]["sdtype"] == spec["sdtype"] != "datetime" else {}
+        )  # its ranges need its format
         columns[name] = {**kept, **spec}
     return type(metadata).load_from_dict(document)
 
@@ -194,7 +208,13 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "people, seeds": {**SEEDS_OF_PEOPLE, "domain": DECLARED, "person": "ticket", "rows_per_person": 2},
     "replacement": {"domain": DECLARED, "neighbours": "replace_one"},
-    "seeds, range": {"domain": DECLARED, "omega": (4, 6), "k": 2, "epsilon0": 2.0, "structure": {"age": ["city"]}},
+    "seeds, range": {
+        "domain": DECLARED,
+        "omega": (4, 6),
+        "k": 2,
+        "epsilon0": 2.0,
+        "structure": {"age": ["city"]},
+    },
 }
 
 
@@ -322,5 +342,7 @@ def test_planted_side_doors_are_caught(fault: Callable[[pytest.MonkeyPatch], Non
 
     with pytest.MonkeyPatch.context() as patch:
         fault(patch)
-        with pytest.raises((AssertionError, StopIteration)):  # of another number of questions the answers run out
+        with pytest.raises(
+            (AssertionError, StopIteration)
+        ):  # of another number of questions the answers run out
             check()

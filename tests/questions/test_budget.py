@@ -43,7 +43,9 @@ def allowed(*losses) -> Allowance:
 )
 def test_what_each_loss_pays_for(losses, expected):
     found = allowed(*losses)
-    assert (found.mu, found.epsilon, found.failure) == pytest.approx((expected.mu, expected.epsilon, expected.failure))
+    assert (found.mu, found.epsilon, found.failure) == pytest.approx(
+        (expected.mu, expected.epsilon, expected.failure)
+    )
     assert found.is_private
 
 
@@ -97,7 +99,11 @@ def test_what_was_spent_never_exceeds_what_was_paid_for(asked):
 
 def test_of_several_costs_none_is_spent_where_one_is_refused():
     meter = Meter(Allowance(mu=1.0, epsilon=1.0, failure=0.1))
-    for costs in ({"share": 0.5, "epsilon": 2.0}, {"share": 0.5, "failure": 0.2}, {"epsilon": 0.5, "failure": 0.2}):
+    for costs in (
+        {"share": 0.5, "epsilon": 2.0},
+        {"share": 0.5, "failure": 0.2},
+        {"epsilon": 0.5, "failure": 0.2},
+    ):
         with pytest.raises(BudgetExceededError):
             meter.spend(**costs)
     assert (meter.share, meter.epsilon, meter.failure) == (0.0, 0.0, 0.0)

@@ -64,7 +64,10 @@ def test_groups_whose_keys_outgrow_64_bits():
     cards = (2**31, 2**31, 2**31)
     codes = np.array([[2**31 - 1, 5, 7]] * 3 + [[2**31 - 1, 5, 8]] * 2, dtype=np.int64)
     combinations, sizes = CodeArray(codes, cards).groups([0, 1, 2], 2)
-    assert sorted(zip(combinations.tolist(), sizes.tolist(), strict=True)) == [([2**31 - 1, 5, 7], 3), ([2**31 - 1, 5, 8], 2)]
+    assert sorted(zip(combinations.tolist(), sizes.tolist(), strict=True)) == [
+        ([2**31 - 1, 5, 7], 3),
+        ([2**31 - 1, 5, 8], 2),
+    ]
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
@@ -77,7 +80,9 @@ def numbered(n: int) -> CodeArray:
 def test_parts_with_ends_in_common_are_disjoint_and_fill_up_their_union():
     """10,000 rows: false alarm 1e-6 for each part."""
     rows, ends = numbered(10_000), [0, 0.1, 0.35, 0.9, 1]
-    parts = [rows.part(a, b, Coins.from_seed(1)).records()[:, 0].tolist() for a, b in itertools.pairwise(ends)]
+    parts = [
+        rows.part(a, b, Coins.from_seed(1)).records()[:, 0].tolist() for a, b in itertools.pairwise(ends)
+    ]
     assert sorted(itertools.chain(*parts)) == list(range(10_000))
     for part, (a, b) in zip(parts, itertools.pairwise(ends), strict=True):
         low, high = binom.ppf([5e-7, 1 - 5e-7], 10_000, b - a)

@@ -29,7 +29,9 @@ def test_threshold_keeps_its_failure_probability(mu, failure):
 
 @pytest.mark.parametrize("relation", neighbouring.RELATIONS, ids=str)
 @pytest.mark.parametrize(("sigma", "failure"), [(0.3, 1e-9), (5.0, 1e-6), (40.0, 0.05)])
-def test_a_value_of_one_unit_and_of_those_who_are_never_named_passes_no_more_often_than_charged(relation, sigma, failure):
+def test_a_value_of_one_unit_and_of_those_who_are_never_named_passes_no_more_often_than_charged(
+    relation, sigma, failure
+):
     """On the larger of two neighbours LEAST_HOLDERS - 1 others hold it, and all rows of one unit; on the smaller it is not there."""
     most = relation.rows_of(LEAST_HOLDERS) - 1 + relation.rows
     assert gaussian_tail(sigma, threshold(sigma, failure, relation) - most) <= failure

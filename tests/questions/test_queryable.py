@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss, PureDP, ReleaseLoss
+from sdv_plausible.privacy.accounting.losses import (
+    ApproxDP,
+    GaussianLoss,
+    InfiniteLoss,
+    Loss,
+    PureDP,
+    ReleaseLoss,
+)
 from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
@@ -86,7 +93,12 @@ def test_a_door_opens_only_when_the_ledger_has_its_entries():
 
 def refused_unseen(ask: Any, kind: type[Queryable] = Queryable) -> bool:
     """Whether a door whose budget is spent refuses without a look at the rows and without a draw of noise."""
-    rows = kind(Untouchable(), PrivacyLedger(delta=1e-6), [entry(GaussianLoss(sensitivity_over_sigma=0.1))], Coins.from_seed(1))
+    rows = kind(
+        Untouchable(),
+        PrivacyLedger(delta=1e-6),
+        [entry(GaussianLoss(sensitivity_over_sigma=0.1))],
+        Coins.from_seed(1),
+    )
     rows._meter.spend(share=1.0)
     with record_calls() as calls:
         try:
@@ -166,10 +178,20 @@ def test_noise_is_that_of_the_sensitivity_and_the_share(relation):
     rows = door(GaussianLoss(sensitivity_over_sigma=0.7), neighbours=relation)
     scores = Distances([[FIRST], [SECOND]], [np.zeros(3), np.zeros(2)])
     with record_calls() as calls:
-        answers = [rows.ask(NumberOfRows(), 0.1), rows.ask(scores, 0.2), *rows.ask_tables([[FIRST], [SECOND]], [0.3, 0.4])]
-    sensitivities = [NumberOfRows().sensitivity(relation), scores.sensitivity(relation), *[relation.histogram_l2] * 2]
+        answers = [
+            rows.ask(NumberOfRows(), 0.1),
+            rows.ask(scores, 0.2),
+            *rows.ask_tables([[FIRST], [SECOND]], [0.3, 0.4]),
+        ]
+    sensitivities = [
+        NumberOfRows().sensitivity(relation),
+        scores.sensitivity(relation),
+        *[relation.histogram_l2] * 2,
+    ]
     assert [call.shape for call in calls] == [(1,), (2,), (3,), (2,)]
-    for call, answer, sensitivity, share in zip(calls, answers, sensitivities, [0.1, 0.2, 0.3, 0.4], strict=True):
+    for call, answer, sensitivity, share in zip(
+        calls, answers, sensitivities, [0.1, 0.2, 0.3, 0.4], strict=True
+    ):
         assert call.name == "discrete_gaussian"
         assert call.sensitivity == sensitivity
         assert (call.sensitivity / call.scale) ** 2 == pytest.approx(share * 0.49)
@@ -185,7 +207,9 @@ def test_every_cell_has_fresh_noise():
     first, second = (rows.ask_tables([cell], [0.5])[0].values for _ in range(2))
     assert (first != second).any()
     assert len(set(first.tolist())) > 10
-    again = door(GaussianLoss(sensitivity_over_sigma=0.1), rows=CodeArray(np.zeros((5, 1), dtype=int), (200,)))
+    again = door(
+        GaussianLoss(sensitivity_over_sigma=0.1), rows=CodeArray(np.zeros((5, 1), dtype=int), (200,))
+    )
     assert again.ask_tables([cell], [0.5])[0].values.tolist() == first.tolist()  # seeded coins repeat
 
 
@@ -222,7 +246,9 @@ class Held:
 @pytest.mark.parametrize("relation", [ONE_ROW, Neighbours(rows=3)], ids=str)
 def test_a_value_is_named_only_above_the_threshold(relation):
     """Values far above it are named in the question's order, values that fewer than LEAST_HOLDERS hold never."""
-    rows = door(GaussianLoss(sensitivity_over_sigma=1.0), ApproxDP(epsilon=1e-9, delta=0.1), neighbours=relation)
+    rows = door(
+        GaussianLoss(sensitivity_over_sigma=1.0), ApproxDP(epsilon=1e-9, delta=0.1), neighbours=relation
+    )
     most = threshold(rows.sigma(1.0), 0.01, relation)
     held = {"z": 10 * most, "rare": relation.rows_of(LEAST_HOLDERS) - 1, "a": 20 * most, "one": 1}
     with record_calls() as calls:
@@ -237,7 +263,12 @@ def test_a_value_is_named_only_above_the_threshold(relation):
 
 def test_without_a_claim_all_values_of_enough_rows_are_named():
     found = door(InfiniteLoss()).ask_frequent(Held({"a": LEAST_HOLDERS, "b": LEAST_HOLDERS - 1}), 1.0, 0.01)
-    assert (found.values, found.counts.tolist(), found.public.tolist(), found.sigma) == (["a"], [LEAST_HOLDERS], [0], 0.0)
+    assert (found.values, found.counts.tolist(), found.public.tolist(), found.sigma) == (
+        ["a"],
+        [LEAST_HOLDERS],
+        [0],
+        0.0,
+    )
 
 
 # --- groups -----------------------------------------------------------------------------------------------------------
@@ -275,7 +306,9 @@ def test_only_groups_that_the_test_may_look_at_reach_it():
 
 
 def test_no_columns_need_no_look():
-    ((groups, sizes),) = door(ReleaseLoss(epsilon0=0.5, delta=0.01), rows=Untouchable()).release_groups([[]], TEST)
+    ((groups, sizes),) = door(ReleaseLoss(epsilon0=0.5, delta=0.01), rows=Untouchable()).release_groups(
+        [[]], TEST
+    )
     assert (groups.shape, sizes.tolist()) == ((1, 0), [1])
 
 
@@ -355,5 +388,7 @@ def test_answers_without_a_claim_are_exact():
 
 def test_with_a_claim_they_are_not():
     """Control of the test above: at noise of 100 rows all 200 cells are right with probability below 1e-400."""
-    rows = door(GaussianLoss(sensitivity_over_sigma=0.01), rows=CodeArray(np.zeros((5, 1), dtype=int), (200,)))
+    rows = door(
+        GaussianLoss(sensitivity_over_sigma=0.01), rows=CodeArray(np.zeros((5, 1), dtype=int), (200,))
+    )
     assert np.count_nonzero(rows.ask_tables([[Axis.of_codes(0, 200)]], [1.0])[0].values != 0) > 150

@@ -45,7 +45,11 @@ def test_a_split_is_disjoint_secret_and_in_proportion():
 
 # --- who is charged first ---------------------------------------------------------------------------------------------
 
-DOMAIN = Domain(tuple(Attribute(name=n, kind="ordinal", values=tuple(range(c))) for n, c in (("a", 3), ("b", 2), ("c", 4))))
+DOMAIN = Domain(
+    tuple(
+        Attribute(name=n, kind="ordinal", values=tuple(range(c))) for n, c in (("a", 3), ("b", 2), ("c", 4))
+    )
+)
 ROWS = np.random.default_rng(0).integers(0, DOMAIN.cardinalities, (2000, 3)).astype(np.int32)
 USUAL = {
     "epsilon": 1.0, "delta": 1e-6, "k": 30, "gamma": 4.0, "epsilon0": 1.0, "omega": None, "privacy_test": "release",
@@ -126,7 +130,9 @@ def test_a_bound_that_does_not_stand_refuses_before_the_rows_cost_more():
 
 def test_the_budget_of_the_model_leaves_room_for_what_was_charged():
     """A domain that was learned before takes its part: the total stays within the epsilon that was asked for."""
-    spent = LedgerEntry(name="domain", mechanism="", losses=(GaussianLoss(sensitivity_over_sigma=0.1),), scope="")
+    spent = LedgerEntry(
+        name="domain", mechanism="", losses=(GaussianLoss(sensitivity_over_sigma=0.1),), scope=""
+    )
     mus = []
     for extra in ((), (spent,)):
         ledger = PrivacyLedger(delta=1e-6)
@@ -179,7 +185,9 @@ def test_noise_learning_and_sampling_have_coins_of_their_own():
     """The same sampling coins whatever was learned; and no two stages share a stream."""
     rows = CodeArray(ROWS, DOMAIN.cardinalities)
     samplers = [
-        fit(rows, settings(privacy_test=test, omega=1), PrivacyLedger(delta=1e-6), learner, Coins.from_seed(3))
+        fit(
+            rows, settings(privacy_test=test, omega=1), PrivacyLedger(delta=1e-6), learner, Coins.from_seed(3)
+        )
         for test, learner in (("release", UniformLearner()), ("randomized", AdaptiveLearner()))
     ]
     drawn = [sampler.coins.spawn("x").uniform(5).tolist() for sampler in samplers]

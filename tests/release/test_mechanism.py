@@ -81,7 +81,10 @@ def test_without_the_test_other_rows_would_leave():
 
 def test_no_rows_need_no_proposal():
     model = Watched()
-    assert mechanism(DeterministicTest(k=5, gamma=4.0), 1, model).release(0, Coins.from_seed(0)).shape == (0, 4)
+    assert mechanism(DeterministicTest(k=5, gamma=4.0), 1, model).release(0, Coins.from_seed(0)).shape == (
+        0,
+        4,
+    )
     assert not model.proposals
 
 
@@ -101,7 +104,9 @@ def test_the_seed_free_share_is_the_share_of_proposals_that_resample_all():
 # --- what is kept -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("test", [DeterministicTest(k=30, gamma=4.0), RandomizedTest(k=30, gamma=4.0, epsilon0=1.0)])
+@pytest.mark.parametrize(
+    "test", [DeterministicTest(k=30, gamma=4.0), RandomizedTest(k=30, gamma=4.0, epsilon0=1.0)]
+)
 def test_attempts_are_never_stored(test):
     """Only look-up tables that follow from seeds and model (`_log`, `_guide`, `_levels`) may appear."""
     made = mechanism(test, (1, 3))
@@ -139,7 +144,9 @@ def test_too_few_releases_nothing_and_tells_nothing():
     texts = set()
     for k, seed in ((290, 1), (290, 2)):
         made = mechanism(DeterministicTest(k=k, gamma=4.0), 3)
-        sizes = made.model.count_plausible(made.model.propose(np.arange(300), np.full(300, 3), Coins.from_seed(0)), 4.0)
+        sizes = made.model.count_plausible(
+            made.model.propose(np.arange(300), np.full(300, 3), Coins.from_seed(0)), 4.0
+        )
         assert sizes.max() < k
         with pytest.raises(TooFewReleasedError) as caught:
             made.release(10, Coins.from_seed(seed), 100)

@@ -18,9 +18,17 @@ from sdv_plausible.release.plan import HARDLY_ANY, plan
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Attribute, Domain
 
-DOMAIN = Domain(tuple(Attribute(name=n, kind="ordinal", values=tuple(range(c))) for n, c in (("a", 3), ("b", 2), ("c", 4))))
+DOMAIN = Domain(
+    tuple(
+        Attribute(name=n, kind="ordinal", values=tuple(range(c))) for n, c in (("a", 3), ("b", 2), ("c", 4))
+    )
+)
 ROWS = np.random.default_rng(0).integers(0, DOMAIN.cardinalities, (3000, 3)).astype(np.int32)
-EXTRA = (LedgerEntry(name="domain", mechanism="learned", losses=(GaussianLoss(sensitivity_over_sigma=0.05),), scope=""),)
+EXTRA = (
+    LedgerEntry(
+        name="domain", mechanism="learned", losses=(GaussianLoss(sensitivity_over_sigma=0.05),), scope=""
+    ),
+)
 
 
 def settings(**changed) -> Settings:
@@ -72,7 +80,9 @@ def test_what_to_expect():
 
 def test_of_a_split_the_rows_that_learn_are_forecast():
     learner = make_learner("bayesian_network")
-    whole, half = (plan(settings(split=s), learner, DOMAIN, table_rows=2000) for s in (None, (0.25, 0.25, 0.5)))
+    whole, half = (
+        plan(settings(split=s), learner, DOMAIN, table_rows=2000) for s in (None, (0.25, 0.25, 0.5))
+    )
     fewer = plan(settings(), learner, DOMAIN, table_rows=1000)
     assert half.forecast.columns == fewer.forecast.columns
     assert half.forecast.rows == whole.forecast.rows == 2000

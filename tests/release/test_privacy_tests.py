@@ -37,7 +37,9 @@ def test_by_default_the_row_by_row_tests_keep_as_many_attributes_as_make_few_gro
 
 def test_what_each_test_covers():
     assert TESTS["release"].covers == "any number of rows, the release file and the saved synthesizer"
-    assert TESTS["randomized"].covers.startswith("the first 70 rows released from this fit; not the saved synthesizer")
+    assert TESTS["randomized"].covers.startswith(
+        "the first 70 rows released from this fit; not the saved synthesizer"
+    )
     assert TESTS["deterministic"].covers is None
     assert [test.row_limit for test in TESTS.values()] == [None, 70, 70]
     assert [test.has_delta for test in TESTS.values()] == [True, True, False]
@@ -46,7 +48,11 @@ def test_what_each_test_covers():
 @pytest.mark.parametrize("omega", [None, Omega(None, None), Omega(1, 1), Omega(0, 3)], ids=str)
 def test_seeds_play_no_part_only_where_the_release_test_resamples_all(omega):
     uses = {name: type(test).uses_seeds_with(omega) for name, test in TESTS.items()}
-    assert uses == {"release": omega is not None and not omega.is_all, "randomized": True, "deterministic": True}
+    assert uses == {
+        "release": omega is not None and not omega.is_all,
+        "randomized": True,
+        "deterministic": True,
+    }
 
 
 def test_warnings_are_about_public_numbers():
@@ -58,7 +64,9 @@ def test_warnings_are_about_public_numbers():
 
 
 def test_the_release_test_needs_models_with_prefix_groups():
-    with pytest.raises(ValueError, match=r"privacy_test \('release'\) needs a model with prefix groups, not SeedModel"):
+    with pytest.raises(
+        ValueError, match=r"privacy_test \('release'\) needs a model with prefix groups, not SeedModel"
+    ):
         TESTS["release"].check_model(SeedModel)
     for test in TESTS.values():
         test.check_model(PrefixModel)
@@ -69,7 +77,10 @@ def test_the_release_test_needs_models_with_prefix_groups():
 def test_k_is_a_whole_number(k):
     with pytest.raises(ValueError, match=r"^k \(.*whole number of at least 1"):
         check_k(k)
-    for make in (lambda: ReleaseTest(k=k, epsilon0=1.0, delta=0.1), lambda: DeterministicTest(k=k, gamma=4.0)):
+    for make in (
+        lambda: ReleaseTest(k=k, epsilon0=1.0, delta=0.1),
+        lambda: DeterministicTest(k=k, gamma=4.0),
+    ):
         with pytest.raises(ValueError, match=r"^k \("):
             make()
 
@@ -83,7 +94,9 @@ def test_gamma_is_above_1(gamma):
     check_gamma(1.0 + 1e-9)
 
 
-@pytest.mark.parametrize(("name", "value"), [("epsilon0", 0.0), ("epsilon0", math.inf), ("delta", 0.0), ("delta", 1.0)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("epsilon0", 0.0), ("epsilon0", math.inf), ("delta", 0.0), ("delta", 1.0)]
+)
 def test_epsilon0_and_delta_of_the_release_test(name, value):
     with pytest.raises(ValueError, match=rf"^{name} \("):
         ReleaseTest(**{"k": 3, "epsilon0": 1.0, "delta": 0.1, name: value})

@@ -77,7 +77,11 @@ def test_a_record_in_a_small_group_leaves_no_trace_at_all():
     rest = SEEDS[~(SEEDS[:, network().order[:3]] == canary[0, list(network().order[:3])]).all(axis=1)]
     canaries = np.concatenate([rest, *[canary] * (TEST.k - 1)])
     leaky = SimpleNamespace(
-        release=without_pre_threshold, charge=TEST.charge, least_seeds=1, epsilon0=TEST.epsilon0, delta=TEST.delta
+        release=without_pre_threshold,
+        charge=TEST.charge,
+        least_seeds=1,
+        epsilon0=TEST.epsilon0,
+        delta=TEST.delta,
     )
 
     def kept(seeds: np.ndarray, test: Any) -> bytes:
@@ -119,7 +123,9 @@ def test_every_seed_serves_one_part_of_a_range():
 
 
 def test_no_released_group_is_one_clear_error():
-    released = release_seeds(network(), SEEDS, 1, ReleaseTest(k=301, epsilon0=1.0, delta=0.01), Coins.from_seed(0))
+    released = release_seeds(
+        network(), SEEDS, 1, ReleaseTest(k=301, epsilon0=1.0, delta=0.01), Coins.from_seed(0)
+    )
     with pytest.raises(TooFewReleasedError, match=r"share 3 attributes.*lower k"):
         released.sample(5, network(), Coins.from_seed(0))
     with pytest.raises(TooFewReleasedError, match=r"share 3 attributes.*lower k"):
@@ -132,7 +138,10 @@ def test_rows_and_conditional_rows_start_with_released_prefixes():
     prefixes = {tuple(p) for p in released.parts[0].prefixes.tolist()}
     order = list(net.order[:2])
     before = copy.deepcopy(state(released))
-    for rows in (released.sample(300, net, Coins.from_seed(1)), released.sample_given(300, {2: 3}, net, Coins.from_seed(1))):
+    for rows in (
+        released.sample(300, net, Coins.from_seed(1)),
+        released.sample_given(300, {2: 3}, net, Coins.from_seed(1)),
+    ):
         assert len(rows) == 300
         assert {tuple(r) for r in rows[:, order].tolist()} <= prefixes
     assert (rows[:, 2] == 3).all()
@@ -174,7 +183,12 @@ def test_the_noise_is_what_is_charged():
     with record_calls() as calls:
         TEST.release(np.array([3, 8, 700, 7, 9]), Coins.from_os_entropy())
     (call,) = calls
-    assert (call.name, call.sensitivity, call.budget, call.shape) == ("discrete_laplace", 1.0, TEST.epsilon0, (3,))
+    assert (call.name, call.sensitivity, call.budget, call.shape) == (
+        "discrete_laplace",
+        1.0,
+        TEST.epsilon0,
+        (3,),
+    )
     assert call.source == "opendp"
     with record_calls() as calls:
         released, sizes = TEST.release(np.array([1, 7]), Coins.from_os_entropy())
@@ -191,7 +205,9 @@ def test_one_entry_pays_for_any_number_of_rows():
 
 
 def test_a_door_pays_for_one_release_of_groups():
-    rows = Queryable(CodeArray(SEEDS, (2, 3, 4, 3)), PrivacyLedger(delta=1e-6), TEST.charge(1.0), Coins.from_seed(0))
+    rows = Queryable(
+        CodeArray(SEEDS, (2, 3, 4, 3)), PrivacyLedger(delta=1e-6), TEST.charge(1.0), Coins.from_seed(0)
+    )
     TEST.start(network(), rows, Omega.parse(1), Coins.from_seed(1))
     with pytest.raises(BudgetExceededError):
         TEST.start(network(), rows, Omega.parse(1), Coins.from_seed(1))

@@ -21,7 +21,9 @@ def released(net: BayesianNetwork) -> ReleasedSeeds:
     """Prefixes over columns 2 and 0 with unequal noisy sizes, and the model alone."""
     return ReleasedSeeds(
         parts=(
-            ReleasedPrefixes(kept=2, prefixes=np.array([[0, 1], [1, 0], [1, 1]]), sizes=np.array([50, 30, 20])),
+            ReleasedPrefixes(
+                kept=2, prefixes=np.array([[0, 1], [1, 0], [1, 1]]), sizes=np.array([50, 30, 20])
+            ),
             ReleasedPrefixes(kept=0, prefixes=np.empty((1, 0), dtype=int), sizes=np.ones(1, dtype=int)),
         )
     )
@@ -59,7 +61,8 @@ def test_known_values_give_the_exact_conditional(known):
     """
     net = network()
     law = [
-        p if all(y[c] == v for c, v in known.items()) else Fraction(0) for y, p in zip(UNIVERSE, exact_law(net), strict=True)
+        p if all(y[c] == v for c, v in known.items()) else Fraction(0)
+        for y, p in zip(UNIVERSE, exact_law(net), strict=True)
     ]
     total = sum(law)
     law = [p / total for p in law]
@@ -85,7 +88,12 @@ def test_rows_of_weight_zero_are_never_chosen(monkeypatch):
     net = BayesianNetwork(
         [
             ConditionalTable(child=0, parents=(), buckets=(), probabilities=np.array([[0.5, 0.5]])),
-            ConditionalTable(child=1, parents=(0,), buckets=(np.arange(2),), probabilities=np.array([[0.3, 0.7], [0.0, 1.0]])),
+            ConditionalTable(
+                child=1,
+                parents=(0,),
+                buckets=(np.arange(2),),
+                probabilities=np.array([[0.3, 0.7], [0.0, 1.0]]),
+            ),
         ]
     )
     coins = Fixed.at(1 - 2.0**-53)
@@ -124,7 +132,14 @@ def test_prefixes_start_rows_in_proportion_to_their_sizes(monkeypatch):
     """At every point of the unit interval, its ends included: never one without size at the edge of another."""
     net = network()
     (part, alone) = released(net).parts
-    for u, prefix in ((0.0, [0, 1]), (0.4999, [0, 1]), (0.5, [1, 0]), (0.7999, [1, 0]), (0.8, [1, 1]), (1 - 2.0**-53, [1, 1])):
+    for u, prefix in (
+        (0.0, [0, 1]),
+        (0.4999, [0, 1]),
+        (0.5, [1, 0]),
+        (0.7999, [1, 0]),
+        (0.8, [1, 1]),
+        (1 - 2.0**-53, [1, 1]),
+    ):
         codes = part.start(3, net, Fixed.at(u))
         assert codes[:, [2, 0]].tolist() == [prefix] * 3
         assert (codes[:, [1, 3]] == 0).all()

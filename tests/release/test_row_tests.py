@@ -58,7 +58,9 @@ def test_the_threshold_has_the_noise_that_is_charged():
 
 # --- charges ----------------------------------------------------------------------------------------------------------
 
-TEST = RandomizedTest(k=50, gamma=4.0, epsilon0=1.0, delta=1e-6, row_cap=100, seed_free_share=0.4, least_rows=900)
+TEST = RandomizedTest(
+    k=50, gamma=4.0, epsilon0=1.0, delta=1e-6, row_cap=100, seed_free_share=0.4, least_rows=900
+)
 
 
 def test_the_deterministic_test_ends_the_claim():
@@ -74,7 +76,13 @@ def test_the_rows_are_charged_at_the_declared_number_of_seeds(gamma):
     (checked, failed), (charged,) = size.losses, rows.losses
     floor = floor_by_construction(0.4, 50, 1.0, 900)
     wanted, _ = rows_loss(
-        num_rows=100, k=50, gamma=gamma, epsilon0=1.0, delta=1e-6 - failed.delta, pass_rate_floor=floor, n_lower=900
+        num_rows=100,
+        k=50,
+        gamma=gamma,
+        epsilon0=1.0,
+        delta=1e-6 - failed.delta,
+        pass_rate_floor=floor,
+        n_lower=900,
     )
     assert charged == wanted
     assert checked == DiscreteLaplaceLoss(epsilon=SIZE_EPSILON)
@@ -82,12 +90,16 @@ def test_the_rows_are_charged_at_the_declared_number_of_seeds(gamma):
 
 
 def test_what_is_out_of_reach_is_refused_before_anything_is_looked_at():
-    with pytest.raises(ValueError, match=r"k \(400\) and epsilon0 \(0.1\) are out of reach for least_rows \(2\)"):
+    with pytest.raises(
+        ValueError, match=r"k \(400\) and epsilon0 \(0.1\) are out of reach for least_rows \(2\)"
+    ):
         RandomizedTest(k=400, gamma=4.0, epsilon0=0.1, delta=1e-12, least_rows=2).charge(4.0)
 
 
 def test_theorem_1_is_named_even_where_it_says_nothing():
-    (_, rows) = RandomizedTest(k=2, gamma=4.0, epsilon0=1.0, delta=1e-3, row_cap=10, least_rows=10**6).charge(1.0)
+    (_, rows) = RandomizedTest(k=2, gamma=4.0, epsilon0=1.0, delta=1e-3, row_cap=10, least_rows=10**6).charge(
+        1.0
+    )
     assert "would say inf" in rows.mechanism
 
 
@@ -123,7 +135,9 @@ def confirms_safely(test: RandomizedTest) -> bool:
 def test_a_bound_that_a_neighbour_does_not_reach_is_confirmed_as_often_as_charged(delta):
     test = RandomizedTest(k=50, gamma=4.0, epsilon0=1.0, delta=delta, least_rows=900)
     assert confirms_safely(test)
-    assert chance_of_confirming(test, 900) > test._size_delta / 1.2  # and the margin is not larger than it must be
+    assert (
+        chance_of_confirming(test, 900) > test._size_delta / 1.2
+    )  # and the margin is not larger than it must be
     assert chance_of_confirming(test, 1400) > 0.99
 
 
@@ -140,16 +154,26 @@ def test_the_size_check_without_its_margin_is_caught(monkeypatch):
 
 def test_the_check_asks_the_seeds_once_within_its_entry():
     rows = Queryable(
-        CodeArray(np.zeros((1400, 1), dtype=int), [1]), PrivacyLedger(delta=1e-6), TEST.charge(1.0), Coins.from_seed(0)
+        CodeArray(np.zeros((1400, 1), dtype=int), [1]),
+        PrivacyLedger(delta=1e-6),
+        TEST.charge(1.0),
+        Coins.from_seed(0),
     )
     with record_calls() as calls:
         TEST.confirm(rows)
     assert [(call.name, call.budget) for call in calls] == [("discrete_laplace", SIZE_EPSILON)]
     margin = row_tests.size_lower_bound_margin(SIZE_EPSILON, TEST._size_delta)
     small = Queryable(CodeArray(np.zeros((9, 1), dtype=int), [1]), PrivacyLedger(delta=1e-6), TEST.charge(1.0), Coins.from_seed(0))  # fmt: skip
-    with pytest.raises(ValueError, match=r"least_rows \(900\) is not confirmed.*declare a lower number") as refused:
+    with pytest.raises(
+        ValueError, match=r"least_rows \(900\) is not confirmed.*declare a lower number"
+    ) as refused:
         TEST.confirm(small)
-    assert set(re.findall(r"\d+", str(refused.value))) == {"900", str(margin), "0", "1"}  # and no count of the seeds
+    assert set(re.findall(r"\d+", str(refused.value))) == {
+        "900",
+        str(margin),
+        "0",
+        "1",
+    }  # and no count of the seeds
     DeterministicTest(k=3, gamma=4.0).confirm(small)  # nothing is declared, nothing is asked
 
 
@@ -171,16 +195,26 @@ def test_records_are_handed_out_to_mechanism_1_only_when_paid_for(test, name, gi
     net = network()
     with pytest.raises(ValueError, match="no entry 'rows'"):
         test.start(net, door(SEEDS, (2, 3, 4, 3), 1.0), Omega.parse(1), Coins.from_seed(0))
-    rows = Queryable(CodeArray(SEEDS, (2, 3, 4, 3)), PrivacyLedger(delta=1e-6), test.charge(4.0), Coins.from_seed(0))
+    rows = Queryable(
+        CodeArray(SEEDS, (2, 3, 4, 3)), PrivacyLedger(delta=1e-6), test.charge(4.0), Coins.from_seed(0)
+    )
     sampler = test.start(net, rows, Omega.parse(1), Coins.from_seed(1))
     assert sampler.gives_up == gives_up
-    assert (sampler.mechanism.num_seeds, sampler.mechanism.omega, sampler.mechanism.test) == (300, Omega.parse(1), test)
+    assert (sampler.mechanism.num_seeds, sampler.mechanism.omega, sampler.mechanism.test) == (
+        300,
+        Omega.parse(1),
+        test,
+    )
     assert sampler.mechanism.seed_free_share == (0.0 if gives_up else 0.4)
     assert (net.seeds == SEEDS).all()
 
 
 def test_what_to_expect_of_a_small_table():
-    assert DeterministicTest(k=50, gamma=4.0).complaints(49)[0].startswith("k (50) is above the number of rows (49)")
+    assert (
+        DeterministicTest(k=50, gamma=4.0)
+        .complaints(49)[0]
+        .startswith("k (50) is above the number of rows (49)")
+    )
     assert DeterministicTest(k=50, gamma=4.0).complaints(50) == []
     assert TEST.complaints(1) == []  # under a claim the number of rows makes no error
     assert [w.split(" ")[0] for w in TEST.warnings(101, 49)] == ["num_rows", "least_rows", "k"]

@@ -26,7 +26,9 @@ def records(test=None, omega=1, gives_up=False) -> RecordSampler:
     model = network()
     model.attach_seeds(SeedRecords(SEEDS))
     test = test or DeterministicTest(k=10, gamma=4.0)
-    mechanism = PlausibleDeniabilityMechanism(model=model, num_seeds=len(SEEDS), test=test, omega=Omega.parse(omega))
+    mechanism = PlausibleDeniabilityMechanism(
+        model=model, num_seeds=len(SEEDS), test=test, omega=Omega.parse(omega)
+    )
     return RecordSampler(model=model, coins=Coins.from_seed(1), mechanism=mechanism, gives_up=gives_up)
 
 
@@ -42,7 +44,9 @@ def test_rows_of_released_prefixes_are_post_processing():
         found = drawing.sample(50, known, Coins.from_seed(4))
         seeds, model = drawing.seeds, network()
         wanted = (
-            seeds.sample_given(50, known, model, Coins.from_seed(4)) if known else seeds.sample(50, model, Coins.from_seed(4))
+            seeds.sample_given(50, known, model, Coins.from_seed(4))
+            if known
+            else seeds.sample(50, model, Coins.from_seed(4))
         )
         assert found.tolist() == wanted.tolist()
     assert not drawing.holds_records
@@ -89,7 +93,9 @@ def test_diagnostics_are_quartiles_of_group_sizes():
         sizes = np.sort(group_sizes(kept))
         for quartile, share in ((line.size_25, 0.25), (line.size_50, 0.5), (line.size_75, 0.75)):
             around = 6 * np.sqrt(share * (1 - share) / 20_000)
-            low, high = np.quantile(sizes, [max(share - around, 0), min(share + around, 1)], method="inverted_cdf")
+            low, high = np.quantile(
+                sizes, [max(share - around, 0), min(share + around, 1)], method="inverted_cdf"
+            )
             assert low <= quartile <= high
         exact = (sizes >= 10).mean()
         assert abs(line.share_at_least_k - exact) <= 6 * np.sqrt(exact * (1 - exact) / 20_000) + 1e-12

@@ -33,11 +33,22 @@ BAD = {
     "row_cap": [0, 1.5, math.inf, None],
     "seed_free_share": [0, -0.1, 1.1, math.nan, None],
     "least_rows": [0, 0.5, True],
-    "split": [(0.5, 0.5), (0.5, 0.5, 0.0), (0.5, 0.5, 0.5), "abc", 1, (0.2, 0.2, -0.2), (0.1, 0.1, True), (0.1, 0.2, "0.3")],
+    "split": [
+        (0.5, 0.5),
+        (0.5, 0.5, 0.0),
+        (0.5, 0.5, 0.5),
+        "abc",
+        1,
+        (0.2, 0.2, -0.2),
+        (0.1, 0.1, True),
+        (0.1, 0.2, "0.3"),
+    ],
 }
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values], ids=str)
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in BAD.items() for value in values], ids=str
+)
 def test_bad_parameters_are_named_with_their_value(name, value):
     with pytest.raises(ValueError, match=f"^{name} .*must"):
         made(**{name: value})
@@ -69,12 +80,20 @@ def test_delta_is_shared_out_once(privacy_test, omega):
 
 
 def test_the_test_has_the_parameters_of_the_settings():
-    assert made(omega=1).test == ReleaseTest(k=30, epsilon0=0.7, delta=made(omega=1).seed_delta, uses_seeds=True)
+    assert made(omega=1).test == ReleaseTest(
+        k=30, epsilon0=0.7, delta=made(omega=1).seed_delta, uses_seeds=True
+    )
     assert made(omega=None).test == ReleaseTest(k=30, epsilon0=0.7, delta=1e-6, uses_seeds=False)
     assert made(privacy_test="deterministic").test == DeterministicTest(k=30, gamma=4.0, row_cap=500)
     settings = made(privacy_test="randomized")
     assert settings.test == RandomizedTest(
-        k=30, gamma=4.0, epsilon0=0.7, delta=settings.seed_delta, row_cap=500, seed_free_share=0.4, least_rows=2000
+        k=30,
+        gamma=4.0,
+        epsilon0=0.7,
+        delta=settings.seed_delta,
+        row_cap=500,
+        seed_free_share=0.4,
+        least_rows=2000,
     )
     assert settings.test is settings.test
 

@@ -67,13 +67,17 @@ def test_answers_are_what_was_asked_with_noise_as_strong_as_stated(case: str) ->
     assert number > 300
     assert is_as_stated(total, number)
     halved = [dataclasses.replace(a, scale=a.scale / 2) for a in answers]
-    assert chi2.cdf(chi2.isf(ALARM / 2, number) / 4, number) < 1e-6, "how often the planted scale would be missed"
+    assert chi2.cdf(chi2.isf(ALARM / 2, number) / 4, number) < 1e-6, (
+        "how often the planted scale would be missed"
+    )
     assert not is_as_stated(*squared_errors(case, halved))
 
 
 def test_domain_questions_are_there_too() -> None:
     answers = loaded("private").answers
-    assert {"number of rows", "frequent values", "present and missing", "precision", "runs"} <= {a.asked.kind for a in answers}
+    assert {"number of rows", "frequent values", "present and missing", "precision", "runs"} <= {
+        a.asked.kind for a in answers
+    }
     values = answers.about("city", kind="frequent values")
     assert len(values) == 1
     assert set(values[0].asked.details["found"]) == set(shared("private")._codec.domain["city"].values)
@@ -88,7 +92,12 @@ def test_what_is_read_is_what_the_sampler_keeps(case: str) -> None:
     assert len(read) == len(kept)
     for one, other in zip(kept, read, strict=True):
         assert (one.values == other.values).all()
-        assert (one.scale, one.noise, one.paid_by, one.rows) == (other.scale, other.noise, other.paid_by, other.rows)
+        assert (one.scale, one.noise, one.paid_by, one.rows) == (
+            other.scale,
+            other.noise,
+            other.paid_by,
+            other.rows,
+        )
         assert one.asked.kind == other.asked.kind
         for mine, theirs in zip(one.asked.tables, other.asked.tables, strict=True):
             assert [a.column for a in mine] == [a.column for a in theirs]

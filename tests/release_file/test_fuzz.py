@@ -35,7 +35,9 @@ VALIDATOR = Draft202012Validator(schema_document())
 
 @cache
 def files() -> list[bytes]:
-    releases = [fitted(case, max_bins=6).release() for case in ("declared", "private", "seeds", "seeds, range")]
+    releases = [
+        fitted(case, max_bins=6).release() for case in ("declared", "private", "seeds", "seeds, range")
+    ]
     return [r.to_bytes() for r in releases] + [releases[2].to_bytes(readable=True)]
 
 
@@ -113,7 +115,9 @@ def test_ten_thousand_damaged_files() -> None:
     assert found["accepted"] > MANY / 100
 
 
-@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"null", b'"', b"\xef\xbb\xbf{}", b"[" * 100_000, b'{"a":' * 100_000])
+@pytest.mark.parametrize(
+    "data", [b"", b"{}", b"[]", b"null", b'"', b"\xef\xbb\xbf{}", b"[" * 100_000, b'{"a":' * 100_000]
+)
 def test_files_that_are_none(data: bytes) -> None:
     assert outcome(data) == "refused"
 
@@ -151,6 +155,8 @@ def test_a_loader_with_a_check_less_is_caught(check: str, monkeypatch: pytest.Mo
 
 def test_a_loader_that_quotes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = Part.refuse
-    monkeypatch.setattr(Part, "refuse", lambda self, rule: reading.RefusedError(f"{honest(self, rule)}: {self.value!r}"))
+    monkeypatch.setattr(
+        Part, "refuse", lambda self, rule: reading.RefusedError(f"{honest(self, rule)}: {self.value!r}")
+    )
     with pytest.raises(AssertionError):
         run(FEW)

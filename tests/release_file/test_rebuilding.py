@@ -23,7 +23,14 @@ SECRETS = ("._sampler.coins",)  # the key of the sampling streams, drawn anew
 # What the user gave, not the rows: what was declared is in the domain, with its provenance.
 GIVEN = (".domain", "._declared")
 TIMES = ("_synthesizer_id", "_fitted_date", "_creation_date")
-GENERATORS = ("random_seed", "_faker_random_seed", "_faker", "faker", "_random", "random_states")  # of SDV, reseeded
+GENERATORS = (
+    "random_seed",
+    "_faker_random_seed",
+    "_faker",
+    "faker",
+    "_random",
+    "random_states",
+)  # of SDV, reseeded
 DERIVED = ("size", "is_identity", "_log", "_guide", "test")  # kept once computed
 
 
@@ -139,7 +146,10 @@ def test_it_returns_what_the_fit_was_given() -> None:
 
 def test_infinite_epsilon_comes_back() -> None:
     release = fitted(epsilon=math.inf).release(allow_no_claim=True)
-    assert PlausibleDeniabilitySynthesizer.from_release(Release.from_bytes(release.to_bytes())).epsilon == math.inf
+    assert (
+        PlausibleDeniabilitySynthesizer.from_release(Release.from_bytes(release.to_bytes())).epsilon
+        == math.inf
+    )
     assert isinstance(shared()._sampler, Sampler)
     assert write_model(shared()._sampler.model, shared()._codec.domain)["type"] == "bayesian_network"
     assert len(COLUMNS) == 13

@@ -117,7 +117,9 @@ def test_rows_given_values() -> None:
         release.sample(-1)
     city = release.domain.names.index("city")
     tables = [
-        dataclasses.replace(t, probabilities=np.eye(4)[:1].repeat(len(t.probabilities), 0)) if t.child == city else t
+        dataclasses.replace(t, probabilities=np.eye(4)[:1].repeat(len(t.probabilities), 0))
+        if t.child == city
+        else t
         for t in release.model.tables
     ]
     always_bern = dataclasses.replace(release, model=BayesianNetwork(tables))
@@ -156,7 +158,10 @@ def test_number_labels_and_key_pairs_survive() -> None:
     frame = pd.DataFrame({0: ["a", "b"] * 100, 1: range(200), 2: range(200)})
     synth = PlausibleDeniabilitySynthesizer(
         metadata_from_columns(columns),
-        domain={"0": {"range_values": ["a", "b"]}, "1": {"range_min": 0, "range_max": 300, "range_is_nullable": False}},
+        domain={
+            "0": {"range_values": ["a", "b"]},
+            "1": {"range_min": 0, "range_max": 300, "range_is_nullable": False},
+        },
     )
     synth.fit(frame)
     release = Release.from_bytes(synth.release().to_bytes())
@@ -186,7 +191,10 @@ def test_no_claim_is_exported_on_demand_alone(options: dict[str, Any]) -> None:
     assert "No differential-privacy claim" in str(release)
     assert not release.ledger.claims_privacy
     rows = release.sample(200)
-    assert rows[MODELLED].dtypes.astype(str).to_dict() == synth.sample(200)[MODELLED].dtypes.astype(str).to_dict()
+    assert (
+        rows[MODELLED].dtypes.astype(str).to_dict()
+        == synth.sample(200)[MODELLED].dtypes.astype(str).to_dict()
+    )
 
 
 def test_exact_answers_are_not_written_down() -> None:
@@ -210,7 +218,9 @@ def test_nothing_fitted_is_nothing_to_release() -> None:
 
 def test_values_without_a_form_are_named() -> None:
     columns = {"z": {"sdtype": "categorical"}}
-    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), domain={"z": {"range_values": [1j, 2j]}})
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_from_columns(columns), domain={"z": {"range_values": [1j, 2j]}}
+    )
     synth.fit(pd.DataFrame({"z": [1j, 2j] * 50}))
     with pytest.raises(ValueError, match="column 'z': a value of type complex has no form in a release file"):
         synth.release().to_bytes()
@@ -218,7 +228,9 @@ def test_values_without_a_form_are_named() -> None:
 
 def test_half_letters_are_named() -> None:
     columns = {"z": {"sdtype": "categorical"}}
-    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), domain={"z": {"range_values": ["\ud800", "b"]}})
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_from_columns(columns), domain={"z": {"range_values": ["\ud800", "b"]}}
+    )
     synth.fit(pd.DataFrame({"z": ["b", "b"] * 50}))
     with pytest.raises(ValueError, match="half a Unicode letter"):
         synth.release().to_bytes()

@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 from releases import fitted
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, check_learner, check_model, register_model_type
+from sdv_plausible import (
+    PlausibleDeniabilitySynthesizer,
+    Release,
+    check_learner,
+    check_model,
+    register_model_type,
+)
 from sdv_plausible.models import registered
 from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
@@ -112,7 +118,10 @@ def test_arrays_that_make_no_such_model_are_refused(registry: None, damage: Any)
 def test_arrays_of_no_finite_numbers_are_refused(registry: None) -> None:
     register_model_type("shares", Shares, lambda model: {"0": np.log(np.zeros(2) + 0.0)}, Shares.from_arrays)
     release = fitted(model=SharesLearner(), epsilon=2.0).release()
-    with pytest.raises(ValueError, match="store probabilities, not their logarithms"), np.errstate(divide="ignore"):
+    with (
+        pytest.raises(ValueError, match="store probabilities, not their logarithms"),
+        np.errstate(divide="ignore"),
+    ):
         release.to_bytes()
 
 

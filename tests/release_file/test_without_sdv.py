@@ -34,7 +34,9 @@ assert Release.load({path!r}, {digest!r}) == release
 
 def run(path: Path, digest: str, *more: str) -> subprocess.CompletedProcess[str]:
     code = PROGRAM.format(blocked=(*BLOCKED, *more), path=str(path), digest=digest)
-    return subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.parametrize("case", ["private", "seeds, range"])
@@ -57,7 +59,10 @@ def test_faker_is_not_needed_either(tmp_path: Any) -> None:
 
 def test_the_block_is_one(tmp_path: Any) -> None:
     """The synthesizer itself does need SDV."""
-    code = PROGRAM.split("from sdv_plausible", maxsplit=1)[0].format(blocked=BLOCKED) + "import sdv_plausible.synthesizer"
+    code = (
+        PROGRAM.split("from sdv_plausible", maxsplit=1)[0].format(blocked=BLOCKED)
+        + "import sdv_plausible.synthesizer"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "is not installed here" in done.stderr

@@ -118,10 +118,14 @@ def test_missing_beside_known_values(exact):
 def test_missing_as_a_condition_is_refused_where_it_is_not_in_the_domain(never_missing, column, value):
     for ask in (
         lambda: never_missing.sample_from_conditions([Condition({column: value}, num_rows=3)]),
-        lambda: never_missing.sample_from_conditions([DataFrameCondition(pd.DataFrame({column: [value]}, dtype=object))]),
+        lambda: never_missing.sample_from_conditions(
+            [DataFrameCondition(pd.DataFrame({column: [value]}, dtype=object))]
+        ),
         lambda: never_missing.sample_remaining_columns(pd.DataFrame({column: [value]}, dtype=object)),
     ):
-        with pytest.raises(ValueError, match=f"column '{column}' has no missing value in its domain; condition on a known"):
+        with pytest.raises(
+            ValueError, match=f"column '{column}' has no missing value in its domain; condition on a known"
+        ):
             ask()
 
 
@@ -140,7 +144,9 @@ def test_missing_as_a_condition_is_refused_where_it_is_not_in_the_domain(never_m
 def test_unknown_columns_and_values(fitted, condition, words):
     for ask in (
         lambda: fitted.sample_from_conditions([Condition(condition, num_rows=3)]),
-        lambda: fitted.sample_remaining_columns(pd.DataFrame({name: [value] for name, value in condition.items()})),
+        lambda: fitted.sample_remaining_columns(
+            pd.DataFrame({name: [value] for name, value in condition.items()})
+        ),
     ):
         with pytest.raises(ValueError, match=".") as caught:
             ask()
@@ -229,7 +235,9 @@ def test_more_columns_than_pairs_can_be_looked_at():
 def test_ten_thousand_columns_take_no_pairs_with_the_independent_model():
     columns = wide(10_000)
     domain = {name: Attribute(name=name, kind="categorical", values=("a", "b")) for name in columns}
-    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), domain=domain, model="independent")
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_from_columns(columns), domain=domain, model="independent"
+    )
     synth.fit(pd.DataFrame(np.full((20, 10_000), "a"), columns=list(columns)))
     assert synth.sample(2).shape == (2, 10_000)
 
@@ -256,4 +264,6 @@ def test_detected_types_end_the_claim_and_name_the_way_out():
 
 def test_the_headline_says_what_counts_as_public():
     ledger = fit().privacy_ledger()
-    assert ledger.sentence().endswith("Column names, semantic types, date formats and what was declared count as public.")
+    assert ledger.sentence().endswith(
+        "Column names, semantic types, date formats and what was declared count as public."
+    )

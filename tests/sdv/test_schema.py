@@ -34,7 +34,9 @@ def test_what_was_detected_in_the_rows_is_left_out():
     for name, spec in after.items():
         assert set(spec) <= set(SCHEMA_KEYS)
         assert spec == {key: value for key, value in before[name].items() if key in SCHEMA_KEYS}
-    assert {"range_min", "range_max"} & set(before["age"]) == set() or "104" in json.dumps(before, default=str)
+    assert {"range_min", "range_max"} & set(before["age"]) == set() or "104" in json.dumps(
+        before, default=str
+    )
 
 
 def test_details_that_a_user_wrote_are_no_schema_either():

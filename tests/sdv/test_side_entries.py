@@ -35,5 +35,11 @@ def test_a_random_state_of_zero_is_one():
 
 def test_transformers_that_learn_are_named():
     """Those that are no generators, and generators that repeat the number of values."""
-    named = {"learns": LEARNS, "invents": INVENTS, "none": None, **{str(rule): t for rule, t in REPEATS.items()}, 3: LEARNS}
+    named = {
+        "learns": LEARNS,
+        "invents": INVENTS,
+        "none": None,
+        **{str(rule): t for rule, t in REPEATS.items()},
+        3: LEARNS,
+    }
     assert own_transformers(named) == ["learns", "3", "match", "scale"]

@@ -37,7 +37,11 @@ def table(n: int = 4000, **changed: Any) -> pd.DataFrame:
 
 
 def build(
-    rows: pd.DataFrame, declared: Declarations, specs: Any = None, ledger: PrivacyLedger | None = None, epsilon: float = 2.0
+    rows: pd.DataFrame,
+    declared: Declarations,
+    specs: Any = None,
+    ledger: PrivacyLedger | None = None,
+    epsilon: float = 2.0,
 ) -> Domain:
     specs = SPECS if specs is None else specs
     return build_domain(
@@ -51,7 +55,12 @@ def test_declared_learned_and_inferred_in_the_order_of_the_table():
     domain = build(rows, declared, ledger=ledger)
     assert domain.names == ("flag", "age", "day", "city")
     assert domain["age"] is AGE
-    assert {a.name: a.provenance for a in domain} == {"age": "declared", "city": "private", "flag": "private", "day": "private"}
+    assert {a.name: a.provenance for a in domain} == {
+        "age": "declared",
+        "city": "private",
+        "flag": "private",
+        "day": "private",
+    }
     assert domain["city"].values == ("Bern", "Chur")
     assert domain["day"].datetime_format == "%d.%m.%Y"
     assert [entry.name for entry in ledger.entries] == ["domain"]
@@ -114,8 +123,13 @@ def attribute(name: str, provenance: str) -> Attribute:
 
 
 def test_what_is_declared_is_free_and_what_is_inferred_ends_the_claim():
-    entries = domain_entries(Domain((attribute("a", "declared"), attribute("b", "private"), attribute("c", "inferred"))))
-    assert [(entry.status, entry.parts) for entry in entries] == [("declared", ("domain",)), ("no claim", ("domain",))]
+    entries = domain_entries(
+        Domain((attribute("a", "declared"), attribute("b", "private"), attribute("c", "inferred")))
+    )
+    assert [(entry.status, entry.parts) for entry in entries] == [
+        ("declared", ("domain",)),
+        ("no claim", ("domain",)),
+    ]
     assert [entry.mechanism for entry in entries] == ["declared: a", "inferred from the rows: c"]
     assert entries[1].losses == (InfiniteLoss(),)
     assert 'undeclared="private"' in entries[1].note

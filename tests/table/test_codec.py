@@ -20,11 +20,17 @@ DAY = NANOSECONDS["D"]
 
 
 def encode(attribute: Attribute, column: pd.Series, seed: int = 0) -> list[int]:
-    return Codec(Domain((attribute,))).encode(pd.DataFrame({attribute.name: column}), Coins.from_seed(seed))[:, 0].tolist()
+    return (
+        Codec(Domain((attribute,)))
+        .encode(pd.DataFrame({attribute.name: column}), Coins.from_seed(seed))[:, 0]
+        .tolist()
+    )
 
 
 def decode(attribute: Attribute, codes: list[int], seed: int = 0) -> pd.Series:
-    return Codec(Domain((attribute,))).decode(np.array(codes).reshape(-1, 1), Coins.from_seed(seed))[attribute.name]
+    return Codec(Domain((attribute,))).decode(np.array(codes).reshape(-1, 1), Coins.from_seed(seed))[
+        attribute.name
+    ]
 
 
 # --- round trips ------------------------------------------------------------------------------------------------------
@@ -47,7 +53,13 @@ def attributes(draw):
     nullable = draw(st.booleans())
     kind = draw(st.sampled_from(["categorical", "ordinal", "integer", "float", "datetime"]))
     if kind in ("categorical", "ordinal"):
-        pool = st.one_of(st.text(max_size=4), st.integers(-9, 9), st.floats(0.25, 9.75), st.just(True), st.binary(max_size=2))
+        pool = st.one_of(
+            st.text(max_size=4),
+            st.integers(-9, 9),
+            st.floats(0.25, 9.75),
+            st.just(True),
+            st.binary(max_size=2),
+        )
         values = tuple(dict.fromkeys(draw(st.lists(pool, min_size=1, max_size=6))))
         return Attribute(name="x", kind=kind, values=values, nullable=nullable)
     if kind == "integer":
@@ -132,9 +144,9 @@ def test_categories_of_any_dtype_survive(column):
     attribute = infer_attribute("x", column, "categorical")
     back = decode(attribute, encode(attribute, column))
     assert back.isna().tolist() == column.isna().tolist()
-    assert [a == b for a, b, gone in zip(back, column, column.isna(), strict=True) if not gone] == [True] * int(
-        column.notna().sum()
-    )
+    assert [a == b for a, b, gone in zip(back, column, column.isna(), strict=True) if not gone] == [
+        True
+    ] * int(column.notna().sum())
 
 
 def test_a_text_format_with_an_offset_keeps_it():
@@ -145,7 +157,9 @@ def test_a_text_format_with_an_offset_keeps_it():
 
 
 def test_time_zones_come_back_across_a_clock_change():
-    column = pd.Series(pd.date_range("2021-10-31 00:30", periods=4, freq="h", tz="Europe/Zurich"))  # 02:30 comes twice
+    column = pd.Series(
+        pd.date_range("2021-10-31 00:30", periods=4, freq="h", tz="Europe/Zurich")
+    )  # 02:30 comes twice
     attribute = infer_attribute("x", column, "datetime")
     back = decode(attribute, encode(attribute, column))
     assert (back == column).all()
@@ -186,11 +200,17 @@ def test_values_of_conditions():
         (
             Attribute(name="n", kind="integer", lower=(0, 5), upper=(4, 9)),
             Attribute(name="c", kind="categorical", values=("a", "b"), nullable=True),
-            Attribute(name="d", kind="datetime", lower=(0,), upper=(9 * DAY,), unit=DAY, datetime_format="%Y-%m-%d"),
+            Attribute(
+                name="d", kind="datetime", lower=(0,), upper=(9 * DAY,), unit=DAY, datetime_format="%Y-%m-%d"
+            ),
         )
     )
     codec = Codec(domain)
-    assert (codec.encode_value("n", 7), codec.encode_value("c", "b"), codec.encode_value("c", None)) == (1, 1, 2)
+    assert (codec.encode_value("n", 7), codec.encode_value("c", "b"), codec.encode_value("c", None)) == (
+        1,
+        1,
+        2,
+    )
     assert codec.encode_value("d", "1970-01-03") == 0
     for name, value in (("c", "z"), ("n", None), ("n", "many"), ("d", None), ("d", "soon")):
         with pytest.raises(ValueError, match=f"column '{name}' has no"):
@@ -208,7 +228,9 @@ WORD = Attribute(name="x", kind="categorical", values=("a", "1", 1, 2.5, False),
 
 def date(form: str | None) -> Attribute:
     days = tuple(range(18_000 * DAY, 18_400 * DAY, DAY))
-    return Attribute(name="x", kind="datetime", lower=days, upper=days, unit=DAY, datetime_format=form, nullable=True)
+    return Attribute(
+        name="x", kind="datetime", lower=days, upper=days, unit=DAY, datetime_format=form, nullable=True
+    )
 
 
 CASES = {

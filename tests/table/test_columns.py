@@ -85,9 +85,13 @@ def test_true_and_one_are_told_apart_whatever_comes_first():
         assert {type(v) for _, v in counts} == {bool, int, str, float}
 
 
-@pytest.mark.parametrize("dtype", ["int64", "Int64", "float64", "boolean", "bool", "string", "category", "float32"])
+@pytest.mark.parametrize(
+    "dtype", ["int64", "Int64", "float64", "boolean", "bool", "string", "category", "float32"]
+)
 def test_a_value_is_the_same_in_whatever_type_it_is_stored(dtype):
-    cells = {"boolean": [True, False, True], "bool": [True, False, True], "string": ["a", "b", "a"]}.get(dtype, [1, 2, 1])
+    cells = {"boolean": [True, False, True], "bool": [True, False, True], "string": ["a", "b", "a"]}.get(
+        dtype, [1, 2, 1]
+    )
     stored, plain = (frame(cells, d).value_counts("x") for d in (dtype, object))
     assert stored[0] == plain[0]
     assert stored[1].tolist() == plain[1].tolist()
@@ -116,7 +120,10 @@ def test_precision_by_plain_loops(values):
 def test_precision_of_dates_by_plain_loops(values):
     """The coarsest unit whose multiple a moment is."""
     stamps = [None if v is None else pd.Timestamp(v).value for v in values]
-    levels = [len(DATE_UNITS) if v is None else next(i for i, unit in enumerate(DATE_UNITS) if v % unit == 0) for v in stamps]
+    levels = [
+        len(DATE_UNITS) if v is None else next(i for i, unit in enumerate(DATE_UNITS) if v % unit == 0)
+        for v in stamps
+    ]
     column = pd.Series(pd.to_datetime([None if v is None else pd.Timestamp(v) for v in values]))
     found = FrameColumns(pd.DataFrame({"x": column})).precision_counts(Reading("x", "datetime"))
     assert found.tolist() == [levels.count(i) for i in range(len(DATE_UNITS) + 1)]
@@ -142,7 +149,10 @@ def test_what_was_read_of_one_column_is_not_taken_for_another():
         assert table.precision_counts(Reading("c", "datetime", "%Y"))[0] == 2
         assert table.precision_counts(Reading("c", "datetime", "%Y"))[-1] == 0
     lattices = [Lattice(kind="integer"), Lattice(kind="float", decimals=1)]
-    found = [table.point_counts(Reading("a", "numerical"), lattice)[0].tolist() for lattice in (*lattices, *lattices)]
+    found = [
+        table.point_counts(Reading("a", "numerical"), lattice)[0].tolist()
+        for lattice in (*lattices, *lattices)
+    ]
     assert found == [[1, 2], [10, 20]] * 2
 
 
@@ -159,10 +169,19 @@ FIRST, LAST = LATTICE.grid()
 CELLS = {
     "missing": (MissingOrNot("x"), ["a", 1, True, None, np.nan]),
     "precision": (Precision(READING), [0.0, 1.5, 1 / 3, None, math.inf]),
-    "dates": (Precision(Reading("x", "datetime")), [pd.Timestamp("2020-01-01"), pd.Timestamp("1999-01-01 01:00"), pd.NaT]),
+    "dates": (
+        Precision(Reading("x", "datetime")),
+        [pd.Timestamp("2020-01-01"), pd.Timestamp("1999-01-01 01:00"), pd.NaT],
+    ),
     "magnitude": (RunCounts(READING, LATTICE, FIRST, LAST), [0.0, -1.5, 1.51, 1e300, None]),
-    "runs": (RunCounts(READING, LATTICE, np.array([0, 100]), np.array([99, 150])), [0.5, 0.99, 1.0, 1.5, 1.51, -1.0]),
-    "without": (RunCounts(READING, LATTICE, np.array([0, 100]), np.array([99, 150]), (50, 100)), [0.5, 0.51, 1.0, 1.5]),
+    "runs": (
+        RunCounts(READING, LATTICE, np.array([0, 100]), np.array([99, 150])),
+        [0.5, 0.99, 1.0, 1.5, 1.51, -1.0],
+    ),
+    "without": (
+        RunCounts(READING, LATTICE, np.array([0, 100]), np.array([99, 150]), (50, 100)),
+        [0.5, 0.51, 1.0, 1.5],
+    ),
 }
 
 
@@ -187,7 +206,10 @@ def in_run(value: float, first: int, last: int, without: tuple[int, ...]) -> boo
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.integers(-300, 300).map(lambda v: v / 100), max_size=20), st.sets(st.integers(-5, 205), max_size=3))
+@given(
+    st.lists(st.integers(-300, 300).map(lambda v: v / 100), max_size=20),
+    st.sets(st.integers(-5, 205), max_size=3),
+)
 def test_runs_by_plain_loops(values, without):
     runs = [(-50, -1), (0, 99), (100, 100), (150, 220)]
     first, last = np.array(runs).T
@@ -217,7 +239,10 @@ def test_values_that_occur_and_public_cells_hold_each_row_once_at_most(question,
         for table in (a, b):
             values, counts, public = question.occurring(frame([cells[i] for i in table], object))
             assert (counts > 0).all()
-            histograms.append(Counter(dict(zip(values, counts.tolist(), strict=True))) + Counter({"public": int(sum(public))}))
+            histograms.append(
+                Counter(dict(zip(values, counts.tolist(), strict=True)))
+                + Counter({"public": int(sum(public))})
+            )
         more, less = histograms
         assert not less - more
         assert sum((more - less).values()) <= relation.rows

@@ -52,7 +52,19 @@ def test_zones_are_read_in_utc_and_written_again():
 
 @pytest.mark.parametrize(
     "form",
-    ["%Y", "%d.%m.%Y", "%H", "%I %p %d %m %Y", "%Y %H:%M", "%H:%M:%S", "%Y %T", "%c", "%X", "%S.%f", "%Y-%m-%d %H:%M:%S.%f"],
+    [
+        "%Y",
+        "%d.%m.%Y",
+        "%H",
+        "%I %p %d %m %Y",
+        "%Y %H:%M",
+        "%H:%M:%S",
+        "%Y %T",
+        "%c",
+        "%X",
+        "%S.%f",
+        "%Y-%m-%d %H:%M:%S.%f",
+    ],
 )
 def test_a_format_shows_what_differs_by_its_unit_and_no_less(form):
     """By writing moments that are one unit apart, and half a unit: the first look different (time of day at least)."""

@@ -13,7 +13,13 @@ from sdv_plausible.table.private_domain import DomainPlan
 from sdv_plausible.table.words import MODELLED_SDTYPES
 
 SPECS = {
-    "age": {"sdtype": "numerical", "range_min": 17, "range_max": 80, "decimal_places": 0, "range_is_nullable": False},
+    "age": {
+        "sdtype": "numerical",
+        "range_min": 17,
+        "range_max": 80,
+        "decimal_places": 0,
+        "range_is_nullable": False,
+    },
     "city": {"sdtype": "categorical", "range_values": ["Bern", "Chur"]},
     "day": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
     "key": {"sdtype": "id"},
@@ -43,14 +49,17 @@ def test_types_and_formats_of_dates_are_schema():
     found = read({"day": {"range_min": "2020-01-01", "range_max": "2020-01-05"}})
     assert found.attributes["day"].datetime_format == "%Y-%m-%d"
     other = read(
-        {"day": {"range_min": "2020", "range_max": "2021", "datetime_format": "%Y"}}, specs={"day": {"sdtype": "datetime"}}
+        {"day": {"range_min": "2020", "range_max": "2021", "datetime_format": "%Y"}},
+        specs={"day": {"sdtype": "datetime"}},
     )
     assert other.attributes["day"].datetime_format == "%Y"
     with pytest.raises(ValueError, match="the domain says datetime_format '%Y', the metadata '%Y-%m-%d'"):
         read({"day": {"range_min": "2020", "range_max": "2021", "datetime_format": "%Y"}})
 
 
-@pytest.mark.parametrize("form", ["mapping", "Domain", "file of a Domain", "file of a mapping", "path as text"])
+@pytest.mark.parametrize(
+    "form", ["mapping", "Domain", "file of a Domain", "file of a mapping", "path as text"]
+)
 def test_every_form_says_the_same(form, tmp_path):
     mapping = {"age": {"range_min": 0, "range_max": 99}}
     domain = Domain.from_declarations(mapping, {"age": "numerical"}, 2)
@@ -125,4 +134,8 @@ def test_for_planning_undeclared_columns_stand_in():
     assert planned["age"] is AGE
     assert [a.provenance for a in planned] == ["declared", "private", "inferred"]
     assert planned.cardinalities == (2, 1, 1)
-    assert declared.assumed(MODELLED).cardinalities == (2, USUAL_SIZES["categorical"], USUAL_SIZES["datetime"])
+    assert declared.assumed(MODELLED).cardinalities == (
+        2,
+        USUAL_SIZES["categorical"],
+        USUAL_SIZES["datetime"],
+    )

@@ -149,10 +149,21 @@ scalars = st.one_of(
     st.sampled_from(["numerical", "categorical", "ordinal", "boolean", "datetime", "id", "email", "%Y", "%Y-%m-%d", "2020-01-01", "mixed"]),
 )  # fmt: skip
 anything = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3), max_leaves=5
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
 )
 WORDS = [
-    *["sdtype", "range_min", "range_max", "range_values", "range_is_nullable", "decimal_places", "datetime_format", "buckets"],
+    *[
+        "sdtype",
+        "range_min",
+        "range_max",
+        "range_values",
+        "range_is_nullable",
+        "decimal_places",
+        "datetime_format",
+        "buckets",
+    ],
     *["pii", "regex_format", "high_cardinality", "other"],
 ]
 specs = st.one_of(anything, st.dictionaries(st.sampled_from(WORDS), anything, max_size=5))

@@ -63,7 +63,10 @@ def test_missing_is_the_last_code(nullable):
 
 
 def test_a_domain_is_a_sequence_of_named_attributes():
-    a, b = (Attribute(name=n, kind="ordinal", values=(1, 2, 3), provenance=p) for n, p in (("a", "inferred"), ("b", "private")))
+    a, b = (
+        Attribute(name=n, kind="ordinal", values=(1, 2, 3), provenance=p)
+        for n, p in (("a", "inferred"), ("b", "private"))
+    )
     domain = Domain((a, b))
     assert (len(domain), domain.names, domain.cardinalities) == (2, ("a", "b"), (3, 3))
     assert domain.inferred == ("a",)
@@ -79,7 +82,9 @@ def test_a_domain_is_a_sequence_of_named_attributes():
 
 # --- files ------------------------------------------------------------------------------------------------------------
 
-JSON_VALUES = st.one_of(st.text(max_size=5), st.integers(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False))
+JSON_VALUES = st.one_of(
+    st.text(max_size=5), st.integers(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False)
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -90,7 +95,12 @@ def test_domain_files_lose_nothing(tmp_path_factory, values, nullable, data):
     attributes = (
         Attribute(name="ä", kind="categorical", values=distinct, nullable=nullable, provenance="private"),
         Attribute(
-            name="d", kind="datetime", lower=(start, start + 1), upper=(start, start + 9), unit=3, datetime_format="%d.%m.%Y"
+            name="d",
+            kind="datetime",
+            lower=(start, start + 1),
+            upper=(start, start + 9),
+            unit=3,
+            datetime_format="%d.%m.%Y",
         ),
         Attribute(name="f", kind="float", lower=(0.1, 0.3), upper=(0.3, 0.9), decimals=2, buckets=(0, 0)),
     )
@@ -98,7 +108,9 @@ def test_domain_files_lose_nothing(tmp_path_factory, values, nullable, data):
     Domain(attributes).save(path)
     read = Domain.load(path)
     assert read == Domain(attributes)
-    assert [type(v) for v in read["ä"].values] == [type(v) for v in distinct]  # 1 == 1.0 == True would hide a change
+    assert [type(v) for v in read["ä"].values] == [
+        type(v) for v in distinct
+    ]  # 1 == 1.0 == True would hide a change
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ from sdv_plausible.table.inference import infer_attribute, quantile_bins
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.floats(-100, 100).map(lambda v: round(v, 1)), min_size=1, max_size=200), st.integers(2, 12))
+@given(
+    st.lists(st.floats(-100, 100).map(lambda v: round(v, 1)), min_size=1, max_size=200), st.integers(2, 12)
+)
 def test_quantile_bins_cover_disjointly_and_number_at_most_twice_max_bins(numbers, max_bins):
     lower, upper = quantile_bins(np.array(numbers), max_bins)
     assert len(lower) <= 2 * max_bins
@@ -55,7 +57,11 @@ def test_what_is_read_off_the_rows(column, sdtype, expected):
 
 def test_an_ordinal_keeps_the_order_of_the_metadata():
     column = pd.Series(["hi", "lo", "new"])
-    assert infer_attribute("x", column, "ordinal", {"range_values": ["lo", "mid", "hi"]}).values == ("lo", "hi", "new")
+    assert infer_attribute("x", column, "ordinal", {"range_values": ["lo", "mid", "hi"]}).values == (
+        "lo",
+        "hi",
+        "new",
+    )
 
 
 def test_integers_beyond_the_reach_of_floats_share_a_bin():

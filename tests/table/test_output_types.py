@@ -29,7 +29,14 @@ def test_output_types_do_not_show_one_row():
         )
     )
     table = pd.DataFrame(
-        {"n": [1, 2], "x": [1, 2], "flag": [True, False], "grade": pd.Categorical(["A", "B"]), "key": [1, 2], "lat": [1, 2]}
+        {
+            "n": [1, 2],
+            "x": [1, 2],
+            "flag": [True, False],
+            "grade": pd.Categorical(["A", "B"]),
+            "key": [1, 2],
+            "lat": [1, 2],
+        }
     )
     longer = pd.DataFrame(
         {"n": [1, 2, None], "x": [1, 2, 0.5], "flag": [True, False, None], "grade": pd.Categorical(["A", "B", "Z"]),
@@ -43,7 +50,13 @@ def test_output_types_do_not_show_one_row():
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [("float32", "float64"), ("M8[s]", "M8[ns]"), ("string", "object"), ("int8", "float64"), ("bool", "object")],
+    [
+        ("float32", "float64"),
+        ("M8[s]", "M8[ns]"),
+        ("string", "object"),
+        ("int8", "float64"),
+        ("bool", "object"),
+    ],
 )
 def test_a_type_that_one_finer_or_odd_row_widens_is_not_written(first, second):
     attributes = [

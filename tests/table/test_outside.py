@@ -19,18 +19,32 @@ def test_strangers_are_counted_for_the_holder():
         (
             Attribute(name="n", kind="float", lower=(0.0,), upper=(1.0,), nullable=True),
             Attribute(name="c", kind="categorical", values=("a",), nullable=True),
-            Attribute(name="d", kind="datetime", lower=(0,), upper=(DAY,), unit=DAY, datetime_format="%Y-%m-%d", nullable=True),
+            Attribute(
+                name="d",
+                kind="datetime",
+                lower=(0,),
+                upper=(DAY,),
+                unit=DAY,
+                datetime_format="%Y-%m-%d",
+                nullable=True,
+            ),
         )
     )
     table = pd.DataFrame(
-        {"n": [0.5, 2.0, None, -1.0], "c": ["a", "b", None, "a"], "d": ["1970-01-02", "1970-01-09", None, "soon"]}
+        {
+            "n": [0.5, 2.0, None, -1.0],
+            "c": ["a", "b", None, "a"],
+            "d": ["1970-01-02", "1970-01-09", None, "soon"],
+        }
     )
     assert count_outside(table, domain) == {"n": 2, "c": 1, "d": 2}
     assert count_outside(table.iloc[:1], domain) == {}
 
 
 def test_strangers_of_the_mapping_that_the_synthesizer_takes():
-    table = pd.DataFrame({"n": [5, 200], "c": ["a", "b"], "d": ["1970-01-02", "x"], "flag": [True, "no"], "free": [1, 2]})
+    table = pd.DataFrame(
+        {"n": [5, 200], "c": ["a", "b"], "d": ["1970-01-02", "x"], "flag": [True, "no"], "free": [1, 2]}
+    )
     declarations = {
         "n": {"range_min": 0, "range_max": 9},
         "c": {"range_values": ["a"]},
@@ -49,7 +63,10 @@ def test_strangers_of_the_mapping_that_the_synthesizer_takes():
     [
         (Attribute(name="x", kind="integer", lower=(0,), upper=(9,)), [5, None]),
         (Attribute(name="x", kind="categorical", values=("a",)), ["a", None]),
-        (Attribute(name="x", kind="datetime", lower=(0,), upper=(DAY,), datetime_format="%Y-%m-%d"), ["1970-01-02", None]),
+        (
+            Attribute(name="x", kind="datetime", lower=(0,), upper=(DAY,), datetime_format="%Y-%m-%d"),
+            ["1970-01-02", None],
+        ),
     ],
 )
 def test_a_missing_cell_is_a_stranger_where_missing_is_not_in_the_domain(attribute, rows):

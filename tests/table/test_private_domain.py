@@ -45,7 +45,9 @@ def make_table(n: int, seed: int = 0) -> pd.DataFrame:
     )
 
 
-def learn(table: pd.DataFrame, plan: DomainPlan | None = None, seed: int = 5, max_bins: int = 30) -> dict[str, Attribute]:
+def learn(
+    table: pd.DataFrame, plan: DomainPlan | None = None, seed: int = 5, max_bins: int = 30
+) -> dict[str, Attribute]:
     plan = plan or DomainPlan.make({c: SDTYPES[c] for c in table}, 1.0, 1e-6)
     return learn_from(table, plan, max_bins, Coins.from_seed(seed))
 
@@ -96,7 +98,10 @@ def test_planted_fault_threshold_without_a_margin(monkeypatch):
 
 def test_planted_fault_half_the_noise(monkeypatch):
     honest = noise.discrete_gaussian
-    double = lambda values, *, sensitivity, rho, coins: honest(values, sensitivity=sensitivity, rho=rho / 4, coins=coins)  # noqa: E731
+
+    def double(values, *, sensitivity, rho, coins):
+        return honest(values, sensitivity=sensitivity, rho=rho / 4, coins=coins)
+
     monkeypatch.setattr(noise, "discrete_gaussian", double)  # the threshold is for half of this noise
     assert too_many(passing(0.2, 0.05, LEAST_HOLDERS, 4000), 4000, 0.05)
 
@@ -126,7 +131,9 @@ def test_an_extreme_row_moves_no_bound_and_adds_no_value(extreme, num_rows):
     """With the noise held fixed; the chosen seeds keep every noisy count one row away from its threshold."""
     ((name, value),) = extreme.items()
     values = make_table(num_rows)[name].tolist()
-    short, longer = (pd.DataFrame({name: pd.Series(v)}) for v in (values, [*values, value]))  # in the types that pandas chooses
+    short, longer = (
+        pd.DataFrame({name: pd.Series(v)}) for v in (values, [*values, value])
+    )  # in the types that pandas chooses
     assert learn(short) == learn(longer)
 
 
@@ -135,7 +142,9 @@ def test_planted_fault_domain_from_the_rows():
     table = make_table(300)
     for name, value in (("city", "Zz"), ("amount", 1e300), ("when", pd.Timestamp("1680-01-01"))):
         longer = pd.Series([*table[name], value])
-        assert infer_attribute(name, table[name], SDTYPES[name]) != infer_attribute(name, longer, SDTYPES[name])
+        assert infer_attribute(name, table[name], SDTYPES[name]) != infer_attribute(
+            name, longer, SDTYPES[name]
+        )
 
 
 def test_one_missing_value_does_not_change_how_whole_numbers_or_categories_are_written():
@@ -144,7 +153,8 @@ def test_one_missing_value_does_not_change_how_whole_numbers_or_categories_are_w
     missing = pd.DataFrame({"n": pd.Series([*whole["n"], np.nan])})
     for sdtype in ("numerical", "categorical"):
         first, second = (
-            learn_from(t, DomainPlan.make({"n": sdtype}, 2.0, 1e-6), 30, Coins.from_seed(1))["n"] for t in (whole, missing)
+            learn_from(t, DomainPlan.make({"n": sdtype}, 2.0, 1e-6), 30, Coins.from_seed(1))["n"]
+            for t in (whole, missing)
         )
         assert repr(first) == repr(second)
         assert first.values == (0, 1, 2, 3, 4) or first.kind == "integer"
@@ -249,7 +259,12 @@ def test_public_cells_do_not_depend_on_the_rows():
     """Removing the only row of a cell changes nothing but noise: as many cells get noise."""
     with record_calls() as calls:
         for value in (3.0, 1e9):
-            learn_from(pd.DataFrame({"x": [value]}), DomainPlan.make({"x": "numerical"}, 1.0, 1e-6), 8, Coins.from_seed(0))
+            learn_from(
+                pd.DataFrame({"x": [value]}),
+                DomainPlan.make({"x": "numerical"}, 1.0, 1e-6),
+                8,
+                Coins.from_seed(0),
+            )
     half = len(calls) // 2
     assert [c.shape for c in calls[:half]] == [c.shape for c in calls[half:]]
 
@@ -305,7 +320,9 @@ def test_tables_too_small_to_see_anything_give_an_empty_domain_not_an_error(num_
     assert found["city"] == Attribute(name="city", kind="categorical", nullable=True, provenance="private")
 
 
-@pytest.mark.parametrize("column", [[None, None], [1e308, -1e308], [math.inf, 1.0], [2**63 - 1, -(2**62)], ["7", "x"]], ids=str)
+@pytest.mark.parametrize(
+    "column", [[None, None], [1e308, -1e308], [math.inf, 1.0], [2**63 - 1, -(2**62)], ["7", "x"]], ids=str
+)
 def test_odd_numbers(column):
     plan = DomainPlan.make({"x": "numerical"}, 5.0, 1e-6)
     found = learn_from(pd.DataFrame({"x": column * 2000}), plan, 20, Coins.from_seed(1))["x"]

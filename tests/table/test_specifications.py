@@ -93,7 +93,17 @@ def test_a_domain_from_declarations():
     sdtypes = {"text day": "datetime", "flag": "boolean", "number": "numerical", "another": "categorical"}
     domain = Domain.from_declarations(declarations, sdtypes, max_bins=10)
     assert domain.names == tuple(declarations)
-    kinds = ["categorical", "ordinal", "integer", "float", "datetime", "datetime", "datetime", "categorical", "categorical"]
+    kinds = [
+        "categorical",
+        "ordinal",
+        "integer",
+        "float",
+        "datetime",
+        "datetime",
+        "datetime",
+        "categorical",
+        "categorical",
+    ]
     assert [a.kind for a in domain] == kinds
     assert domain["number"].cardinality == 11
     assert domain["values"].cardinality == 2

@@ -52,15 +52,74 @@ COLUMNS = {
 VALUED = {name: spec for name, spec in COLUMNS.items() if name not in ("zip", "at", "zoned", "id", "email")}
 
 ODD = [
-    *["", " ", "n/k", "NA", "nan", "None", "inf", "-inf", "1e400", "1", "1.0", "01", "+1", " 1", "1,5", "1_000", "0x1", "١"],
-    *["2.5", "01234", "9007199254740993", "-0", "true", "TRUE ", "ja", "0", "today", "now", "NaT", "2020-01-03", "2020-02-30"],
-    *["2020-01-03T00:00", "03.01.2020 10:00", "9999-12-31", "0001-01-01", "a", " a", "A", "f", "s", "7.5", 'quo"te', "a,b"],
-    *["2020-01-03 00:00:00.123456789", "2020-01-03 00:00:00.5", "9999-12-31 00:00:00.5", "1500-01-01 00:00:00.123456"],
-    *["2020-01-03T00:00:00+0100", "2020-01-03T00:00:00Z", "2020-01-03T00:00:00-11:30", "9999-12-31T00:00:00+0000"],
+    *[
+        "",
+        " ",
+        "n/k",
+        "NA",
+        "nan",
+        "None",
+        "inf",
+        "-inf",
+        "1e400",
+        "1",
+        "1.0",
+        "01",
+        "+1",
+        " 1",
+        "1,5",
+        "1_000",
+        "0x1",
+        "١",
+    ],
+    *[
+        "2.5",
+        "01234",
+        "9007199254740993",
+        "-0",
+        "true",
+        "TRUE ",
+        "ja",
+        "0",
+        "today",
+        "now",
+        "NaT",
+        "2020-01-03",
+        "2020-02-30",
+    ],
+    *[
+        "2020-01-03T00:00",
+        "03.01.2020 10:00",
+        "9999-12-31",
+        "0001-01-01",
+        "a",
+        " a",
+        "A",
+        "f",
+        "s",
+        "7.5",
+        'quo"te',
+        "a,b",
+    ],
+    *[
+        "2020-01-03 00:00:00.123456789",
+        "2020-01-03 00:00:00.5",
+        "9999-12-31 00:00:00.5",
+        "1500-01-01 00:00:00.123456",
+    ],
+    *[
+        "2020-01-03T00:00:00+0100",
+        "2020-01-03T00:00:00Z",
+        "2020-01-03T00:00:00-11:30",
+        "9999-12-31T00:00:00+0000",
+    ],
     *["two\nlines", "\ufeff", "\u00a0", "\x00", "é", "\U0001f600"],
 ]
 cells = st.one_of(
-    st.sampled_from(ODD), st.text(st.characters(codec="utf-8"), max_size=6), st.integers().map(str), st.floats().map(str)
+    st.sampled_from(ODD),
+    st.text(st.characters(codec="utf-8"), max_size=6),
+    st.integers().map(str),
+    st.floats().map(str),
 )
 records = st.lists(cells, min_size=len(COLUMNS), max_size=len(COLUMNS))
 
@@ -98,7 +157,12 @@ def check_alone(folder: Path, rows: list[list[str]], more: list[str], place: int
     assert (same[0] == same[1]).all()
 
 
-@given(rows=st.lists(records, max_size=5), more=records, place=st.integers(0, 5), block=st.sampled_from([1, 2, 3, 1000]))
+@given(
+    rows=st.lists(records, max_size=5),
+    more=records,
+    place=st.integers(0, 5),
+    block=st.sampled_from([1, 2, 3, 1000]),
+)
 def test_no_row_has_a_say_in_how_another_is_read(tmp_path_factory, rows, more, place, block):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "BLOCK", block)
@@ -183,7 +247,9 @@ def test_the_issues_table(tmp_path):
     """One n/k in 20,000 grades; pandas makes all of them text, or doubles."""
     grades = [str(i % 3 + 1) for i in range(20_000)]
     lines = "\n".join(["grade,zip", *(f"{g},01234" for g in grades), "n/k,n/k", ""])
-    table = read_csv(write(tmp_path, lines), {"grade": {"range_values": [1, 2, 3]}, "zip": {"sdtype": "categorical"}})
+    table = read_csv(
+        write(tmp_path, lines), {"grade": {"range_values": [1, 2, 3]}, "zip": {"sdtype": "categorical"}}
+    )
     assert table["grade"][:3].tolist() == [1, 2, 3]
     assert (table["zip"][:-1] == "01234").all()
     assert count_outside(table, {"grade": {"range_values": [1, 2, 3]}}) == {"grade": 1}
@@ -221,7 +287,11 @@ def test_numbers(texts, spelling, expected):
         ([0.1, 1e20], ["0.10", "1e20", "100000000000000000000"], [0.1, 1e20, 1e20]),
         ([False, True], ["no", "TRUE", "1", "maybe", "0.0"], [False, True, True, "maybe", False]),
         (["yes", True], ["yes", "true"], ["yes", True]),
-        ([dt.date(2020, 1, 3), Decimal("7.5")], ["2020-01-03", "7.5", "7.50"], [dt.date(2020, 1, 3), Decimal("7.5"), "7.50"]),
+        (
+            [dt.date(2020, 1, 3), Decimal("7.5")],
+            ["2020-01-03", "7.5", "7.50"],
+            [dt.date(2020, 1, 3), Decimal("7.5"), "7.50"],
+        ),
         ([2**60], [str(2**60), str(2**60 + 1), str(2**60 + 2**12)], [2**60, 2**60, str(2**60 + 2**12)]),
     ],
 )
@@ -232,12 +302,29 @@ def test_declared_values_of_any_type(values, texts, expected):
 
 def test_truth_values_in_a_spelling_of_ones_own():
     words = {"true_values": ["ja", "oui"], "false_values": ["nein"]}
-    assert read_cells({"sdtype": "boolean"}, ["Ja", "nein", "OUI ", "true", ""], **words) == [True, False, True, None, None]
+    assert read_cells({"sdtype": "boolean"}, ["Ja", "nein", "OUI ", "true", ""], **words) == [
+        True,
+        False,
+        True,
+        None,
+        None,
+    ]
 
 
 def test_dates_by_their_format_alone():
     spec = {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"}
-    texts = ["03.01.2020", " 03.01.2020", "2020-01-03", "13.13.2020", "today", "now", "NaT", "", "03.01.1500", "3.1.20"]
+    texts = [
+        "03.01.2020",
+        " 03.01.2020",
+        "2020-01-03",
+        "13.13.2020",
+        "today",
+        "now",
+        "NaT",
+        "",
+        "03.01.1500",
+        "3.1.20",
+    ]
     assert read_cells(spec, texts) == ["03.01.2020"] * 2 + [None] * 8
 
 
@@ -257,7 +344,10 @@ def test_empty_and_odd_files(tmp_path):
 
 def test_columns_that_are_not_declared_are_left_out(tmp_path):
     path = write(tmp_path, "b,note,a\n1,x,2\n")
-    assert read_csv(path, {"a": {"sdtype": "numerical"}, "b": {"sdtype": "numerical"}}).columns.tolist() == ["b", "a"]
+    assert read_csv(path, {"a": {"sdtype": "numerical"}, "b": {"sdtype": "numerical"}}).columns.tolist() == [
+        "b",
+        "a",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -270,7 +360,11 @@ def test_columns_that_are_not_declared_are_left_out(tmp_path):
     ],
 )
 def test_encodings_separators_quotes(tmp_path, content, options):
-    table = read_csv(write(tmp_path, content), {"näme": {"sdtype": "categorical"}, "größe": {"sdtype": "numerical"}}, **options)
+    table = read_csv(
+        write(tmp_path, content),
+        {"näme": {"sdtype": "categorical"}, "größe": {"sdtype": "numerical"}},
+        **options,
+    )
     assert table.iloc[0].tolist() == ["Zoë", 1.5]
 
 
@@ -299,7 +393,10 @@ def test_cells_that_cannot_be_read_are_counted_for_the_holder(tmp_path):
     ],
 )
 def test_malformed_files_are_refused_without_a_value(tmp_path, content, words):
-    declared = {"b": {"sdtype": "categorical"}, **({"a": {"sdtype": "id"}} if isinstance(content, bytes) else {})}
+    declared = {
+        "b": {"sdtype": "categorical"},
+        **({"a": {"sdtype": "id"}} if isinstance(content, bytes) else {}),
+    }
     with pytest.raises(ValueError, match="table.csv") as caught:
         read_csv(write(tmp_path, content), declared)
     assert words in str(caught.value)
@@ -349,7 +446,10 @@ def test_a_missing_file_is_an_os_error(tmp_path):
 
 
 def test_types_come_from_domain_or_metadata(tmp_path):
-    sdv = {"METADATA_SPEC_VERSION": "V1", "tables": {"t": {"columns": {"a": {"sdtype": "numerical"}, "b": {"sdtype": "id"}}}}}
+    sdv = {
+        "METADATA_SPEC_VERSION": "V1",
+        "tables": {"t": {"columns": {"a": {"sdtype": "numerical"}, "b": {"sdtype": "id"}}}},
+    }
     for metadata in (sdv, sdv["tables"]["t"], sdv["tables"]["t"]["columns"]):
         types = column_types({"a": {"range_min": 0, "range_max": 9}}, metadata)
         assert {name: kind.sdtype for name, kind in types.items()} == {"a": "numerical", "b": "id"}
@@ -358,8 +458,14 @@ def test_types_come_from_domain_or_metadata(tmp_path):
     assert {n: (k.values, k.datetime_format) for n, k in found.items()} == {
         n: (k.values, k.datetime_format) for n, k in told.items()
     }
-    assert (found["age"].sdtype, found["flag"].sdtype, found["size"].sdtype) == ("numerical", "boolean", "ordinal")
-    assert column_types("metadata", {"a": {"sdtype": "categorical", "range_values": ["x"]}})["a"].values == ("x",)
+    assert (found["age"].sdtype, found["flag"].sdtype, found["size"].sdtype) == (
+        "numerical",
+        "boolean",
+        "ordinal",
+    )
+    assert column_types("metadata", {"a": {"sdtype": "categorical", "range_values": ["x"]}})["a"].values == (
+        "x",
+    )
     assert column_types(None, {"a": {"sdtype": "categorical", "range_values": ["x"]}})["a"].values == ()
 
 
@@ -420,18 +526,26 @@ def test_parquet_dates_keep_unit_and_zone_and_reach_the_codec(parquet):
     )
     table = read_parquet(path, {"at": {"sdtype": "datetime"}, "day": {"sdtype": "datetime"}})
     assert table.dtypes.astype(str).tolist() == ["datetime64[us, Europe/Zurich]", "datetime64[s]"]
-    domain = Domain.from_declarations({"day": {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2020-12-31"}})
+    domain = Domain.from_declarations(
+        {"day": {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2020-12-31"}}
+    )
     assert Codec(domain).encode(table, Coins.from_seed(0))[1:, 0].tolist() == [domain["day"].missing_code] * 2
 
 
 @pytest.mark.parametrize(
     ("values", "sdtype"),
-    [([[1], [2]], "categorical"), ([dt.datetime(2020, 1, 1)], "numerical"), ([5], "datetime"), ([b"x"], "boolean")],
+    [
+        ([[1], [2]], "categorical"),
+        ([dt.datetime(2020, 1, 1)], "numerical"),
+        ([5], "datetime"),
+        ([b"x"], "boolean"),
+    ],
 )
 def test_parquet_types_that_contradict_the_declaration_are_refused(parquet, values, sdtype):
     with pytest.raises(ValueError, match=f"'x' is stored as .*, and declared as '{sdtype}'"):
         read_parquet(
-            parquet({"x": values}), {"x": {"sdtype": sdtype, "datetime_format": "%Y" if sdtype == "datetime" else None}}
+            parquet({"x": values}),
+            {"x": {"sdtype": sdtype, "datetime_format": "%Y" if sdtype == "datetime" else None}},
         )
 
 

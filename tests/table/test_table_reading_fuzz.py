@@ -105,7 +105,12 @@ def slow_reader(content: bytes) -> dict[str, list[Any]]:
         raise RefusedError("Python's csv module takes no NUL yet")
     header, *rows = parse(text) or [[]]
     header = [name.removeprefix("\ufeff") if j == 0 else name for j, name in enumerate(header)]
-    fine = header and all(name.strip() for name in header) and len(set(header)) == len(header) and set(DECLARED) <= set(header)
+    fine = (
+        header
+        and all(name.strip() for name in header)
+        and len(set(header)) == len(header)
+        and set(DECLARED) <= set(header)
+    )
     if not fine or any(len(row) != len(header) for row in rows):
         raise RefusedError("the header, or a row's length")
     types = column_types(DECLARED)
@@ -113,7 +118,9 @@ def slow_reader(content: bytes) -> dict[str, list[Any]]:
     def alone(name: str, text: str) -> Any:
         return CellReader(types[name], Spelling()).read([text])[0]
 
-    return {name: [alone(name, row[header.index(name)]) for row in rows] for name in header if name in DECLARED}
+    return {
+        name: [alone(name, row[header.index(name)]) for row in rows] for name in header if name in DECLARED
+    }
 
 
 def damaged(coins: random.Random) -> bytes:
@@ -185,8 +192,12 @@ def test_ten_thousand_damaged_files(tmp_path, seed):
 
 def mending(path: Path, declared: Any) -> pd.DataFrame:
     """A reader that leaves out rows of a wrong length, as pandas can."""
-    table = pd.read_csv(path, dtype=str, keep_default_na=False, on_bad_lines="skip", encoding_errors="replace")
-    return pd.DataFrame({n: CellReader(column_types(declared)[n], Spelling()).read(table[n].tolist()) for n in declared})
+    table = pd.read_csv(
+        path, dtype=str, keep_default_na=False, on_bad_lines="skip", encoding_errors="replace"
+    )
+    return pd.DataFrame(
+        {n: CellReader(column_types(declared)[n], Spelling()).read(table[n].tolist()) for n in declared}
+    )
 
 
 def quoting(path: Path, declared: Any) -> pd.DataFrame:

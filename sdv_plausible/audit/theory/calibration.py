@@ -211,7 +211,12 @@ def calibrate(
         found = search.total(chosen, epsilon0)
         if found.epsilon <= epsilon:
             answer = Calibration(
-                k=chosen, epsilon0=epsilon0, t=found.t, epsilon=found.epsilon, delta=delta, attempts=found.attempts
+                k=chosen,
+                epsilon0=epsilon0,
+                t=found.t,
+                epsilon=found.epsilon,
+                delta=delta,
+                attempts=found.attempts,
             )
             if found.epsilon > 0.995 * epsilon:
                 break
@@ -264,7 +269,8 @@ def _not_reachable(search: _Search, epsilon: float, k: int) -> NotReachableError
     )
     nearest = search.total(k, epsilon0).epsilon if math.isfinite(best) else best
     return NotReachableError(
-        f"epsilon {epsilon:.4g} at delta {search.delta:.3g} is not reachable: with n = {search.n_lower:,} seeds, "
+        f"epsilon {epsilon:.4g} at delta {search.delta:.3g} is not reachable: with n = {search.n_lower:,} "
+        "seeds, "
         f"{search.num_rows:,} rows and a pass-rate floor of {search.pass_rate_floor}, the nearest is epsilon "
         f"{nearest:.4g} at k = {k}, epsilon0 = {epsilon0:.3g}; or release at most {fewer:,} rows, or use the "
         f"release-level test",

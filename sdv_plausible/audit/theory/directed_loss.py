@@ -27,4 +27,6 @@ class DirectedLoss:
     @property
     def worst(self) -> EpsilonDelta:
         """One pair that holds in both directions."""
-        return EpsilonDelta(max(self.remove.epsilon, self.add.epsilon), max(self.remove.delta, self.add.delta))
+        return EpsilonDelta(
+            max(self.remove.epsilon, self.add.epsilon), max(self.remove.delta, self.add.delta)
+        )

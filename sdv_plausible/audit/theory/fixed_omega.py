@@ -109,12 +109,19 @@ def fixed_omega_loss(
         If a parameter is out of range.
     """
     rows = FixedOmegaRows(
-        num_rows=num_rows, k=k, epsilon0=epsilon0, pass_rate_floor=pass_rate_floor, n_lower=n_lower, noise=noise
+        num_rows=num_rows,
+        k=k,
+        epsilon0=epsilon0,
+        pass_rate_floor=pass_rate_floor,
+        n_lower=n_lower,
+        noise=noise,
     )
     return rows.epsilon(delta)
 
 
-def _blocks(log_r: FloatArray, log_increase: FloatArray, resolution: float) -> tuple[npt.NDArray[np.int64], ...]:
+def _blocks(
+    log_r: FloatArray, log_increase: FloatArray, resolution: float
+) -> tuple[npt.NDArray[np.int64], ...]:
     """First and last index of runs of sizes where ratio and increase change by less than `resolution`."""
     keys = np.stack([np.floor(np.log(log_r) / resolution), np.floor(log_increase / resolution)])
     breaks = np.flatnonzero(np.any(np.diff(keys, axis=1) != 0, axis=0))

@@ -73,7 +73,9 @@ def paper_sampling_amplification(epsilon: float, delta: float, probability: floa
     return EpsilonDelta(math.log1p(p * math.expm1(epsilon)), p * delta)
 
 
-def paper_structure_loss(num_attributes: int, epsilon_entropy: float, delta: float, epsilon_size: float) -> EpsilonDelta:
+def paper_structure_loss(
+    num_attributes: int, epsilon_entropy: float, delta: float, epsilon_size: float
+) -> EpsilonDelta:
     """Section 3.5: m (m + 1) noisy entropies by Theorem 3, and the noisy number of rows by Theorem 2.
 
     Parameters

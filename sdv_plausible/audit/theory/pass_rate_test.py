@@ -56,7 +56,9 @@ class PassRateTest(Loss):
     def __post_init__(self) -> None:
         check.whole("num_rows", self.num_rows, 1)
         check.whole("attempts", self.attempts, self.num_rows, "each released row needs an attempt of its own")
-        check.open_probability("pass_rate_floor", self.pass_rate_floor, "a charged test cannot prove a floor of 1")
+        check.open_probability(
+            "pass_rate_floor", self.pass_rate_floor, "a charged test cannot prove a floor of 1"
+        )
         check.open_probability("step", self.step)
 
     @property
@@ -68,7 +70,9 @@ class PassRateTest(Loss):
     def success_epsilon(self) -> float:
         """Most that success becomes likelier, as a log ratio; it is largest at the floor."""
         with np.errstate(divide="ignore"):
-            ratio = np.log(self._success(self.pass_rate_floor + self.step)) - np.log(self._success(self.pass_rate_floor))
+            ratio = np.log(self._success(self.pass_rate_floor + self.step)) - np.log(
+                self._success(self.pass_rate_floor)
+            )
         return float(ratio)
 
     def failure_delta(self, epsilon: npt.ArrayLike) -> FloatArray:
@@ -105,7 +109,9 @@ class PassRateTest(Loss):
         top = self._success(np.append(low[1:], 1.0) + self.step)
         with np.errstate(divide="ignore"):
             log_ratio = np.log(self._success(low + self.step)) - np.log(self._success(low))
-        return [(float(q), float(g), float(r)) for q, g, r in zip(low, top, log_ratio, strict=True) if g > allowed]
+        return [
+            (float(q), float(g), float(r)) for q, g, r in zip(low, top, log_ratio, strict=True) if g > allowed
+        ]
 
     def _success(self, rate: npt.ArrayLike) -> FloatArray:
         """Pr[Bin(T, rate) >= N]."""
@@ -129,7 +135,9 @@ class PassRateTest(Loss):
         return self._success(rates), self._failure(rates), self._success(up), self._failure(up)
 
 
-def _cell_maximum(likelier: FloatArray, log_ratio: FloatArray, beyond: float, epsilon: npt.ArrayLike) -> FloatArray:
+def _cell_maximum(
+    likelier: FloatArray, log_ratio: FloatArray, beyond: float, epsilon: npt.ArrayLike
+) -> FloatArray:
     """Largest ``likelier (1 - e^(epsilon - log_ratio))`` over cells, or `beyond`, for all past the last."""
     eps = np.atleast_1d(np.asarray(epsilon, dtype=np.float64))
     result = np.array([float(np.max(-likelier * np.expm1(np.minimum(e - log_ratio, 0.0)))) for e in eps])
@@ -137,7 +145,9 @@ def _cell_maximum(likelier: FloatArray, log_ratio: FloatArray, beyond: float, ep
     return shaped
 
 
-def pass_rate_step(k: int, epsilon0: float, n_lower: int, *, gamma: float = 1.0, noise: Noise = "discrete_laplace") -> float:
+def pass_rate_step(
+    k: int, epsilon0: float, n_lower: int, *, gamma: float = 1.0, noise: Noise = "discrete_laplace"
+) -> float:
     """Most that the pass rate of one attempt differs between neighbours.
 
     ``max_c [pt(c+1) + gamma c (pt(c+1) - pt(c))] / (n_lower + 1)`` (``docs/explanation/proofs/pass_rate.md``,
@@ -154,7 +164,9 @@ def pass_rate_step(k: int, epsilon0: float, n_lower: int, *, gamma: float = 1.0,
     """
     n = check.whole("n_lower", n_lower, 1)
     gamma = check.at_least("gamma", gamma, 1.0)
-    return largest_mass_increase(check.whole("k", k, 1), check.positive("epsilon0", epsilon0), gamma, noise) / (n + 1)
+    return largest_mass_increase(
+        check.whole("k", k, 1), check.positive("epsilon0", epsilon0), gamma, noise
+    ) / (n + 1)
 
 
 def plan_attempts(num_rows: int, pass_rate_floor: float, step: float, beta: float) -> int:
@@ -180,12 +192,14 @@ def plan_attempts(num_rows: int, pass_rate_floor: float, step: float, beta: floa
     beta = check.open_probability("beta", beta)
     if rate >= 1:
         raise ValueError(
-            f"pass_rate_floor ({pass_rate_floor!r}) plus its step between neighbours ({step:.3g}) must stay below 1: "
+            f"pass_rate_floor ({pass_rate_floor!r}) plus its step between neighbours ({step:.3g}) must stay "
+            "below 1: "
             f"declare a lower floor"
         )
     if n * math.log(rate) > math.log(beta):
         raise ValueError(
-            f"num_rows ({n}) are too few to prove a pass rate of {pass_rate_floor!r} at beta {beta:.3g}: declare a lower "
+            f"num_rows ({n}) are too few to prove a pass rate of {pass_rate_floor!r} at beta {beta:.3g}: "
+            "declare a lower "
             f"floor, or more rows, or give the floor by construction"
         )
     high = 2 * n

@@ -49,7 +49,9 @@ def random_split(parts: Sequence[SplitPart | tuple[float, float, float]]) -> Dir
         check.probability("delta", part.delta)
     rest = 1 - math.fsum(part.probability for part in used)
     if rest < -_ROUNDING:
-        raise ValueError(f"probabilities sum to {1 - rest!r}: a row falls into one part only, so at most to 1")
+        raise ValueError(
+            f"probabilities sum to {1 - rest!r}: a row falls into one part only, so at most to 1"
+        )
     used.append(SplitPart(max(0.0, rest), 0.0, 0.0))
     # expm1 keeps small amplified losses exact: the probabilities sum to 1.
     grown = math.fsum(p * math.expm1(e) for p, e, _ in used)

@@ -20,7 +20,9 @@ def replace_one(loss: EpsilonDelta) -> EpsilonDelta:
     (``docs/explanation/proofs/conditional_release.md``, Remark 3).
     """
     epsilon, delta = loss
-    return EpsilonDelta(2 * epsilon, 0.0 if delta == 0 else min(1.0, (1 + math.exp(min(epsilon, _LARGEST_EXPONENT))) * delta))
+    return EpsilonDelta(
+        2 * epsilon, 0.0 if delta == 0 else min(1.0, (1 + math.exp(min(epsilon, _LARGEST_EXPONENT))) * delta)
+    )
 
 
 def replace_one_entropy_sensitivity(n: int) -> float:

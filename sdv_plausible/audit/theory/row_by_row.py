@@ -90,7 +90,9 @@ def row_by_row_loss(
     """
     delta = check.share_of_delta("delta", delta)
     if by_construction and gamma is None:
-        raise ValueError("gamma (None) must be at least 1 when by_construction is set: omega varies between candidates")
+        raise ValueError(
+            "gamma (None) must be at least 1 when by_construction is set: omega varies between candidates"
+        )
 
     def rows(floor: float, allowed: float) -> tuple[float, int | None]:
         common: dict[str, Any] = {

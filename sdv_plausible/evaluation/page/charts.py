@@ -28,7 +28,9 @@ _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 _SCALE = ((247, 251, 255), (198, 219, 239), (107, 174, 214), (33, 113, 181), (8, 48, 107))
 
 
-def _x_axis(drawing: Drawing, span: tuple[float, float], top: float, bottom: float, domain: tuple[float, float]) -> None:
+def _x_axis(
+    drawing: Drawing, span: tuple[float, float], top: float, bottom: float, domain: tuple[float, float]
+) -> None:
     for value in ticks(*domain):
         x = span[0] + (value - domain[0]) / (domain[1] - domain[0]) * (span[1] - span[0])
         drawing.line(x, top, x, bottom, GRID)
@@ -73,7 +75,9 @@ def vertical_bars(
         for i, share in enumerate(shares):
             place = i + (0.6 if missing and i == len(labels) - 1 else 0)
             x, height = left + (place + 0.07) * slot + rank * width, share / high * (bottom - top)
-            drawing.rect(x, bottom - height, width, height, colour, tip=f"{name}, {labels[i]}: {100 * share:.2f}%")
+            drawing.rect(
+                x, bottom - height, width, height, colour, tip=f"{name}, {labels[i]}: {100 * share:.2f}%"
+            )
     drawing.line(left, bottom, right, bottom)
     end = 0.0
     for position, words in marks:
@@ -88,7 +92,9 @@ def vertical_bars(
     return drawing.svg()
 
 
-def horizontal_bars(title: str, labels: Sequence[str], series: Sequence[tuple[str, Sequence[float], str]]) -> Markup:
+def horizontal_bars(
+    title: str, labels: Sequence[str], series: Sequence[tuple[str, Sequence[float], str]]
+) -> Markup:
     """Draw shares of categories, one row for each.
 
     Parameters
@@ -113,13 +119,17 @@ def horizontal_bars(title: str, labels: Sequence[str], series: Sequence[tuple[st
         drawing.text(left - 5, y + row / 2 + 2, short, "end")
         for rank, (name, shares, colour) in enumerate(series):
             width = shares[i] / high * (right - left)
-            drawing.rect(left, y + 1 + 9 * rank, width, 8, colour, tip=f"{name}, {label}: {100 * shares[i]:.2f}%")
+            drawing.rect(
+                left, y + 1 + 9 * rank, width, 8, colour, tip=f"{name}, {label}: {100 * shares[i]:.2f}%"
+            )
     drawing.line(left, 2, left, bottom)
     return drawing.svg()
 
 
 def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis: str) -> Markup:
-    """Draw one box for each row: quartiles, whiskers to the last value within 1.5 inter-quartile ranges, outliers.
+    """Draw one box for each row.
+
+    Quartiles, whiskers to the last value within 1.5 inter-quartile ranges, outliers.
 
     Parameters
     ----------
@@ -133,7 +143,9 @@ def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis:
     left, right, height = 118.0, WIDTH - 12.0, 34.0
     bottom = 6 + height * len(rows)
     drawing = Drawing(WIDTH, bottom + 36, title)
-    kept = [(name, np.array([v for v in values if not math.isnan(v)]), colour) for name, values, colour in rows]
+    kept = [
+        (name, np.array([v for v in values if not math.isnan(v)]), colour) for name, values, colour in rows
+    ]
     high = max([1e-3, *(float(values.max()) for _, values, _ in kept if values.size)]) * 1.05
     _x_axis(drawing, (left, right), 4, bottom, (0, high))
     drawing.text((left + right) / 2, bottom + 30, axis, "middle")
@@ -145,7 +157,9 @@ def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis:
     return drawing.svg()
 
 
-def _one_box(drawing: Drawing, values: Floats, y: float, colour: str, place: Callable[[float], float]) -> None:
+def _one_box(
+    drawing: Drawing, values: Floats, y: float, colour: str, place: Callable[[float], float]
+) -> None:
     q1, q2, q3 = (float(q) for q in np.quantile(values, [0.25, 0.5, 0.75]))
     inside = values[(values >= q1 - 1.5 * (q3 - q1)) & (values <= q3 + 1.5 * (q3 - q1))]
     low, high = float(inside.min()), float(inside.max())
@@ -201,7 +215,9 @@ def interval_plot(
     drawing.text((left + right) / 2, bottom + 30, axis, "middle")
 
     def place(value: float) -> float:
-        return left + (min(max(value, domain[0]), domain[1]) - domain[0]) / (domain[1] - domain[0]) * (right - left)
+        return left + (min(max(value, domain[0]), domain[1]) - domain[0]) / (domain[1] - domain[0]) * (
+            right - left
+        )
 
     if mark:
         x = place(mark[0])
@@ -261,7 +277,9 @@ def _cell(drawing: Drawing, corner: tuple[float, float], size: float, value: flo
     drawing.rect(*corner, size - 1, size - 1, fill, tip=tip)
     if size >= 24 and 0.005 <= value < 0.995:
         ink = {"fill": "#FFFFFF" if white else INK, "font_size": 9, "pointer_events": "none"}
-        drawing.text(corner[0] + size / 2 - 0.5, corner[1] + size / 2 + 3, f"{value:.2f}"[1:], "middle", **ink)
+        drawing.text(
+            corner[0] + size / 2 - 0.5, corner[1] + size / 2 + 3, f"{value:.2f}"[1:], "middle", **ink
+        )
 
 
 def _scale(drawing: Drawing, left: float, top: float, name: str) -> None:
@@ -298,7 +316,9 @@ def line_plot(
         drawing.text(x, bottom + 15, label, "middle")
     for rank, (name, shares) in enumerate(series):
         colour, dash = SERIES[rank % len(SERIES)], _DASHES[rank % len(_DASHES)]
-        points = [(x, bottom - s * (bottom - top)) for x, s in zip(xs, shares, strict=True) if not math.isnan(s)]
+        points = [
+            (x, bottom - s * (bottom - top)) for x, s in zip(xs, shares, strict=True) if not math.isnan(s)
+        ]
         style = {"stroke_width": 2, "stroke_dasharray": dash}
         if points:
             drawing.path("M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in points), colour, **style)

@@ -31,7 +31,9 @@ class SeedDiagnostics:
 
     @classmethod
     def of(cls, diagnostics: Mapping[str, Any] | None) -> SeedDiagnostics | None:
-        """Aggregate ``{"plausible_seeds": array, "pass_rates": {k: {omega: rate}}}``; either part may be absent.
+        """Aggregate ``{"plausible_seeds": array, "pass_rates": {k: {omega: rate}}}``.
+
+        Either part may be absent.
 
         Raises
         ------
@@ -46,7 +48,9 @@ class SeedDiagnostics:
         rates: Mapping[int, Mapping[Any, float]] = diagnostics.get("pass_rates") or {}
         flat = [rate for row in rates.values() for rate in row.values()]
         if any(not 0 <= rate <= 1 for rate in flat):
-            raise ValueError(f"diagnostics['pass_rates'] ({min(flat)} to {max(flat)}) must be shares in [0, 1]")
+            raise ValueError(
+                f"diagnostics['pass_rates'] ({min(flat)} to {max(flat)}) must be shares in [0, 1]"
+            )
         ks = sorted(rates)
         omegas = list(dict.fromkeys(omega for k in ks for omega in rates[k]))
         return cls(
@@ -60,7 +64,9 @@ def _size_shares(seeds: Any) -> tuple[tuple[str, float], ...]:
     if seeds.size == 0:
         return ()
     if seeds.min() < 1:
-        raise ValueError(f"diagnostics['plausible_seeds'] ({seeds.min()}) must be at least 1: its own seed is plausible")
+        raise ValueError(
+            f"diagnostics['plausible_seeds'] ({seeds.min()}) must be at least 1: its own seed is plausible"
+        )
     level = np.frexp(seeds.astype(np.float64))[1] - 1  # number in [2^level, 2^(level + 1))
     return tuple(
         ("1" if i == 0 else f"{2**i} to {2 ** (i + 1) - 1}", float(share))

@@ -1,8 +1,8 @@
 """The elements of inline SVG pictures: no script, no font, no network.
 
-A chart is drawn ``WIDTH`` units wide and shown at that many pixels or the width of the screen, whichever is less, so
-that its text is readable on a telephone. Colours are from Okabe and Ito's palette, which people with any common colour
-blindness can tell apart; series also differ in place, dash or marker.
+A chart is drawn ``WIDTH`` units wide and shown at that many pixels or the width of the screen, whichever is
+less, so that its text is readable on a telephone. Colours are from Okabe and Ito's palette, which people with
+any common colour blindness can tell apart; series also differ in place, dash or marker.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class Drawing:
             },
         )
 
-    def _add(self, tag: str, places: Mapping[str, float], words: str = "", tip: str = "", /, **attributes: object) -> None:
+    def _add(
+        self, tag: str, places: Mapping[str, float], words: str = "", tip: str = "", /, **attributes: object
+    ) -> None:
         written = {name: f"{value:.1f}" for name, value in places.items()}
         written.update((name.replace("_", "-"), str(value)) for name, value in attributes.items())
         element = SubElement(self._root, tag, written)
@@ -57,9 +59,13 @@ class Drawing:
         if tip:  # shows when the mouse rests on the element
             SubElement(element, "title").text = tip
 
-    def rect(self, x: float, y: float, w: float, h: float, fill: str, *, tip: str = "", **more: object) -> None:
+    def rect(
+        self, x: float, y: float, w: float, h: float, fill: str, *, tip: str = "", **more: object
+    ) -> None:
         """Add a rectangle."""
-        self._add("rect", {"x": x, "y": y, "width": max(w, 0), "height": max(h, 0)}, "", tip, fill=fill, **more)
+        self._add(
+            "rect", {"x": x, "y": y, "width": max(w, 0), "height": max(h, 0)}, "", tip, fill=fill, **more
+        )
 
     def line(self, x1: float, y1: float, x2: float, y2: float, colour: str = INK, **more: object) -> None:
         """Add a line."""
@@ -79,7 +85,14 @@ class Drawing:
 
     def arrowhead(self, name: str, colour: str) -> None:
         """Define the head of arrows: ``marker_end="url(#name)"`` of a path asks for it."""
-        box = {"viewBox": "0 0 8 8", "refX": "7", "refY": "4", "markerWidth": "7", "markerHeight": "7", "orient": "auto"}
+        box = {
+            "viewBox": "0 0 8 8",
+            "refX": "7",
+            "refY": "4",
+            "markerWidth": "7",
+            "markerHeight": "7",
+            "orient": "auto",
+        }
         marker = SubElement(SubElement(self._root, "defs"), "marker", {"id": name, **box})
         SubElement(marker, "path", {"d": "M0 0L8 4L0 8z", "fill": colour})
 
@@ -112,7 +125,10 @@ def shorten(words: str, room: float) -> str:
 
 
 def shorten_all(labels: Sequence[str], room: float) -> list[str]:
-    """Cut labels to ``room`` pixels so that different ones stay different: of those alike, where they part is shown."""
+    """Cut labels to ``room`` pixels so that different ones stay different.
+
+    Of those alike, where they part is shown.
+    """
     short = {label: shorten(label, room) for label in labels}
     crowds = [list(short)]
     while crowds:
@@ -121,10 +137,14 @@ def shorten_all(labels: Sequence[str], room: float) -> list[str]:
             alike = [label for label in crowd if short[label] == cut]
             if len(alike) == 1:
                 continue
-            shared = sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*alike, strict=False)))
+            shared = sum(
+                1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*alike, strict=False))
+            )
             head = len(cut) // 3
             tail = len(cut) - head - 2  # one less: the letters of the end may be wider
-            start = min(shared, max(head, *(len(label) - tail for label in alike)))  # all of the end, if there is room
+            start = min(
+                shared, max(head, *(len(label) - tail for label in alike))
+            )  # all of the end, if there is room
             for label in alike:
                 short[label] = label[:head] + "\u2026" + label[start : start + tail]
             crowds.append(alike)  # of three, two may part further on

@@ -25,13 +25,15 @@ class Guarantee(Section):
     sentence : str
         The guarantee in one quotable sentence.
     entries : tuple of dict
-        The ledger's entries, with ``name``, ``mechanism``, ``epsilon``, ``scope``, ``provenance``, ``note``, ``parts``.
+        The ledger's entries, with ``name``, ``mechanism``, ``epsilon``, ``scope``, ``provenance``, ``note``,
+        ``parts``.
     not_covered : tuple of str
         What the guarantee says nothing about.
     claimed : bool
         Whether there is a ledger and every entry of it has a finite cost.
     covers_structure : bool
-        Whether, besides, one of the entries pays for the model's structure, so that the network may be published.
+        Whether, besides, one of the entries pays for the model's structure, so that the network may be
+        published.
     """
 
     template: ClassVar[str] = "guarantee.html"
@@ -44,7 +46,7 @@ class Guarantee(Section):
 
     @classmethod
     def of(cls, ledger: Any) -> Guarantee:
-        """Copy the guarantee from a ledger, from its plain form (a dict, as read from its JSON), or from None.
+        """Copy the guarantee from a ledger, from its plain form (a dict), or from None.
 
         Raises
         ------
@@ -53,7 +55,12 @@ class Guarantee(Section):
         """
         if ledger is None:
             return cls(
-                documented=False, sentence=NO_GUARANTEE, entries=(), not_covered=(), claimed=False, covers_structure=False
+                documented=False,
+                sentence=NO_GUARANTEE,
+                entries=(),
+                not_covered=(),
+                claimed=False,
+                covers_structure=False,
             )
         document = _document(ledger)
         entries = tuple(_filled(entry) for entry in document["entries"])
@@ -76,7 +83,8 @@ def _document(ledger: Any) -> Mapping[str, Any]:
     document = ledger.to_dict() if hasattr(ledger, "to_dict") else ledger
     if not isinstance(document, Mapping) or not {"headline", "entries"} <= document.keys():
         raise ValueError(
-            f"ledger ({ledger!r}) must be a PrivacyLedger, or a dict as read from its JSON: give synthesizer.privacy_ledger()"
+            f"ledger ({ledger!r}) must be a PrivacyLedger, or a dict as read from its JSON: give "
+            "synthesizer.privacy_ledger()"
         )
     return document
 
@@ -88,7 +96,7 @@ def _filled(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _finite(entry: Mapping[str, Any]) -> bool:
-    """Whether the entry is charged a finite epsilon, or free because its object was declared and not learned."""
+    """Whether the entry has a finite epsilon, or is free because its object was declared."""
     epsilon = entry["epsilon"]
     if epsilon is None:
         return bool(entry["provenance"] == "declared")

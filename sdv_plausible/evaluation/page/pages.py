@@ -31,12 +31,16 @@ from sdv_plausible.evaluation.page.sections import (
 from sdv_plausible.evaluation.page.summary import ComparisonSummary, ReleaseSummary
 
 _PUBLIC = (
-    "Apart from the guarantee, everything here is computed from the synthetic table alone, or from the model where the "
+    "Apart from the guarantee, everything here is computed from the synthetic table alone, or from the "
+    "model where the "
     "guarantee covers it: this page tells no more than they do. No figure comes from real rows directly."
 )
-_UNPROTECTED = "But no guarantee protects the synthetic table: publish this page only where you would publish the table."
+_UNPROTECTED = (
+    "But no guarantee protects the synthetic table: publish this page only where you would publish the table."
+)
 _PRIVATE = (
-    "Private: most figures here are computed from real rows without noise, and no guarantee covers them. Do not publish "
+    "Private: most figures here are computed from real rows without noise, and no guarantee covers them. Do "
+    "not publish "
     "this page; to_html(path, publishable=True) writes one that may be."
 )
 
@@ -69,7 +73,9 @@ class TableResults:
     comparison: ComparisonSummary
 
 
-def public_page(date: str, guarantee: Guarantee, releases: Mapping[str, ReleaseSummary | None], structure: Structure) -> str:
+def public_page(
+    date: str, guarantee: Guarantee, releases: Mapping[str, ReleaseSummary | None], structure: Structure
+) -> str:
     """Return the page that may be published.
 
     Parameters
@@ -102,9 +108,15 @@ def private_page(
     diagnostics: SeedDiagnostics | None,
     failed: Mapping[str, pd.DataFrame],
 ) -> str:
-    """Return the whole page, which must not be published; of ``failed`` tables there are only details with an error."""
+    """Return the whole page, which must not be published.
+
+    Of ``failed`` tables there are only details with an error.
+    """
     compared = [section for table in tables for section in _compared(table)]
-    absent = [Heading(title=f"Table {name}", words=f"Not computed: {error_of(details)}") for name, details in failed.items()]
+    absent = [
+        Heading(title=f"Table {name}", words=f"Not computed: {error_of(details)}")
+        for name, details in failed.items()
+    ]
     return Page(
         title="Synthetic data report (private)",
         heading="Synthetic data: how good it is and what protects it",
@@ -130,7 +142,9 @@ def _compared(table: TableResults) -> list[Section]:
     details, compared = table.details, table.comparison
     matrices = {"Real": compared.real_dependence, "Synthetic": compared.synthetic_dependence}
     return [
-        Heading(title=f"Table {table.name}", words=f"{count(real)} real rows, {count(synthetic)} synthetic rows."),
+        Heading(
+            title=f"Table {table.name}", words=f"{count(real)} real rows, {count(synthetic)} synthetic rows."
+        ),
         Scores.of(table.scores),
         Distances.of(details["Column Distances"], details["Pair Distances"], compared),
         Classifiers.of(details["Classifier Agreement"], table.majority),

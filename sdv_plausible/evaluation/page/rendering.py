@@ -32,7 +32,9 @@ def decimals(value: float) -> str:
 def environment() -> Environment:
     """Return the templates of the page, and that of the privacy ledger, which lives beside it."""
     made = Environment(
-        loader=ChoiceLoader([PackageLoader("sdv_plausible.evaluation.page"), PackageLoader("sdv_plausible.privacy")]),
+        loader=ChoiceLoader(
+            [PackageLoader("sdv_plausible.evaluation.page"), PackageLoader("sdv_plausible.privacy")]
+        ),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

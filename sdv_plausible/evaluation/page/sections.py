@@ -83,7 +83,9 @@ class Distances(Section):
     pairs_error: str
 
     @classmethod
-    def of(cls, columns: pd.DataFrame, pairs: pd.DataFrame, compared: ComparisonSummary) -> Distances | NotComputed:
+    def of(
+        cls, columns: pd.DataFrame, pairs: pd.DataFrame, compared: ComparisonSummary
+    ) -> Distances | NotComputed:
         """Show the details of the two properties, as far as they could be computed."""
         if failed(columns):
             return NotComputed(title="Distances", error=error_of(columns))
@@ -118,7 +120,12 @@ def _boxes(caption: str, title: str, rows: Sequence[tuple[str, Floats, str]]) ->
 def _worst(pairs: pd.DataFrame) -> tuple[tuple[str, float, float, float], ...]:
     worst = pairs.sort_values("Distance", ascending=False).head(_NUM_WORST)
     return tuple(
-        (f"{row['Column 1']}, {row['Column 2']}", row["Distance"], row["Real Dependence"], row["Synthetic Dependence"])
+        (
+            f"{row['Column 1']}, {row['Column 2']}",
+            row["Distance"],
+            row["Real Dependence"],
+            row["Synthetic Dependence"],
+        )
         for _, row in worst.iterrows()
     )
 
@@ -150,7 +157,10 @@ class Classifiers(Section):
 
     @classmethod
     def of(cls, details: pd.DataFrame, majority: float | None) -> Classifiers | NotComputed:
-        """Show the details of the property; ``majority`` is the accuracy of always naming the commonest class."""
+        """Show the details of the property.
+
+        ``majority`` is the accuracy of always naming the commonest class.
+        """
         if failed(details):
             return NotComputed(title="Classifiers", error=error_of(details))
         kinds = (
@@ -192,9 +202,13 @@ class Game(Section):
             return NotComputed(title="Distinguishing game", error=error_of(details))
         rows = _intervals(details, (("accuracy", "Accuracy", "Accuracy", SYNTHETIC),))
         axis = (_axis_start(rows, 0.4), 1.0)
-        picture = charts.interval_plot("distinguishing game", rows, "share named right", axis, (0.5, "guessing"))
+        picture = charts.interval_plot(
+            "distinguishing game", rows, "share named right", axis, (0.5, "guessing")
+        )
         return cls(
-            real_rows="held-out real rows" if bool(details["Held-out Real Rows"].iloc[0]) else "the real rows",
+            real_rows="held-out real rows"
+            if bool(details["Held-out Real Rows"].iloc[0])
+            else "the real rows",
             num_train=int(details["Training Rows"].iloc[0]),
             num_test=int(details["Test Rows"].iloc[0]),
             figures=(Figure(caption="", picture=picture),),
@@ -207,12 +221,17 @@ _IntervalRows = list[tuple[str, list[charts.Interval]]]
 
 
 def _intervals(details: pd.DataFrame, kinds: Sequence[tuple[str, str, str, str]]) -> _IntervalRows:
-    """Return the intervals of each classifier; a kind is a name, its column, the start of its ends' columns, a colour."""
+    """Return the intervals of each classifier.
+
+    A kind is a name, its column, the start of its ends' columns, a colour.
+    """
     return [
         (
             _spoken(row["Classifier"]),
             [
-                charts.Interval(name=n, value=row[v], low=row[f"{ends} Low"], high=row[f"{ends} High"], colour=colour)
+                charts.Interval(
+                    name=n, value=row[v], low=row[f"{ends} Low"], high=row[f"{ends} High"], colour=colour
+                )
                 for n, v, ends, colour in kinds
             ],
         )
@@ -225,8 +244,13 @@ def _values(rows: _IntervalRows) -> Shares:
 
 
 def _axis_start(rows: _IntervalRows, most: float) -> float:
-    """Return a tenth at or below every value and every end of an interval; of one run there is no interval."""
-    ends = [end for _, items in rows for item in items for end in (item.value, item.low) if not math.isnan(end)]
+    """Return a tenth at or below every value and every end of an interval.
+
+    Of one run there is no interval.
+    """
+    ends = [
+        end for _, items in rows for item in items for end in (item.value, item.low) if not math.isnan(end)
+    ]
     return max(0.0, min([most, *(math.floor(10 * end) / 10 for end in ends)]))
 
 
@@ -251,7 +275,9 @@ class Columns(Section):
 def _histogram(one: Histogram, tables: Sequence[tuple[str, str]]) -> Figure:
     series = [(name, shares, colour) for (name, colour), shares in zip(tables, one.shares, strict=True)]
     if one.ordered:
-        return Figure(caption=one.column, picture=charts.vertical_bars(one.column, one.labels, one.marks, series))
+        return Figure(
+            caption=one.column, picture=charts.vertical_bars(one.column, one.labels, one.marks, series)
+        )
     return Figure(caption=one.column, picture=charts.horizontal_bars(one.column, one.labels, series))
 
 
@@ -267,7 +293,10 @@ class Dependence(Section):
     def of(cls, columns: Sequence[str], matrices: Mapping[str, Floats]) -> Dependence:
         """Draw the matrix of each table, side by side if there is room."""
         figures = tuple(
-            Figure(caption=name, picture=charts.heatmap(f"dependence, {name.lower()}", columns, matrix, _UNCERTAINTY))
+            Figure(
+                caption=name,
+                picture=charts.heatmap(f"dependence, {name.lower()}", columns, matrix, _UNCERTAINTY),
+            )
             for name, matrix in matrices.items()
         )
         return cls(alone=len(columns) > _MOST_BESIDE, figures=figures)
@@ -302,7 +331,9 @@ class Seeds(Section):
         if diagnostics.sizes:
             labels, shares = zip(*diagnostics.sizes, strict=True)
             picture = charts.horizontal_bars("plausible seeds", labels, [("candidates", shares, REAL)])
-            figures.append(Figure(caption="Share of candidates by their number of plausible seeds", picture=picture))
+            figures.append(
+                Figure(caption="Share of candidates by their number of plausible seeds", picture=picture)
+            )
         if diagnostics.pass_rates:
             series = [(f"omega = {omega}", rates) for omega, rates in diagnostics.pass_rates]
             picture = charts.line_plot("pass rates", [str(k) for k in diagnostics.ks], series, ("k", "share"))

@@ -1,8 +1,8 @@
 """What the report keeps of two tables: shares, distances and dependences, never rows.
 
-There are two kinds, and the difference is the point of this module. A :class:`ReleaseSummary` is a function of the
-synthetic table alone, so publishing it tells no more than publishing that table. A :class:`ComparisonSummary` is
-computed from real rows without noise: no guarantee covers it.
+There are two kinds, and the difference is the point of this module. A :class:`ReleaseSummary` is a function
+of the synthetic table alone, so publishing it tells no more than publishing that table. A
+:class:`ComparisonSummary` is computed from real rows without noise: no guarantee covers it.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ class ComparisonSummary:
 def histogram(column: str, kind: Kind, tables: Sequence[pd.Series[Any]], fmt: str | None = None) -> Histogram:
     """Return the histogram of a column in one or more tables, with the same bars for all.
 
-    Numbers and times get at most 20 bars between the 0.5 % and 99.5 % quantiles of all tables; the end bars hold what
-    lies beyond. Of more than 12 categories the rarest share one bar.
+    Numbers and times get at most 20 bars between the 0.5 % and 99.5 % quantiles of all tables; the end bars
+    hold what lies beyond. Of more than 12 categories the rarest share one bar.
     """
     if kind == "categorical":
         return _category_histogram(column, tables)
@@ -105,7 +105,8 @@ def histogram(column: str, kind: Kind, tables: Sequence[pd.Series[Any]], fmt: st
     edges, labels, marks = _bars(np.concatenate(read), kind)
     # the first count is cut off: a column without a single readable value has no bars but "missing"
     shares = [
-        np.bincount(1 + np.searchsorted(edges, x[~np.isnan(x)], side="right"), minlength=len(labels) + 1)[1:] for x in read
+        np.bincount(1 + np.searchsorted(edges, x[~np.isnan(x)], side="right"), minlength=len(labels) + 1)[1:]
+        for x in read
     ]
     absent = [int(np.isnan(x).sum()) for x in read]
     if any(absent):
@@ -195,7 +196,9 @@ def summarise_release(
     return ReleaseSummary(
         columns=tuple(kinds),
         num_rows=len(synthetic),
-        histograms=tuple(histogram(name, kind, [synthetic[name]], formats.get(name)) for name, kind in kinds.items()),
+        histograms=tuple(
+            histogram(name, kind, [synthetic[name]], formats.get(name)) for name, kind in kinds.items()
+        ),
         dependence=distances.dependence_matrix(coded.tables[0], coded.cardinalities),
     )
 
@@ -244,7 +247,11 @@ def _equal_parts(
     real, other, reference = pair.real, holdout, "real rows against held-out ones"
     if other is None:
         order, half = rng.permutation(len(real)), len(real) // 2
-        real, other, reference = real.iloc[order[:half]], real.iloc[order[half:]], "two halves of the real rows"
+        real, other, reference = (
+            real.iloc[order[:half]],
+            real.iloc[order[half:]],
+            "two halves of the real rows",
+        )
     tables = (real, other, pair.synthetic)
     size = min(max_rows or len(real), *(len(table) for table in tables))
     first, second, third = (table.iloc[sample_positions(len(table), size, rng)] for table in tables)

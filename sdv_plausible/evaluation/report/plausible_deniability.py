@@ -45,24 +45,24 @@ from sdv_plausible.whole_files import write_whole
 class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     """How useful a release is, and what guarantee it carries.
 
-    The properties are "Column Distances", "Pair Distances", "Classifier Agreement" and "Distinguishing Game" ([PD]
-    sections 6.2 to 6.4). They and everything computed from real rows are private: no guarantee covers them. The
-    guarantee comes from the ledger alone, never from a distance.
+    The properties are "Column Distances", "Pair Distances", "Classifier Agreement" and "Distinguishing Game"
+    ([PD] sections 6.2 to 6.4). They and everything computed from real rows are private: no guarantee covers
+    them. The guarantee comes from the ledger alone, never from a distance.
 
     Parameters
     ----------
     ledger : PrivacyLedger or dict, optional
-        The release's ledger (``synthesizer.privacy_ledger()``), or what was read from its JSON; read once, here. Without it
-        the report says that no guarantee is documented.
+        The release's ledger (``synthesizer.privacy_ledger()``), or what was read from its JSON; read once,
+        here. Without it the report says that no guarantee is documented.
     diagnostics : dict, optional
-        Plausible-seed statistics, as ``synthesizer.seed_diagnostics()`` gives them: ``"plausible_seeds"``, their number
-        for each of some candidates, and ``"pass_rates"``, ``{k: {omega: share of candidates with at least k}}``. Private;
-        never in a publishable page.
+        Plausible-seed statistics, as ``synthesizer.seed_diagnostics()`` gives them: ``"plausible_seeds"``,
+        their number for each of some candidates, and ``"pass_rates"``, ``{k: {omega: share of candidates with
+        at least k}}``. Private; never in a publishable page.
     structure : dict of str to list of str, optional
         ``{child: parents}`` of the model's Bayesian network.
     holdout : DataFrame or dict of str to DataFrame, optional
-        Real rows that the synthesizer never saw: classifiers are tested on them, the game is played with them, and
-        distances are set beside those between them and the real rows.
+        Real rows that the synthesizer never saw: classifiers are tested on them, the game is played with
+        them, and distances are set beside those between them and the real rows.
     target : str, optional
         Column that classifiers predict; by default the last categorical one with 2 to 50 real values.
     classifiers : str or sequence of str
@@ -128,7 +128,12 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         }
 
     def generate(
-        self, real_data: Any, synthetic_data: Any, metadata: Any, constraints: Any = None, verbose: bool = True
+        self,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any,
+        constraints: Any = None,
+        verbose: bool = True,
     ) -> None:
         """Compute all properties and what the HTML page shows.
 
@@ -151,7 +156,10 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         self._forget()
         described = _described(metadata, real_data, synthetic_data)
         names = list(described["tables"])
-        real, synthetic = _by_table(real_data, names, "real_data"), _by_table(synthetic_data, names, "synthetic_data")
+        real, synthetic = (
+            _by_table(real_data, names, "real_data"),
+            _by_table(synthetic_data, names, "synthetic_data"),
+        )
         holdouts = {} if self._holdout is None else _by_table(self._holdout, names, "holdout")
         self._check_names(described)
         for report_property in self._properties.values():
@@ -162,7 +170,9 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
                 warnings.filterwarnings("ignore", message="Mean of empty slice")
                 super().generate(real, synthetic, described, constraints, verbose)
             for name in names:
-                self._summarise(name, real[name], synthetic[name], described["tables"][name], holdouts.get(name))
+                self._summarise(
+                    name, real[name], synthetic[name], described["tables"][name], holdouts.get(name)
+                )
         except BaseException:
             self._forget()
             raise
@@ -184,7 +194,10 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         drawn = set(self._structure).union(*self._structure.values())
         known = {name for table in described["tables"].values() for name in table.get("columns", {})}
         if drawn - known:
-            raise ValueError(f"structure names {sorted(drawn - known)}, which are not columns of the metadata: {sorted(known)}")
+            raise ValueError(
+                f"structure names {sorted(drawn - known)}, which are not columns of the metadata: "
+                f"{sorted(known)}"
+            )
 
     def _summarise(
         self, name: str, real: pd.DataFrame, synthetic: pd.DataFrame, described: dict[str, Any], holdout: Any
@@ -227,10 +240,10 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         path : str or Path
             The file; an existing one is replaced.
         publishable : bool
-            False writes everything, and a warning that the page is private. True keeps only what no real row has
-            entered but through the guarantee: the ledger, pictures of the synthetic table alone, and the network if the
-            ledger covers it. Scores, distances, real histograms and row counts, classifiers and seed statistics are
-            functions of real rows without noise and are left out.
+            False writes everything, and a warning that the page is private. True keeps only what no real row
+            has entered but through the guarantee: the ledger, pictures of the synthetic table alone, and the
+            network if the ledger covers it. Scores, distances, real histograms and row counts, classifiers
+            and seed statistics are functions of real rows without noise and are left out.
 
         Raises
         ------
@@ -244,8 +257,14 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             releases = {name: self._release.get(name) for name in self.table_names}
             text = public_page(date, self._guarantee, releases, covered)
         else:
-            failed = {n: self.get_details("Column Distances", n) for n in self.table_names if n not in self._comparison}
-            text = private_page(date, self._guarantee, self._results(), self._structure, self._diagnostics, failed)
+            failed = {
+                n: self.get_details("Column Distances", n)
+                for n in self.table_names
+                if n not in self._comparison
+            }
+            text = private_page(
+                date, self._guarantee, self._results(), self._structure, self._diagnostics, failed
+            )
         write_whole(path, text)
 
     def save(self, filepath: str | Path) -> None:
@@ -275,21 +294,31 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
 def _described(metadata: Any, real_data: Any, synthetic_data: Any) -> dict[str, Any]:
     described = as_metadata_dict(metadata)
     if described is None:
-        raise ValueError("metadata (None) must be a dict or an SDV Metadata object: it says what the columns are")
+        raise ValueError(
+            "metadata (None) must be a dict or an SDV Metadata object: it says what the columns are"
+        )
     if "tables" in described:
         return described
-    named = next((data for data in (real_data, synthetic_data) if isinstance(data, Mapping) and len(data) == 1), None)
+    named = next(
+        (data for data in (real_data, synthetic_data) if isinstance(data, Mapping) and len(data) == 1), None
+    )
     return {"tables": {next(iter(named)) if named else "table": described}}
 
 
 def _by_table(data: Any, names: list[str], argument: str) -> dict[str, pd.DataFrame]:
     if isinstance(data, pd.DataFrame):
         if len(names) != 1:
-            raise ValueError(f"{argument} (one DataFrame) must be a dict {{table name: DataFrame}} of tables {names}")
+            raise ValueError(
+                f"{argument} (one DataFrame) must be a dict {{table name: DataFrame}} of tables {names}"
+            )
         return {names[0]: with_text_names(data, argument)}
     if isinstance(data, Mapping):
         absent = [name for name in names if not isinstance(data.get(name), pd.DataFrame)]
         if not absent:
             return {name: with_text_names(data[name], argument) for name in names}
-        raise ValueError(f"{argument} ({sorted(map(str, data))}) must hold a DataFrame for each of the tables {names}")
-    raise ValueError(f"{argument} ({type(data).__name__}) must be a DataFrame or a dict {{table name: DataFrame}}")
+        raise ValueError(
+            f"{argument} ({sorted(map(str, data))}) must hold a DataFrame for each of the tables {names}"
+        )
+    raise ValueError(
+        f"{argument} ({type(data).__name__}) must be a DataFrame or a dict {{table name: DataFrame}}"
+    )

@@ -38,7 +38,9 @@ def pair_distances(details: pd.DataFrame) -> Any:
         names = list(dict.fromkeys([*details["Column 1"], *details["Column 2"]]))
         place = {name: i for i, name in enumerate(names)}
         matrix = np.zeros((len(names), len(names)))
-        for one, other, distance in zip(details["Column 1"], details["Column 2"], details["Distance"], strict=True):
+        for one, other, distance in zip(
+            details["Column 1"], details["Column 2"], details["Distance"], strict=True
+        ):
             matrix[place[one], place[other]] = matrix[place[other], place[one]] = distance
         figure.add_trace(go.Heatmap(z=matrix, x=names, y=names, colorscale="Blues", zmin=0.0))
         figure.update_yaxes(autorange="reversed")
@@ -54,7 +56,9 @@ def _bars(details: pd.DataFrame, value: str, interval: str, colour: str) -> Any:
         "array": details[f"{interval} High"] - details[value],
         "arrayminus": details[value] - details[f"{interval} Low"],
     }
-    return go.Bar(x=details["Classifier"], y=details[value], name=value.lower(), error_y=errors, marker_color=colour)
+    return go.Bar(
+        x=details["Classifier"], y=details[value], name=value.lower(), error_y=errors, marker_color=colour
+    )
 
 
 def classifier_agreement(details: pd.DataFrame) -> Any:
@@ -96,7 +100,14 @@ def plot_structure(structure: Structure) -> Any:
     at = {node: (layout.x[node], float(-level)) for node, level in layout.depth.items()}
     figure = _figure("Network of the columns", showlegend=False)
     axes = {"xref": "x", "yref": "y", "axref": "x", "ayref": "y"}
-    arrow = {"showarrow": True, "arrowhead": 2, "arrowcolor": "#999999", "standoff": 14, "startstandoff": 10, "text": ""}
+    arrow = {
+        "showarrow": True,
+        "arrowhead": 2,
+        "arrowcolor": "#999999",
+        "standoff": 14,
+        "startstandoff": 10,
+        "text": "",
+    }
     for parent, *_, child in layout.routes:
         (from_x, from_y), (x, y) = at[parent], at[child]
         figure.add_annotation(x=x, y=y, ax=from_x, ay=from_y, **axes, **arrow)

@@ -1,7 +1,8 @@
 """The properties of the report, on SDMetrics' property classes.
 
-SDMetrics scores are better when higher, so each row's ``Score`` is ``1 - distance``, the agreement, or the share of
-origins that the distinguisher does not find out (1 where it does no better than guessing, 0 where it is always right).
+SDMetrics scores are better when higher, so each row's ``Score`` is ``1 - distance``, the agreement, or the
+share of origins that the distinguisher does not find out (1 where it does no better than guessing, 0 where it
+is always right).
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class _TableProperty(BaseSingleTableProperty):  # type: ignore[misc]
         """Return the details, a frame with a column ``Score``."""
         raise NotImplementedError
 
-    def _generate_details(self, real_data: Any, synthetic_data: Any, metadata: Any, progress_bar: Any = None) -> Any:
+    def _generate_details(
+        self, real_data: Any, synthetic_data: Any, metadata: Any, progress_bar: Any = None
+    ) -> Any:
         try:
             pair = prepare(real_data, synthetic_data, metadata)
             return self.rows(pair, progress_bar.update if progress_bar else lambda: None)
@@ -58,7 +61,9 @@ class _TableProperty(BaseSingleTableProperty):  # type: ignore[misc]
 class _ColumnDistances(_TableProperty):
     def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options
-        coded, used = coding.encode_pair(pair, options.num_bins, options.max_rows_distances, options.random_state)
+        coded, used = coding.encode_pair(
+            pair, options.num_bins, options.max_rows_distances, options.random_state
+        )
         real, synthetic = coded.tables
         values = distances.column_distances(real, synthetic, coded.cardinalities)
         for _ in values:
@@ -85,7 +90,9 @@ class _PairDistances(_TableProperty):
         if len(pair.kinds) < 2:
             raise IncomputableMetricError(f"only column {list(pair.kinds)} can be compared: pairs need two")
         options = self.options
-        coded, used = coding.encode_pair(pair, options.num_bins, options.max_rows_distances, options.random_state)
+        coded, used = coding.encode_pair(
+            pair, options.num_bins, options.max_rows_distances, options.random_state
+        )
         real, synthetic = coded.tables
         self.statistics = found = distances.pair_statistics(real, synthetic, coded.cardinalities, tick)
         place = tuple(np.array(found.pairs).T)

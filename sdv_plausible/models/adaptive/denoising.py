@@ -6,14 +6,18 @@ import numpy as np
 
 
 def haar_denoise(values: np.ndarray, sigma: float, threshold: float = 2.5, levels: int = 4) -> np.ndarray:
-    """Translation-invariant Haar denoising of an ordered margin: details within ``threshold * sigma`` are noise.
+    """Translation-invariant Haar denoising of an ordered margin.
+
+    Details within ``threshold * sigma`` are noise.
 
     Spikes stay, smooth stretches are averaged (Coifman and Donoho 1995).
     """
     if len(values) < 8 or sigma == 0:
         return values
     size = 1 << int(np.ceil(np.log2(len(values))))
-    mirrored = np.concatenate([values, values[::-1]])[:size]  # so that the circular shifts see no edge at the top
+    mirrored = np.concatenate([values, values[::-1]])[
+        :size
+    ]  # so that the circular shifts see no edge at the top
     return _cycle_spin(mirrored, threshold * sigma, levels)[: len(values)]
 
 
@@ -35,8 +39,8 @@ def _cycle_spin(a: np.ndarray, cut: float, level: int) -> np.ndarray:
 def trim_ends(counts: np.ndarray, sigma: float, threshold: float = 0.7) -> np.ndarray:
     """Empty both ends of an ordered margin as far as all that they hold could be noise.
 
-    Chosen on ages, hours and years of schooling: with a wide declared range, what noise leaves at the ends of it is little mass
-    at values that nobody has.
+    Chosen on ages, hours and years of schooling: with a wide declared range, what noise leaves at the ends of
+    it is little mass at values that nobody has.
 
     Parameters
     ----------
@@ -56,10 +60,11 @@ def trim_ends(counts: np.ndarray, sigma: float, threshold: float = 0.7) -> np.nd
 
 
 def shrink_singular_values(residual: np.ndarray, sigma: float) -> np.ndarray:
-    """Optimal singular-value shrinkage for white noise of known sigma (Gavish and Donoho 2017, operator norm).
+    """Shrink singular values for white noise of known sigma (Gavish and Donoho 2017).
 
-    The dependence between two columns is nearly of low rank, noise is not. The operator norm keeps the strength of a
-    link unbiased; the Frobenius norm would weaken it for the noise in its direction, and what is predicted by it with it.
+    The dependence between two columns is nearly of low rank, noise is not. The operator norm keeps the
+    strength of a link unbiased; the Frobenius norm would weaken it for the noise in its direction, and what
+    is predicted by it with it.
     """
     if sigma == 0:
         return residual

@@ -6,9 +6,11 @@ Every stage uses all rows and one Gaussian budget:
 2. one-way counts of every column; ordered ones are smoothed, all are projected to the simplex;
 3. columns are cut to buckets of equal noisy mass; then once or twice:
    a. scores: for every unmeasured pair the distance between its table and the current model's;
-   b. the pairs whose scores exceed the noise that measuring them would add are chosen (a forest in the first of two
+   b. the pairs whose scores exceed the noise that measuring them would add are chosen (a forest in the first
+   of two
       rounds) and their tables measured;
-   c. the residual against the model is denoised, tables and margins are made consistent, the network is fitted.
+   c. the residual against the model is denoised, tables and margins are made consistent, the network is
+   fitted.
 
 Only the answers in 1, 2, 3a and 3b come from rows (docs/explanation/proofs/adaptive_network.md).
 """
@@ -42,7 +44,8 @@ class AdaptiveLearner:
     Parameters
     ----------
     max_cost : int
-        Bound on the cells of one conditional table: memory and time grow with it. Parents are coarsened to keep to it.
+        Bound on the cells of one conditional table: memory and time grow with it. Parents are coarsened to
+        keep to it.
     """
 
     max_cost: int = 300_000

@@ -50,12 +50,14 @@ class Estimates:
         return float(np.abs(self.pairs[i, j] - np.outer(self.coarse[i], self.coarse[j])).sum())
 
 
-def fit_network(estimates: Estimates, max_cost: int, num_simulated: int, coins: Coins) -> tuple[BayesianNetwork, np.ndarray]:
+def fit_network(
+    estimates: Estimates, max_cost: int, num_simulated: int, coins: Coins
+) -> tuple[BayesianNetwork, np.ndarray]:
     """Network whose (child, parent) margins are the measured ones, and bucketed rows simulated from it.
 
-    Columns come in an order that loses little dependence and keeps conditionals small; a column's parents are its measured
-    neighbours that come before it. The rows simulated so far give the parents' joint law, under which the conditional is
-    fitted.
+    Columns come in an order that loses little dependence and keeps conditionals small; a column's parents are
+    its measured neighbours that come before it. The rows simulated so far give the parents' joint law, under
+    which the conditional is fitted.
 
     Parameters
     ----------
@@ -106,9 +108,10 @@ def fit_network(estimates: Estimates, max_cost: int, num_simulated: int, coins: 
 def elimination_order(estimates: Estimates) -> list[int]:
     """Last comes the column by which the others lose least; before it the same among the rest, and so on.
 
-    A column's neighbours are drawn before it, without what they have to do with each other through it alone: with
-    report - disease - sign measured and disease last, report and sign would be independent, and no table of disease could
-    mend that. Among columns that cost about the same, that with the smallest conditional comes last.
+    A column's neighbours are drawn before it, without what they have to do with each other through it alone:
+    with report - disease - sign measured and disease last, report and sign would be independent, and no table
+    of disease could mend that. Among columns that cost about the same, that with the smallest conditional
+    comes last.
     """
     columns = range(estimates.num_columns)
     near = {j: [i for i in columns if (j, i) in estimates.pairs] for j in columns}
@@ -116,7 +119,10 @@ def elimination_order(estimates: Estimates) -> list[int]:
     cards = [len(p) for p in estimates.margins]
     rest, order = set(columns), []
     while rest:
-        size = {j: sum(np.log(len(estimates.coarse[i])) for i in near[j] if i in rest) + np.log(cards[j]) for j in rest}
+        size = {
+            j: sum(np.log(len(estimates.coarse[i])) for i in near[j] if i in rest) + np.log(cards[j])
+            for j in rest
+        }
         last = min(rest, key=lambda j: (int(sum(lost[j].values()) / LOSS_STEP), size[j], -cards[j], j))
         order.append(last)
         rest.remove(last)
@@ -125,21 +131,28 @@ def elimination_order(estimates: Estimates) -> list[int]:
     return order[::-1]
 
 
-def _dependence_through(estimates: Estimates, middle: int, near: Sequence[int]) -> dict[tuple[int, int], float]:
-    """L1 distance to independence of unmeasured pairs of neighbours that depend on each other through ``middle`` only."""
+def _dependence_through(
+    estimates: Estimates, middle: int, near: Sequence[int]
+) -> dict[tuple[int, int], float]:
+    """L1 distance to independence of unmeasured pairs that depend through ``middle`` only."""
     mass = estimates.coarse[middle]
     given = {i: estimates.pairs[i, middle] / np.maximum(mass, 1e-12) for i in near}  # P(i | middle)
     return {
-        (a, b): float(np.abs((given[a] * mass) @ given[b].T - np.outer(estimates.coarse[a], estimates.coarse[b])).sum())
+        (a, b): float(
+            np.abs((given[a] * mass) @ given[b].T - np.outer(estimates.coarse[a], estimates.coarse[b])).sum()
+        )
         for a, b in itertools.combinations(near, 2)
         if (a, b) not in estimates.pairs
     }
 
 
-def maximum_entropy_conditional(margins: Sequence[np.ndarray], child: np.ndarray, configuration: np.ndarray) -> np.ndarray:
+def maximum_entropy_conditional(
+    margins: Sequence[np.ndarray], child: np.ndarray, configuration: np.ndarray
+) -> np.ndarray:
     """Maximum-entropy P(child | parents) with given (parent, child) margins under a law of the parents.
 
-    Iterative proportional fitting over the configurations that occur; the fitted factors then define every configuration.
+    Iterative proportional fitting over the configurations that occur; the fitted factors then define every
+    configuration.
 
     Parameters
     ----------
@@ -161,7 +174,10 @@ def maximum_entropy_conditional(margins: Sequence[np.ndarray], child: np.ndarray
     weight = counts / len(configuration)
     digits = np.unravel_index(seen, [len(t) for t in margins])
     ones, column = np.ones(len(seen)), np.arange(len(seen))
-    pick = [sp.csr_matrix((ones, (d, column)), shape=(len(t), len(seen))) for d, t in zip(digits, margins, strict=True)]
+    pick = [
+        sp.csr_matrix((ones, (d, column)), shape=(len(t), len(seen)))
+        for d, t in zip(digits, margins, strict=True)
+    ]
     factors, base = [np.ones_like(t) for t in margins], child.copy()
     p = np.tile(base / base.sum(), (len(seen), 1))
     for _ in range(FITTING_ROUNDS):

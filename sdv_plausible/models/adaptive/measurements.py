@@ -46,7 +46,10 @@ class Measurements:
         self._counts, self._sigmas = [a.values for a in margins], [a.sigma for a in margins]
         variance = np.array([c * max(s, 1e-9) ** 2 for c, s in zip(cards, self._sigmas, strict=True)])
         self.total = max(
-            float(sum(t.sum() / v for t, v in zip(self._counts, variance, strict=True)) / (1 / variance).sum()), 1.0
+            float(
+                sum(t.sum() / v for t, v in zip(self._counts, variance, strict=True)) / (1 / variance).sum()
+            ),
+            1.0,
         )
         self.margins = [self._clean(j, counts) for j, counts in enumerate(self._counts)]
         floor = BUCKET_FLOOR * schedule.pair_sigma / self.total
@@ -58,8 +61,13 @@ class Measurements:
         ]
         self._axes = [Axis(j, buckets) for j, buckets in enumerate(self.buckets)]
         self._sizes = [axis.size for axis in self._axes]
-        self.coarse = [np.bincount(b, p, size) for b, p, size in zip(self.buckets, self.margins, self._sizes, strict=True)]
-        self._raw: dict[Pair, tuple[np.ndarray, np.ndarray, float]] = {}  # noisy table, estimate before it, sigma
+        self.coarse = [
+            np.bincount(b, p, size)
+            for b, p, size in zip(self.buckets, self.margins, self._sizes, strict=True)
+        ]
+        self._raw: dict[
+            Pair, tuple[np.ndarray, np.ndarray, float]
+        ] = {}  # noisy table, estimate before it, sigma
         self._pairs: dict[Pair, np.ndarray] = {}
         self.simulated: np.ndarray | None = None
 
@@ -70,7 +78,9 @@ class Measurements:
     def measure_pairs(self, this: Round) -> bool:
         """One round: score, choose, measure, clean. False if no pair was worth its noise."""
         every = itertools.combinations(range(len(self.margins)), 2)
-        unmeasured = [e for e in every if e not in self._raw and self._could_pay(e)]  # the noise of scores grows with them
+        unmeasured = [
+            e for e in every if e not in self._raw and self._could_pay(e)
+        ]  # the noise of scores grows with them
         if not unmeasured:
             return False
         estimate = {e: self._estimate(e) for e in unmeasured}
@@ -79,7 +89,9 @@ class Measurements:
         noisy = self._rows.ask(scores, this.score_share).values
         chosen, shares = self._worth_measuring(unmeasured, estimate, noisy, this)
         tables = self._rows.ask_tables([self._axes_of(e) for e in chosen], shares)
-        self._raw |= {e: (table.values, estimate[e], table.sigma) for e, table in zip(chosen, tables, strict=True)}
+        self._raw |= {
+            e: (table.values, estimate[e], table.sigma) for e, table in zip(chosen, tables, strict=True)
+        }
         if chosen:
             self._clean_pairs()
         return bool(chosen)
@@ -92,7 +104,8 @@ class Measurements:
     ) -> tuple[list[Pair], list[float]]:
         """The pairs for which the sum of scores less the L1 noise of measuring them all is largest.
 
-        Pairs are ranked by what they bring beyond their own noise: of two equal links the smaller table goes first.
+        Pairs are ranked by what they bring beyond their own noise: of two equal links the smaller table goes
+        first.
         """
         # What sampling alone makes of the distance: mean absolute deviation of Poisson counts.
         chance = [np.where(estimate[e] < 0.5, estimate[e], 0.8 * np.sqrt(estimate[e])).sum() for e in pairs]
@@ -111,7 +124,10 @@ class Measurements:
         return [pairs[i] for i in chosen], best_shares.tolist()
 
     def _farthest(self, e: Pair) -> float:
-        """Bound on the L1 distance of two count tables of a pair with the same margins: 4 (1 - p) for a value of mass p."""
+        """Bound on the L1 distance of two count tables of a pair with the same margins.
+
+        4 (1 - p) for a value of mass p.
+        """
         return self.total * min(2.0, *(4 * (1 - float(self.coarse[j].max())) for j in e))
 
     def _price(self, e: Pair) -> float:
@@ -119,7 +135,7 @@ class Measurements:
         return self._worth * float(pair_noise(np.array(self._sizes[e[0]]), np.array(self._sizes[e[1]])))
 
     def _could_pay(self, e: Pair) -> bool:
-        """Whether measuring a pair would pay if its columns depended on each other as much as their margins allow."""
+        """Whether measuring a pair would pay if it depended as much as its margins allow."""
         return min(self._sizes[j] for j in e) > 1 and self._farthest(e) > self._pair_sigma * self._price(e)
 
     def _clean_pairs(self) -> None:
@@ -132,7 +148,7 @@ class Measurements:
             self._pairs[e], self._pairs[e[1], e[0]] = cleaned, cleaned.T
 
     def _fuse(self) -> None:
-        """Inverse-variance mean of each column's bucket counts over its own table and every pair table it is in."""
+        """Inverse-variance mean of each column's bucket counts over all tables it is in."""
         for j, bucket in enumerate(self.buckets):
             codes_in = np.bincount(bucket, minlength=self._sizes[j])
             own = np.bincount(bucket, self._counts[j], self._sizes[j])
@@ -141,7 +157,10 @@ class Measurements:
             for (a, b), (table, _, sigma) in self._raw.items():
                 if j in (a, b):
                     variance = sigma**2 * self._sizes[b if j == a else a]
-                    total, weights = total + table.sum(axis=1 if j == a else 0) / variance, weights + 1 / variance
+                    total, weights = (
+                        total + table.sum(axis=1 if j == a else 0) / variance,
+                        weights + 1 / variance,
+                    )
             self.margins[j] = self._clean(j, self._counts[j] + ((total / weights - own) / codes_in)[bucket])
             self.coarse[j] = np.bincount(bucket, self.margins[j], self._sizes[j])
 
@@ -158,12 +177,17 @@ class Measurements:
         if self.simulated is None:
             return np.outer(rows, columns) / self.total
         a, b = self._sizes[e[0]], self._sizes[e[1]]
-        simulated = np.bincount(self.simulated[:, e[0]] * b + self.simulated[:, e[1]], minlength=a * b).reshape(a, b)
+        simulated = np.bincount(
+            self.simulated[:, e[0]] * b + self.simulated[:, e[1]], minlength=a * b
+        ).reshape(a, b)
         return rake(simulated * (self.total / len(self.simulated)), rows, columns, SCORED)
 
 
 def _forest(ranked: np.ndarray, pairs: Sequence[Pair], num_columns: int) -> np.ndarray:
-    """Of the pairs numbered in ``ranked``, best first, those that close no circle: a spanning forest of least ranks."""
+    """Of the pairs numbered in ``ranked``, best first, those that close no circle.
+
+    A spanning forest of least ranks.
+    """
     a, b = np.array(pairs)[ranked].T
     ranks = np.arange(1, len(ranked) + 1)  # 0 would stand for no edge
     forest = minimum_spanning_tree(csr_array((ranks, (a, b)), shape=(num_columns, num_columns)))

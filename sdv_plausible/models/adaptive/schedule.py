@@ -35,15 +35,18 @@ class Round:
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """How the budget is shared out: decided by the (noisy or public) number of rows, mu and the number of columns.
+    """How the budget is shared out.
+
+    Decided by the (noisy or public) number of rows, mu and the number of columns.
 
     Attributes
     ----------
     margin_share, pair_share : float
         Shares of mu^2 for the one-way counts and for the pair tables.
     worth : float
-        A pair is measured if its score is so many times the noise of its table. The score is noisy too, and every
-        further pair makes all tables noisier: where there is little power that costs more than weak links are worth.
+        A pair is measured if its score is so many times the noise of its table. The score is noisy too, and
+        every further pair makes all tables noisier: where there is little power that costs more than weak
+        links are worth.
     most_buckets : int
         Number of buckets of a column in pair tables, at most.
     pair_sigma : float
@@ -61,10 +64,19 @@ class Schedule:
 
     @classmethod
     def make(cls, rows: float, allowance: Allowance, num_columns: int) -> Schedule:
-        """Chosen on ACS 2018, ACS 2013, bank and NIST tables: where there is little power, the margins get more of it."""
-        power = max(rows, 1.0) * allowance.mu  # rows per unit of noise: the one number that says what the budget can carry
+        """Chosen on ACS 2018, ACS 2013, bank and NIST tables.
+
+        Where there is little power, the margins get more of it.
+        """
+        power = (
+            max(rows, 1.0) * allowance.mu
+        )  # rows per unit of noise: the one number that says what the budget can carry
         private = allowance.is_private
-        margin_share = float(np.interp(np.log10(power), [2.0, 2.7, 3.6, 6.0], [0.88, 0.5, 0.36, 0.3])) if private else 0.35
+        margin_share = (
+            float(np.interp(np.log10(power), [2.0, 2.7, 3.6, 6.0], [0.88, 0.5, 0.36, 0.3]))
+            if private
+            else 0.35
+        )
         pair_share = 1 - SIZE_SHARE - margin_share - SCORE_SHARE
         shares = ((0.5, 0.35, True), (0.5, 0.65, False)) if power > RICH else ((1.0, 1.0, False),)
         return cls(
@@ -92,19 +104,23 @@ def pair_noise(sizes_a: np.ndarray, sizes_b: np.ndarray) -> np.ndarray:
 
 
 def forecast(domain: Domain, allowance: Allowance, rows: int) -> Forecast | None:
-    """How the noise will show on a table of about so many rows, if as many pairs are measured as there are columns."""
+    """How the noise will show on about so many rows, with as many pairs as columns."""
     if not allowance.is_private:
         return None
     m, cards = len(domain), np.array(domain.cardinalities)
     schedule = Schedule.make(rows, allowance, m)
     sigmas = [allowance.sigma(float(s)) for s in margin_shares(domain.cardinalities, schedule.margin_share)]
-    sizes = np.minimum(cards, min(schedule.most_buckets, max(rows / (BUCKET_FLOOR * schedule.pair_sigma), 1.0)))
+    sizes = np.minimum(
+        cards, min(schedule.most_buckets, max(rows / (BUCKET_FLOOR * schedule.pair_sigma), 1.0))
+    )
     a, b = np.triu_indices(m, 1)
     a, b = a[(sizes[a] > 1) & (sizes[b] > 1)], b[(sizes[a] > 1) & (sizes[b] > 1)]
     noise = schedule.worth * allowance.sigma(schedule.pair_share / m) * pair_noise(sizes[a], sizes[b])
     return Forecast(
         rows=rows,
         assumed=undeclared(domain),
-        columns={n: noise_distance(int(c), s, rows) for n, c, s in zip(domain.names, cards, sigmas, strict=True)},
+        columns={
+            n: noise_distance(int(c), s, rows) for n, c, s in zip(domain.names, cards, sigmas, strict=True)
+        },
         link=float(np.median(noise)) / (2 * rows) if len(a) else None,
     )

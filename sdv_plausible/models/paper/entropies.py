@@ -54,7 +54,9 @@ class EntropyTable:
         return np.clip(np.nan_to_num(np.where(total > 0, value, 0.0)), 0.0, 1.0)
 
 
-def count_entropies(rows: ExactCounts, cardinalities: Sequence[int], buckets: Sequence[np.ndarray]) -> EntropyTable:
+def count_entropies(
+    rows: ExactCounts, cardinalities: Sequence[int], buckets: Sequence[np.ndarray]
+) -> EntropyTable:
     """Exact entropies of coded rows, from one table per ordered pair."""
     m = len(cardinalities)
     single, bucketed, joint = np.zeros(m), np.zeros(m), np.zeros((m, m))
@@ -90,9 +92,11 @@ class Entropies:
     proof = "docs/explanation/proofs/learning.md, Theorem 3; entropy_sensitivity.md, Theorems 1 and 2"
 
     def asked(self) -> Asked:
-        """Say what is asked: the entropies of :meth:`EntropyTable.flatten`, in steps of a grid, of the bucketed columns."""
+        """Say what is asked: entropies of the bucketed columns, in steps of a grid."""
         axes = tuple(Axis(j, buckets) for j, buckets in enumerate(self.buckets))
-        return Asked(kind="entropies", tables=(axes,), details={"grid": ENTROPY_GRID, "least_rows": self.least_rows})
+        return Asked(
+            kind="entropies", tables=(axes,), details={"grid": ENTROPY_GRID, "least_rows": self.least_rows}
+        )
 
     def exact(self, rows: ExactCounts) -> np.ndarray:
         """Return the numbers of :meth:`EntropyTable.flatten`, rounded to the grid."""

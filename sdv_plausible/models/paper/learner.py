@@ -35,8 +35,8 @@ class BayesianNetworkLearner:
     Parameters
     ----------
     structure : {"cfs", "independent"} or mapping
-        ``"cfs"``: the paper's correlation-based feature selection; ``"independent"``: the marginals baseline; or
-        ``{child: [parents]}`` as given, which costs nothing.
+        ``"cfs"``: the paper's correlation-based feature selection; ``"independent"``: the marginals baseline;
+        or ``{child: [parents]}`` as given, which costs nothing.
     max_cost : int
         Upper bound on the number of parent configurations of one table (paper Eq. 7).
     max_parents : int, optional
@@ -61,9 +61,14 @@ class BayesianNetworkLearner:
 
     def __post_init__(self) -> None:
         if isinstance(self.structure, str) and self.structure not in ("cfs", "independent"):
-            raise ValueError(f'structure ({self.structure!r}) must be "cfs", "independent" or a mapping {{child: [parents]}}')
+            raise ValueError(
+                f'structure ({self.structure!r}) must be "cfs", "independent" or a mapping '
+                f"{{child: [parents]}}"
+            )
         if not isinstance(self.structure, (str, Mapping)):
-            raise ValueError(f"structure ({self.structure!r}) must be a name or a mapping {{child: [parents]}}")
+            raise ValueError(
+                f"structure ({self.structure!r}) must be a name or a mapping {{child: [parents]}}"
+            )
         check.whole("max_cost", self.max_cost, 1, "it bounds parent configurations")
         if self.max_parents is not None:
             check.whole("max_parents", self.max_parents, 0, "or None for no bound")
@@ -85,8 +90,13 @@ class BayesianNetworkLearner:
         return Forecast(
             rows=rows,
             assumed=undeclared(domain),
-            columns={n: noise_distance(int(c), sigma["margins"], rows) for n, c in zip(domain.names, cards, strict=True)},
-            link=0.4 * cells * sigma["tables"] / rows if "tables" in sigma else None,  # E|z| / 2 = 0.4 sigma per cell
+            columns={
+                n: noise_distance(int(c), sigma["margins"], rows)
+                for n, c in zip(domain.names, cards, strict=True)
+            },
+            link=0.4 * cells * sigma["tables"] / rows
+            if "tables" in sigma
+            else None,  # E|z| / 2 = 0.4 sigma per cell
         )
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> BayesianNetwork:
@@ -119,21 +129,25 @@ class BayesianNetworkLearner:
             )
         return BayesianNetwork([tables[j] for j in topological_order(parents, cards)])
 
-    def _parents(self, domain: Domain, buckets: list[np.ndarray], plan: LearningPlan, rows: Queryable) -> Parents:
+    def _parents(
+        self, domain: Domain, buckets: list[np.ndarray], plan: LearningPlan, rows: Queryable
+    ) -> Parents:
         if not isinstance(self.structure, str):
             return check_structure(self.structure, domain)
         if self.structure == "independent":
             return ((),) * len(domain)
         question = Entropies(domain.cardinalities, buckets, least_rows(rows, plan))
         entropies = question.table(rows.ask(question, plan.shares["structure"]).values)
-        return correlation_feature_selection(entropies.correlation(), buckets, self.max_cost, self.max_parents)
+        return correlation_feature_selection(
+            entropies.correlation(), buckets, self.max_cost, self.max_parents
+        )
 
 
 def least_rows(rows: Queryable, plan: LearningPlan) -> int:
-    """Lower bound on the rows of the smaller of two neighbours (docs/explanation/proofs/learning.md, Theorem 2)."""
+    """Lower bound on the smaller neighbour's rows (docs/explanation/proofs/learning.md, Theorem 2)."""
     number = rows.ask(NumberOfRows(), plan.shares["size"], plan.size_failure)
-    # The discrete Gaussian is sub-Gaussian: Pr[z >= t sigma] <= exp(-t**2 / 2). One unit's rows less than the bound, because
-    # the sensitivity is that of the smaller of two neighbouring tables.
+    # The discrete Gaussian is sub-Gaussian: Pr[z >= t sigma] <= exp(-t**2 / 2). One unit's rows less than the
+    # bound, because the sensitivity is that of the smaller of two neighbouring tables.
     tail = math.sqrt(-2 * math.log(plan.size_failure)) * number.sigma if plan.size_failure else 0.0
     return max(1, int(number.values[0]) - math.ceil(tail) - rows.neighbours.rows)
 
@@ -144,6 +158,7 @@ def _check_cells(parents: Parents, buckets: Sequence[np.ndarray], domain: Domain
         cells = num_configurations([buckets[p] for p in chosen]) * child.cardinality
         if cells > MAX_CELLS:
             raise ValueError(
-                f"structure: the table of {child.name!r} with parents {[domain.names[p] for p in chosen]} has {cells:,} cells, "
+                f"structure: the table of {child.name!r} with parents {[domain.names[p] for p in chosen]} "
+                f"has {cells:,} cells, "
                 f"above {MAX_CELLS:,}: leave out parents, or declare coarser buckets for them"
             )

@@ -26,8 +26,8 @@ def dirichlet_table(
     counts : ndarray, shape (configurations, cardinality)
         Non-negative counts, possibly fractional after noise and projection.
     margin : ndarray, shape (cardinality,)
-        The child's own distribution; the prior is ``concentration * margin``, so that a configuration with little
-        data falls back to the margin and not to the uniform distribution.
+        The child's own distribution; the prior is ``concentration * margin``, so that a configuration with
+        little data falls back to the margin and not to the uniform distribution.
     concentration : float
         Prior mass in records, > 0.
     draw : {"mean", "posterior"}
@@ -54,7 +54,10 @@ def dirichlet_table(
 
 
 def clean_counts(noisy: np.ndarray, total: float) -> np.ndarray:
-    """Non-negative counts that sum to ``total`` from noisy ones: the paper's Eq. 14 without its upward bias."""
+    """Non-negative counts that sum to ``total`` from noisy ones: the paper's Eq.
+
+    14 without its upward bias.
+    """
     return project_to_simplex(noisy, max(total, 1.0))
 
 

@@ -93,13 +93,23 @@ class LearningPlan:
             else:
                 each = self.mu_each(stage)
                 losses = (GaussianLoss(sensitivity_over_sigma=each, count=self.releases(stage)),)
-                if stage == "size":  # docs/explanation/proofs/entropy_sensitivity.md: the event only adds to delta
+                if (
+                    stage == "size"
+                ):  # docs/explanation/proofs/entropy_sensitivity.md: the event only adds to delta
                     losses = (*losses, ApproxDP(epsilon=0.0, delta=self.size_failure))
                 how = f"{text}, discrete Gaussian noise on every cell, mu {each:.4g} each"
                 note = ""
             parts = _PARTS[stage]
-            entries.append(LedgerEntry(name=stage, mechanism=how, losses=losses, scope="the model", note=note, parts=parts))
+            entries.append(
+                LedgerEntry(
+                    name=stage, mechanism=how, losses=losses, scope="the model", note=note, parts=parts
+                )
+            )
         if not isinstance(structure, str):
             how = "declared by the user"
-            entries.append(LedgerEntry(name="structure", mechanism=how, losses=(), scope="the model", parts=("structure",)))
+            entries.append(
+                LedgerEntry(
+                    name="structure", mechanism=how, losses=(), scope="the model", parts=("structure",)
+                )
+            )
         return entries

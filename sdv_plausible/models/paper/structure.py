@@ -1,4 +1,7 @@
-"""Structure learning as in section 3.3 of the paper: correlation-based feature selection (CFS) on noisy entropies."""
+"""Structure learning as in section 3.3 of the paper.
+
+Correlation-based feature selection (CFS) on noisy entropies.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,9 @@ def correlation_feature_selection(
 ) -> Parents:
     """Greedy acyclic parent sets by the CFS merit (Eq. 4), under the cost bound (Eq. 7).
 
-    At every step the arc that raises its child's merit most is added, over all children at once, until no arc raises
-    any merit. The paper fixes no order among the children; this one does not depend on the columns' order.
+    At every step the arc that raises its child's merit most is added, over all children at once, until no arc
+    raises any merit. The paper fixes no order among the children; this one does not depend on the columns'
+    order.
 
     Parameters
     ----------
@@ -78,7 +82,10 @@ def check_structure(structure: Mapping[str, Sequence[str]], domain: Domain) -> P
     number = {name: j for j, name in enumerate(domain.names)}
     for child, named in structure.items():
         if isinstance(named, str):
-            raise ValueError(f"structure: the parents of {child!r} ({named!r}) must be a list of columns, such as [{named!r}]")
+            raise ValueError(
+                f"structure: the parents of {child!r} ({named!r}) must be a list of columns, such as "
+                f"[{named!r}]"
+            )
     unknown = ({*structure} | {p for ps in structure.values() for p in ps}) - set(number)
     if unknown:
         raise ValueError(f"structure names {sorted(unknown)}, which are not modelled columns {list(number)}")

@@ -79,7 +79,9 @@ class BernoulliPairs:
             a0.shape,
         )
         few = _best_threshold(
-            lambda x: _log_excess(_lower_tail(num_draws - x, num_draws, a0), _lower_tail(num_draws - x, num_draws, a1), target),
+            lambda x: _log_excess(
+                _lower_tail(num_draws - x, num_draws, a0), _lower_tail(num_draws - x, num_draws, a1), target
+            ),
             lambda x: -log_ratio(num_draws - x),
             num_draws,
             a0.shape,
@@ -102,9 +104,13 @@ class BernoulliPairs:
         for a0, a1, high, low in zip(*self.probabilities, self.log_high, self.log_low, strict=True):
             shift, spread = num_draws * low, high - low
             x = np.clip(np.floor((epsilon - shift) / spread) + 1, 0, num_draws + 1)
-            up = np.maximum(up, _difference(_upper_tail(x, num_draws, a1), _upper_tail(x, num_draws, a0), epsilon))
+            up = np.maximum(
+                up, _difference(_upper_tail(x, num_draws, a1), _upper_tail(x, num_draws, a0), epsilon)
+            )
             y = np.clip(np.ceil((-epsilon - shift) / spread) - 1, -1, num_draws)
-            down = np.maximum(down, _difference(_lower_tail(y, num_draws, a0), _lower_tail(y, num_draws, a1), epsilon))
+            down = np.maximum(
+                down, _difference(_lower_tail(y, num_draws, a0), _lower_tail(y, num_draws, a1), epsilon)
+            )
         return up * (1 + _ROUNDING), down * (1 + _ROUNDING)
 
 

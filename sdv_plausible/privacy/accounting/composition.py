@@ -16,7 +16,15 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.crossing import largest_within, smallest_within
 from sdv_plausible.privacy.accounting.gaussian import DISCRETE_EXCESS, gaussian_log_delta, zcdp_delta
 from sdv_plausible.privacy.accounting.loss_distribution import Composer, SortedLosses
-from sdv_plausible.privacy.accounting.losses import ZCDP, ApproxDP, EpsilonDelta, InfiniteLoss, Loss, PureDP, RhoDelta
+from sdv_plausible.privacy.accounting.losses import (
+    ZCDP,
+    ApproxDP,
+    EpsilonDelta,
+    InfiniteLoss,
+    Loss,
+    PureDP,
+    RhoDelta,
+)
 
 __all__ = ["calibrate_gaussian", "compose", "compose_delta"]
 
@@ -82,7 +90,9 @@ def compose_delta(losses: Iterable[Loss], epsilon: float) -> float:
     return min(1.0, large.delta + min(candidates))
 
 
-def calibrate_gaussian(epsilon: float, delta: float, other_losses: Sequence[Loss] = (), *, largest_share: float = 1.0) -> float:
+def calibrate_gaussian(
+    epsilon: float, delta: float, other_losses: Sequence[Loss] = (), *, largest_share: float = 1.0
+) -> float:
     """Largest Gaussian budget mu that keeps the total within (epsilon, delta) next to the other losses.
 
     The budget is a sum of squares: releases with noise sigma_i and sensitivity s_i may be made as long as
@@ -119,7 +129,8 @@ def calibrate_gaussian(epsilon: float, delta: float, other_losses: Sequence[Loss
     spent = compose(other_losses, delta)
     if spent >= target:
         raise ValueError(
-            f"epsilon ({epsilon!r}) is used up: the other losses compose to {spent:.4g} at delta {delta:.3g}; raise "
+            f"epsilon ({epsilon!r}) is used up: the other losses compose to {spent:.4g} at delta "
+            f"{delta:.3g}; raise "
             f"epsilon or spend less on them"
         )
     others, large = _set_aside_large(other_losses)
@@ -128,7 +139,10 @@ def calibrate_gaussian(epsilon: float, delta: float, other_losses: Sequence[Loss
     dominating = _dominating_mu(SortedLosses.of(others), target, delta, ceiling)
     mu = max(_discrete_budget(dominating, share), _zcdp_mu(others, target, delta, ceiling))
     if not mu > 0:
-        raise ValueError(f"epsilon ({epsilon!r}) is too small for any noise to be calibrated at delta {delta:.3g}; try 0.01")
+        raise ValueError(
+            f"epsilon ({epsilon!r}) is too small for any noise to be calibrated at delta {delta:.3g}; try "
+            "0.01"
+        )
     return mu
 
 
@@ -136,7 +150,9 @@ def _dominating_mu(base: SortedLosses, epsilon: float, delta: float, ceiling: fl
     """Largest mu of a continuous Gaussian mechanism next to the other losses; `ceiling` is that without."""
     if base.others or base.given_away:
         composer = Composer(base, scale=ceiling)
-        return _largest_mu(lambda mu: composer.distribution(base.mu_squared + mu * mu).delta(epsilon), delta, ceiling)
+        return _largest_mu(
+            lambda mu: composer.distribution(base.mu_squared + mu * mu).delta(epsilon), delta, ceiling
+        )
     return math.sqrt(max(0.0, ceiling**2 - base.mu_squared))
 
 
@@ -144,7 +160,13 @@ def _discrete_budget(dominating: float, share: float) -> float:
     """Largest m whose discrete Gaussians, each of at most this share of m^2, cost at most `dominating`."""
     # They cost a factor of at most 1 + DISCRETE_EXCESS/sigma^2, with 1/sigma^2 <= share m^2.
     return float(
-        brentq(lambda m: m * (1 + DISCRETE_EXCESS * share * m * m) - dominating, 0.0, dominating, xtol=1e-15, rtol=1e-12)
+        brentq(
+            lambda m: m * (1 + DISCRETE_EXCESS * share * m * m) - dominating,
+            0.0,
+            dominating,
+            xtol=1e-15,
+            rtol=1e-12,
+        )
     )
 
 
@@ -160,7 +182,9 @@ def _largest_mu(delta_at: Callable[[float], float], delta: float, ceiling: float
 
 def _set_aside_large(losses: Sequence[Loss]) -> tuple[list[Loss], EpsilonDelta]:
     """The losses without those that are beyond any protection, and the sum of the latter."""
-    large = [loss for loss in losses if isinstance(loss, (PureDP, ApproxDP)) and loss.epsilon > _LARGE_EPSILON]
+    large = [
+        loss for loss in losses if isinstance(loss, (PureDP, ApproxDP)) and loss.epsilon > _LARGE_EPSILON
+    ]
     return [loss for loss in losses if loss not in large], _pair(large) or EpsilonDelta(0.0, 0.0)
 
 

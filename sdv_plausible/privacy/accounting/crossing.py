@@ -16,7 +16,9 @@ __all__ = ["largest_within", "smallest_within"]
 _TINY = 1e-300  # figures below count as this, so that their logarithm is finite
 
 
-def smallest_within(figure: Callable[[float], float], limit: float, low: float, high: float, *, rtol: float = 1e-9) -> float:
+def smallest_within(
+    figure: Callable[[float], float], limit: float, low: float, high: float, *, rtol: float = 1e-9
+) -> float:
     """Smallest x in [low, high] at which a decreasing figure is at most the limit; never below it.
 
     Parameters
@@ -45,7 +47,9 @@ def smallest_within(figure: Callable[[float], float], limit: float, low: float, 
     return min(x, high)
 
 
-def largest_within(figure: Callable[[float], float], limit: float, low: float, high: float, *, rtol: float = 1e-9) -> float:
+def largest_within(
+    figure: Callable[[float], float], limit: float, low: float, high: float, *, rtol: float = 1e-9
+) -> float:
     """Largest x in [low, high] at which an increasing figure is at most the limit; never above it.
 
     Parameters

@@ -69,7 +69,9 @@ def zcdp_delta(rho: float, epsilon: npt.ArrayLike) -> FloatArray:
     less_one = centre[..., None] * _ALPHA_FACTORS
     alpha = 1 + less_one
     log_delta = less_one * (alpha * rho - eps[..., None]) - np.log(less_one) + alpha * np.log1p(-1 / alpha)
-    smallest: FloatArray = np.minimum(np.exp(np.minimum(log_delta.min(axis=-1), 0.0)), min(1.0, math.sqrt(rho / 2)))
+    smallest: FloatArray = np.minimum(
+        np.exp(np.minimum(log_delta.min(axis=-1), 0.0)), min(1.0, math.sqrt(rho / 2))
+    )
     return smallest
 
 

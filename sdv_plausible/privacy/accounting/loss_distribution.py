@@ -19,13 +19,22 @@ from scipy.optimize import isotonic_regression
 
 from sdv_plausible.privacy.accounting.crossing import smallest_within
 from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
-from sdv_plausible.privacy.accounting.losses import ZCDP, ApproxDP, GaussianLoss, Loss, PureDP, both_directions
+from sdv_plausible.privacy.accounting.losses import (
+    ZCDP,
+    ApproxDP,
+    GaussianLoss,
+    Loss,
+    PureDP,
+    both_directions,
+)
 
 __all__ = ["ComposedLoss", "Composer", "SortedLosses"]
 
 FloatArray = npt.NDArray[np.float64]
 _NUMERICAL_DELTA = 1e-13  # charged for rounding in the convolutions and the cut tails,
-_NUMERICAL_DELTA_PER_USE = 2e-16  # or, where it is more, so much for every use: powers of a transform round as often
+_NUMERICAL_DELTA_PER_USE = (
+    2e-16  # or, where it is more, so much for every use: powers of a transform round as often
+)
 _ROUNDING = 1e-8  # relative; of the discretisation
 _CLOSED_FORM_ROUNDING = 1e-9  # relative; of the Gaussian's closed form
 _TAIL = 1e-16  # profile mass given to infinity per mechanism
@@ -106,7 +115,9 @@ class ComposedLoss:
         return smallest_within(self._gaussian_delta, left, 0.0, upper)
 
     def _gaussian_delta(self, epsilon: float) -> float:
-        return math.exp(gaussian_log_delta(self.mu, epsilon)) * (1 + _CLOSED_FORM_ROUNDING) if self.mu else 0.0
+        return (
+            math.exp(gaussian_log_delta(self.mu, epsilon)) * (1 + _CLOSED_FORM_ROUNDING) if self.mu else 0.0
+        )
 
 
 class Composer:
@@ -207,14 +218,16 @@ def _pmf(own: FloatArray, other: FloatArray, losses: FloatArray) -> PLDPmf:
     """Masses of one direction; at negative losses its curve is ``1 - e^loss (1 - other)``."""
     negative = (other - np.expm1(-losses) * (1 - other))[:0:-1]
     curve = convex_hull(np.append(-losses[:0:-1], losses), np.append(negative, own))
-    return create_pmf_pessimistic_connect_dots_fixed_gap(float(losses[1]), 1 - len(losses), len(losses) - 1, curve)
+    return create_pmf_pessimistic_connect_dots_fixed_gap(
+        float(losses[1]), 1 - len(losses), len(losses) - 1, curve
+    )
 
 
 def convex_hull(losses: FloatArray, bounds: FloatArray) -> FloatArray:
     """Largest falling curve, convex in e^loss and 1 at ``e^loss = 0``, that lies nowhere above the bounds.
 
-    The true curve is one of these, so it lies below; and the curve is that of some pair of distributions, which
-    the bounds need not be (``docs/explanation/proofs/composition.md``, Lemma 1).
+    The true curve is one of these, so it lies below; and the curve is that of some pair of distributions,
+    which the bounds need not be (``docs/explanation/proofs/composition.md``, Lemma 1).
 
     Parameters
     ----------
@@ -229,7 +242,8 @@ def convex_hull(losses: FloatArray, bounds: FloatArray) -> FloatArray:
     slopes = np.diff(curve) / widths
     if np.all(np.diff(slopes) >= 0):
         return curve[1:]
-    # Slopes of the largest convex curve below are those of an isotonic regression: its blocks end at the corners.
+    # Slopes of the largest convex curve below are those of an isotonic regression: its blocks end at the
+    # corners.
     corners = isotonic_regression(slopes, weights=widths).blocks
     hull: FloatArray = np.interp(ratios[1:], ratios[corners], curve[corners])
     return hull

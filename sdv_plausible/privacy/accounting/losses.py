@@ -73,7 +73,9 @@ class Loss(ABC):
         By default from :meth:`pair`: epsilon-DP is epsilon^2/2 -zCDP (Bun and Steinke 2016, Proposition 1.4).
         """
         pair = self.pair()
-        return None if pair is None else RhoDelta(self.count * (pair.epsilon / self.count) ** 2 / 2, pair.delta)
+        return (
+            None if pair is None else RhoDelta(self.count * (pair.epsilon / self.count) ** 2 / 2, pair.delta)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,9 @@
 """Privacy loss of one row released under the randomised test, Privacy Test 2, for composing row by row.
 
-Where :mod:`sdv_plausible.privacy.accounting.released_rows` bounds all rows by tosses of one coin, here the whole
-profile of a single row is bounded, group size by group size, and N rows are N uses of it: rows are independent
-given the model (``docs/explanation/proofs/seed_test.md``, Theorem 3). Neither bound is always the smaller one.
+Where :mod:`sdv_plausible.privacy.accounting.released_rows` bounds all rows by tosses of one coin, here the
+whole profile of a single row is bounded, group size by group size, and N rows are N uses of it: rows are
+independent given the model (``docs/explanation/proofs/seed_test.md``, Theorem 3). Neither bound is always the
+smaller one.
 """
 
 from __future__ import annotations
@@ -72,12 +73,17 @@ class IndependentRows(RowByRow):
 
 
 class _Lines(NamedTuple):
-    """The highest of lines ``intercept - slope x``, x >= 1: only those that are highest somewhere, by rising slope."""
+    """The highest of lines ``intercept - slope x``, x >= 1.
+
+    Only those that are highest somewhere, by rising slope.
+    """
 
     intercepts: FloatArray
     slopes: FloatArray
     crossings: FloatArray  # falling: right of the i-th, line i is above line i + 1
-    beyond: tuple[float, float]  # what all further lines are at most, and the x from which on they are below 0
+    beyond: tuple[
+        float, float
+    ]  # what all further lines are at most, and the x from which on they are below 0
 
     def highest(self, x: FloatArray) -> FloatArray:
         which = len(self.crossings) - np.searchsorted(self.crossings[::-1], x, side="right")
@@ -89,7 +95,7 @@ class _Lines(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _lines(k: int, epsilon0: float, gamma: float, noise: Noise) -> _Lines:
-    """One line for every group size c and each end of the range of the group's likelihood, c/gamma and c gamma."""
+    """One line for every group size c and each end of its likelihood, c/gamma and c gamma."""
     c = group_sizes(k, epsilon0)
     p = np.exp(log_pass_probability(np.append(c, c[-1] + 1), k, epsilon0, noise))
     others = np.concatenate([c / gamma, c * gamma])

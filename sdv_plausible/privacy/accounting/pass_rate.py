@@ -14,7 +14,9 @@ from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probabilit
 __all__ = ["floor_by_construction"]
 
 
-def floor_by_construction(weight: float, k: int, epsilon0: float, n_lower: int, *, noise: Noise = "discrete_laplace") -> float:
+def floor_by_construction(
+    weight: float, k: int, epsilon0: float, n_lower: int, *, noise: Noise = "discrete_laplace"
+) -> float:
     """Pass-rate floor where candidates are seed-free (omega = m) with this probability.
 
     It is ``weight pt(n_lower)``. A seed-free candidate has all seeds as plausible seeds. No test, no error,

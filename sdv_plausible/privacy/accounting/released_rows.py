@@ -86,12 +86,15 @@ class RowByRow(Loss):
         check.whole("num_rows", self.num_rows, 1, "it is the number of rows released, or the declared cap")
         check.whole("k", self.k, 1, "it is a number of plausible seeds; try 50")
         check.positive("epsilon0", self.epsilon0, "try 1.0")
-        check.rate("pass_rate_floor", self.pass_rate_floor, "it bounds the probability that one attempt is released")
+        check.rate(
+            "pass_rate_floor", self.pass_rate_floor, "it bounds the probability that one attempt is released"
+        )
         check.whole("n_lower", self.n_lower, 1, "it bounds the number of seeds from below")
         check_noise(self.noise)
         if self.k + 2 / self.epsilon0 > _LARGEST_GROUP:
             raise ValueError(
-                f"k ({self.k}) + 2/epsilon0 ({self.epsilon0!r}) must be below {_LARGEST_GROUP:,}: the worst group is "
+                f"k ({self.k}) + 2/epsilon0 ({self.epsilon0!r}) must be below {_LARGEST_GROUP:,}: the worst "
+                "group is "
                 f"looked for up to that size; lower k or raise epsilon0"
             )
 
@@ -233,7 +236,9 @@ def _at_best_t(rows: Callable[[int], ReleasedRows], epsilon0: float, delta: floa
         return ReleasedRowsLoss(math.inf, delta, 1)
     # delta falls by the factor exp(-epsilon0) per step down: the best t leaves it a small share, a few
     # 1/epsilon0 below.
-    candidates = sorted({max(1, highest - round(step / (_T_PER_LENGTH * epsilon0))) for step in range(_T_CANDIDATES)})
+    candidates = sorted(
+        {max(1, highest - round(step / (_T_PER_LENGTH * epsilon0))) for step in range(_T_CANDIDATES)}
+    )
     return min(ReleasedRowsLoss(rows(t).epsilon(delta), delta, t) for t in candidates)
 
 
@@ -247,9 +252,11 @@ def largest_feasible_t(rows: ReleasedRows, delta: float) -> int:
 
 
 def group_sizes(k: int, epsilon0: float) -> FloatArray:
-    """Group sizes from 0 to where ``c (pt(c+1) - pt(c))`` only falls, and the chance to fail is below exp(-25)."""
+    """Group sizes to where ``c (pt(c+1) - pt(c))`` only falls and failing is below exp(-25)."""
     a = math.exp(-epsilon0)
-    reach = max(k, math.ceil(2 * a / (1 - a))) + min(math.ceil(_TAIL_LENGTHS / epsilon0), _LARGEST_GROUP) + 3.0
+    reach = (
+        max(k, math.ceil(2 * a / (1 - a))) + min(math.ceil(_TAIL_LENGTHS / epsilon0), _LARGEST_GROUP) + 3.0
+    )
     return np.arange(0.0, reach)
 
 

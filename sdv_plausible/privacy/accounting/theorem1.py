@@ -35,10 +35,14 @@ class Theorem1Choice(NamedTuple):
 def check_noise(noise: str) -> None:
     """Raise unless noise names a noise of the randomised test."""
     if noise not in ("discrete_laplace", "laplace"):
-        raise ValueError(f'noise ({noise!r}) must be "discrete_laplace" (what RandomizedTest draws) or "laplace"')
+        raise ValueError(
+            f'noise ({noise!r}) must be "discrete_laplace" (what RandomizedTest draws) or "laplace"'
+        )
 
 
-def log_pass_probability(group_size: npt.ArrayLike, k: int, epsilon0: float, noise: Noise = "discrete_laplace") -> FloatArray:
+def log_pass_probability(
+    group_size: npt.ArrayLike, k: int, epsilon0: float, noise: Noise = "discrete_laplace"
+) -> FloatArray:
     """Natural log of pt(c) = Pr[c + noise >= k]: the chance that c plausible seeds pass Privacy Test 2.
 
     Parameters
@@ -72,7 +76,13 @@ def log_pass_probability(group_size: npt.ArrayLike, k: int, epsilon0: float, noi
 
 
 def theorem1(
-    k: int, gamma: float, epsilon0: float, t: int, *, n_lower: int | None = None, noise: Noise = "discrete_laplace"
+    k: int,
+    gamma: float,
+    epsilon0: float,
+    t: int,
+    *,
+    n_lower: int | None = None,
+    noise: Noise = "discrete_laplace",
 ) -> EpsilonDelta:
     """Theorem 1 of the paper: one candidate of Mechanism 1 with Privacy Test 2, for events among rows.
 

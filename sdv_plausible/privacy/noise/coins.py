@@ -71,7 +71,9 @@ class Coins:
             If `random_state` is not an integer.
         """
         if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
-            raise TypeError(f"random_state ({random_state!r}) must be an integer; secret coins: Coins.from_os_entropy()")
+            raise TypeError(
+                f"random_state ({random_state!r}) must be an integer; secret coins: Coins.from_os_entropy()"
+            )
         key = hashlib.sha256(b"sdv_plausible random_state" + _encode(random_state)).digest()
         return cls(key, is_secret=False, is_root=True)
 
@@ -127,10 +129,16 @@ class Coins:
         """
         bound = integer_array("high", high)
         if bound.size and bound.min() < 1:
-            raise ValueError(f"high ({bound.min()}) must be at least 1: the integers are drawn from 0, ..., high - 1")
+            raise ValueError(
+                f"high ({bound.min()}) must be at least 1: the integers are drawn from 0, ..., high - 1"
+            )
         if size is None and bound.ndim:
             size = bound.shape
-        bounds = np.full(_length(size), bound, np.uint64) if not bound.ndim else _spread(bound, size).astype(np.uint64)
+        bounds = (
+            np.full(_length(size), bound, np.uint64)
+            if not bound.ndim
+            else _spread(bound, size).astype(np.uint64)
+        )
         # Words beyond the last whole multiple of the bound would favour the small remainders: they are drawn
         # again.
         last = np.uint64(2**64 - 1)
@@ -147,7 +155,9 @@ class Coins:
             words = self.words(n)
             order = np.argsort(words)
             words = words[order]
-            if not (words[1:] == words[:-1]).any():  # given that no two keys tie, all orders are equally likely
+            if not (
+                words[1:] == words[:-1]
+            ).any():  # given that no two keys tie, all orders are equally likely
                 return order.astype(np.int64, copy=False)
 
     def normal(self, size: Size = None) -> Any:
@@ -193,7 +203,9 @@ class Coins:
             start, self._position = self._position, self._position + blocks
         key = algorithms.AES(_derive(self._key, b"stream"))
         out = np.zeros((blocks + 1) * _BLOCK, dtype=np.uint8)  # one block more: update_into asks for the room
-        Cipher(key, modes.CTR(start.to_bytes(_BLOCK, "big"))).encryptor().update_into(bytes(blocks * _BLOCK), out.data)
+        Cipher(key, modes.CTR(start.to_bytes(_BLOCK, "big"))).encryptor().update_into(
+            bytes(blocks * _BLOCK), out.data
+        )
         return out[:n_bytes]
 
     def __repr__(self) -> str:
@@ -209,7 +221,10 @@ class Coins:
 
     def __copy__(self) -> Coins:
         twin = Coins(self._key, is_secret=self._is_secret, is_root=self._is_root)
-        twin._position, twin._home = self._position, self._home  # unlike a pickle, a copy was not sent anywhere
+        twin._position, twin._home = (
+            self._position,
+            self._home,
+        )  # unlike a pickle, a copy was not sent anywhere
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Coins:
@@ -245,7 +260,10 @@ def _encode(item: object) -> bytes:
             number = int(item)
             tag, body = b"i", number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
         case float():
-            tag, body = b"f", struct.pack(">d", math.nan if math.isnan(item) else item + 0.0)  # one nan, one zero
+            tag, body = (
+                b"f",
+                struct.pack(">d", math.nan if math.isnan(item) else item + 0.0),
+            )  # one nan, one zero
         case str():
             tag, body = b"s", item.encode("utf-8", "surrogatepass")
         case bytes():
@@ -254,7 +272,8 @@ def _encode(item: object) -> bytes:
             tag, body = b"(", b"".join(map(_encode, item))
         case _:
             raise TypeError(
-                f"context item {item!r} ({type(item).__name__}) must be a str, int, float, bytes, bool, None or a "
+                f"context item {item!r} ({type(item).__name__}) must be a str, int, float, bytes, bool, "
+                "None or a "
                 "tuple of these: convert it so that equal contexts give equal values"
             )
     return tag + len(body).to_bytes(8, "big") + body

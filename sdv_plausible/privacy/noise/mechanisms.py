@@ -23,7 +23,11 @@ import numpy.typing as npt
 from sdv_plausible.privacy.checks import integer_array, positive, whole
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.opendp import add_noise, measurement
-from sdv_plausible.privacy.noise.samplers import discrete_gaussian_noise, discrete_laplace_noise, saturating_add
+from sdv_plausible.privacy.noise.samplers import (
+    discrete_gaussian_noise,
+    discrete_laplace_noise,
+    saturating_add,
+)
 
 __all__ = ["NoiseCall", "discrete_gaussian", "discrete_laplace", "record_calls"]
 
@@ -122,12 +126,16 @@ def discrete_laplace(
         noisy: npt.NDArray[np.int64] = add_noise(built, counts)
     else:
         scale = math.nextafter(sensitivity / epsilon, math.inf)  # the quotient may have been rounded down
-        noisy = saturating_add(counts, discrete_laplace_noise(coins, scale, counts.size).reshape(counts.shape))
+        noisy = saturating_add(
+            counts, discrete_laplace_noise(coins, scale, counts.size).reshape(counts.shape)
+        )
     _record("discrete_laplace", sensitivity, epsilon, scale=scale, shape=counts.shape, source=source)
     return noisy
 
 
-def discrete_gaussian(values: npt.ArrayLike, *, sensitivity: float, rho: float, coins: Coins) -> npt.NDArray[np.int64]:
+def discrete_gaussian(
+    values: npt.ArrayLike, *, sensitivity: float, rho: float, coins: Coins
+) -> npt.NDArray[np.int64]:
     """Add discrete Gaussian noise, Pr[z] ~ exp(-z**2 / (2 sigma**2)) with sigma = sensitivity / sqrt(2 rho).
 
     Rho-zCDP if the L2 distance of `values` between neighbours is at most `sensitivity` (Canonne, Kamath,
@@ -162,7 +170,9 @@ def discrete_gaussian(values: npt.ArrayLike, *, sensitivity: float, rho: float, 
         noisy: npt.NDArray[np.int64] = add_noise(built, counts)
     else:
         scale = sensitivity / math.sqrt(2 * rho)
-        noisy = saturating_add(counts, discrete_gaussian_noise(coins, scale, counts.size).reshape(counts.shape))
+        noisy = saturating_add(
+            counts, discrete_gaussian_noise(coins, scale, counts.size).reshape(counts.shape)
+        )
     _record("discrete_gaussian", sensitivity, rho, scale=scale, shape=counts.shape, source=source)
     return noisy
 
@@ -173,7 +183,16 @@ def _source(coins: Coins, *, repeatable: bool = False) -> Source:
     return "keyed stream" if repeatable else "opendp"
 
 
-def _record(name: str, sensitivity: float, budget: float, *, scale: float, shape: tuple[int, ...], source: Source) -> None:
-    call = NoiseCall(name=name, sensitivity=float(sensitivity), budget=budget, scale=float(scale), shape=shape, source=source)
+def _record(
+    name: str, sensitivity: float, budget: float, *, scale: float, shape: tuple[int, ...], source: Source
+) -> None:
+    call = NoiseCall(
+        name=name,
+        sensitivity=float(sensitivity),
+        budget=budget,
+        scale=float(scale),
+        shape=shape,
+        source=source,
+    )
     for calls in _recorders:
         calls.append(call)

@@ -42,7 +42,9 @@ def measurement(kind: Kind, sensitivity: float, budget: float) -> tuple[Any, flo
         if built.map(sensitivity) <= budget:
             return built, scale
         scale, step = scale * (1 + step), 2 * step
-    raise ValueError(f"sensitivity ({sensitivity}) and budget ({budget}) give a noise scale beyond double precision")
+    raise ValueError(
+        f"sensitivity ({sensitivity}) and budget ({budget}) give a noise scale beyond double precision"
+    )
 
 
 def add_noise(built: Any, array: npt.NDArray[Any]) -> Any:
@@ -57,7 +59,9 @@ def add_noise(built: Any, array: npt.NDArray[Any]) -> Any:
     else:
         with ThreadPoolExecutor(_cpus()) as pool:
             parts = list(pool.map(built, np.array_split(flat, -(-flat.size // _PIECE))))
-    return np.concatenate([flat[:0], *(np.asarray(part, dtype=flat.dtype) for part in parts)]).reshape(array.shape)
+    return np.concatenate([flat[:0], *(np.asarray(part, dtype=flat.dtype) for part in parts)]).reshape(
+        array.shape
+    )
 
 
 def _build(kind: Kind, scale: float) -> Any:
@@ -66,7 +70,9 @@ def _build(kind: Kind, scale: float) -> Any:
 
     with _building:
         was_enabled = "contrib" in mod.GLOBAL_FEATURES
-        mod.enable_features("contrib")  # OpenDP keeps these measurements there; left afterwards as the user had it
+        mod.enable_features(
+            "contrib"
+        )  # OpenDP keeps these measurements there; left afterwards as the user had it
         try:
             integers = domains.vector_domain(domains.atom_domain(T="i64"))
             if kind == "discrete_laplace":

@@ -19,7 +19,9 @@ def discrete_laplace_noise(coins: Coins, scale: float, n: int) -> npt.NDArray[np
     rejection: how many coins are used tells nothing.
     """
     if not 2.0**-10 <= scale <= 2.0**50:
-        raise ValueError(f"sensitivity / budget ({scale}) must lie in 2**-10, ..., 2**50 for noise drawn from a stream")
+        raise ValueError(
+            f"sensitivity / budget ({scale}) must lie in 2**-10, ..., 2**50 for noise drawn from a stream"
+        )
     return _geometric(coins, scale, n) - _geometric(coins, scale, n)
 
 
@@ -34,7 +36,9 @@ def discrete_gaussian_noise(coins: Coins, sigma: float, n: int) -> npt.NDArray[n
     missing = np.arange(n)
     while missing.size:
         proposed = discrete_laplace_noise(coins, t, missing.size)
-        accepted = coins.uniform(missing.size) < np.exp(-(((np.abs(proposed) - sigma**2 / t) / sigma) ** 2) / 2)
+        accepted = coins.uniform(missing.size) < np.exp(
+            -(((np.abs(proposed) - sigma**2 / t) / sigma) ** 2) / 2
+        )
         drawn[missing[accepted]] = proposed[accepted]
         missing = missing[~accepted]
     return drawn

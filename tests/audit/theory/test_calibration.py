@@ -40,14 +40,21 @@ def test_unreachable_target_names_the_nearest() -> None:
     assert caught.value.epsilon > 0.01
     assert caught.value.num_rows < 5000
     nearest = row_by_row_loss(
-        num_rows=5000, k=caught.value.k, epsilon0=caught.value.epsilon0, delta=1e-6, pass_rate_floor=0.5, n_lower=1000
+        num_rows=5000,
+        k=caught.value.k,
+        epsilon0=caught.value.epsilon0,
+        delta=1e-6,
+        pass_rate_floor=0.5,
+        n_lower=1000,
     )
     assert nearest.epsilon == pytest.approx(caught.value.epsilon)
 
 
 def test_max_rows_inverts_the_loss() -> None:
     def loss(rows: int) -> float:
-        return fixed_omega_loss(num_rows=rows, k=50, epsilon0=1.0, delta=1e-6, pass_rate_floor=0.5, n_lower=735_000)
+        return fixed_omega_loss(
+            num_rows=rows, k=50, epsilon0=1.0, delta=1e-6, pass_rate_floor=0.5, n_lower=735_000
+        )
 
     most = max_rows(epsilon=7.6, delta=1e-6, loss=loss)
     assert loss(most) <= 7.6 < loss(most + 1)

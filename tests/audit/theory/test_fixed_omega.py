@@ -33,7 +33,9 @@ def test_rows_are_tosses_of_one_coin() -> None:
         share = [float(d.reshape(4, -1)[first].sum()) for d in (more, less)]
         if c == 0 or share[1] > 1 - 1e-12:
             continue
-        assert share[0] == pytest.approx(oracle.fixed_omega_coin(c, share[1], 3, EPSILON0, "discrete_laplace"), rel=1e-9)
+        assert share[0] == pytest.approx(
+            oracle.fixed_omega_coin(c, share[1], 3, EPSILON0, "discrete_laplace"), rel=1e-9
+        )
         exact_deltas = oracle.hockey_sticks(more, less)
         for epsilon, delta in zip(oracle.EPSILONS, exact_deltas, strict=True):
             assert oracle.binomial_delta(3, share[0], share[1], epsilon) == pytest.approx(delta, abs=1e-12)
@@ -66,7 +68,10 @@ def test_mutants_of_the_mechanism_break_the_claim(mutant: str) -> None:
     test, num_rows = MUTANTS[mutant]
     worst = -1.0
     for n, _, _, more, less, floor in oracle.released_pairs(PREFIXES, GAMMA, test, num_rows, (4, 5)):
-        worst = max(worst, oracle.excess(FixedOmegaRows(num_rows=2, pass_rate_floor=floor, n_lower=n, **COMMON), more, less))
+        worst = max(
+            worst,
+            oracle.excess(FixedOmegaRows(num_rows=2, pass_rate_floor=floor, n_lower=n, **COMMON), more, less),
+        )
     assert worst > 1e-3
 
 
@@ -95,9 +100,13 @@ def test_loss_is_not_monotone_in_the_pass_rate() -> None:
     """With many rows the worst share is inside the admissible range: taking its end alone would understate."""
     k, epsilon0, n, rows, delta = 5, 1.0, 40, 300, 1e-3
     top = min(1 - 1e-9, 4 * oracle.pass_probability(4, k, epsilon0, "discrete_laplace") / (n * 0.02))
-    at_end = oracle.binomial_epsilon(rows, oracle.fixed_omega_coin(4, top, k, epsilon0, "discrete_laplace"), top, delta)
+    at_end = oracle.binomial_epsilon(
+        rows, oracle.fixed_omega_coin(4, top, k, epsilon0, "discrete_laplace"), top, delta
+    )
     inside = max(
-        oracle.binomial_epsilon(rows, oracle.fixed_omega_coin(4, a, k, epsilon0, "discrete_laplace"), a, delta)
+        oracle.binomial_epsilon(
+            rows, oracle.fixed_omega_coin(4, a, k, epsilon0, "discrete_laplace"), a, delta
+        )
         for a in np.linspace(top / 20, top, 20)
     )
     assert inside > 1.05 * at_end
@@ -126,13 +135,26 @@ def test_design_table_is_reproduced(row: tuple) -> None:
     for noise, values in zip(("laplace", "discrete_laplace"), columns, strict=True):
         for floor, value in zip((1.0, 0.9, 0.5), values, strict=True):
             found = fixed_omega_loss(
-                num_rows=num_rows, k=k, epsilon0=epsilon0, delta=1e-6, pass_rate_floor=floor, n_lower=n, noise=noise
+                num_rows=num_rows,
+                k=k,
+                epsilon0=epsilon0,
+                delta=1e-6,
+                pass_rate_floor=floor,
+                n_lower=n,
+                noise=noise,
             )
             assert found == pytest.approx(value, abs=0.011)
 
 
 def test_releases_charge_a_little_more() -> None:
-    common = {"num_rows": 10_000, "k": 50, "epsilon0": 1.0, "delta": 1e-6, "pass_rate_floor": 0.5, "n_lower": 735_000}
+    common = {
+        "num_rows": 10_000,
+        "k": 50,
+        "epsilon0": 1.0,
+        "delta": 1e-6,
+        "pass_rate_floor": 0.5,
+        "n_lower": 735_000,
+    }
     one_omega = fixed_omega_loss(**common)
     assert one_omega <= released_rows_loss(gamma=1.0, **common).epsilon <= 1.02 * one_omega
 

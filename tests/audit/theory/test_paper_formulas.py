@@ -26,7 +26,9 @@ def test_paper_formulas_as_printed() -> None:
     epsilon, delta = paper_advanced_composition(0.1, 1e-10, 100, 1e-9)
     assert epsilon == pytest.approx(0.1 * math.sqrt(200 * math.log(1e9)) + 10 * (math.exp(0.1) - 1))
     assert delta == pytest.approx(1e-8 + 1e-9)
-    assert paper_sampling_amplification(1.0, 1e-9, 0.1) == pytest.approx((math.log(1 + 0.1 * (math.e - 1)), 1e-10))
+    assert paper_sampling_amplification(1.0, 1e-9, 0.1) == pytest.approx(
+        (math.log(1 + 0.1 * (math.e - 1)), 1e-10)
+    )
     structure = paper_structure_loss(11, 0.005, 2.0**-30, 0.01)
     assert structure.epsilon == pytest.approx(
         0.005 * math.sqrt(264 * 30 * math.log(2)) + 132 * 0.005 * math.expm1(0.005) + 0.01

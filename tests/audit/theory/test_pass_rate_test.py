@@ -65,7 +65,9 @@ def worst_call(epsilon: float, attempts: int) -> float:
 
 
 def test_call_with_its_error_stays_within_the_total_also_where_the_floor_is_false() -> None:
-    loss = row_by_row_loss(num_rows=ROWS, k=K, epsilon0=EPSILON0, delta=DELTA, pass_rate_floor=FLOOR, n_lower=N_LOWER)
+    loss = row_by_row_loss(
+        num_rows=ROWS, k=K, epsilon0=EPSILON0, delta=DELTA, pass_rate_floor=FLOOR, n_lower=N_LOWER
+    )
     assert math.isfinite(loss.epsilon)
     assert loss.attempts is not None
     rates = [sum(c / sum(s) * PASSES[c] for c in s) for s in TABLES]
@@ -118,7 +120,9 @@ def test_bit_profile_bounds_every_pass_rate() -> None:
     assert np.all(claimed <= exact * 1.05 + 1e-3)
     assert np.all(np.diff(claimed) <= 0)
     # The slabs: within each, neither success nor its log ratio exceeds what is listed.
-    for (low, top, ratio), above in zip(bit.slabs(1e-4), [*[q for q, _, _ in bit.slabs(1e-4)][1:], 0.99], strict=True):
+    for (low, top, ratio), above in zip(
+        bit.slabs(1e-4), [*[q for q, _, _ in bit.slabs(1e-4)][1:], 0.99], strict=True
+    ):
         for rate in np.linspace(low, above, 5):
             one, two = (float(x) for x in bit._success([rate, min(1.0, rate + 0.01)]))
             assert two <= top * (1 + 1e-9)
@@ -136,7 +140,9 @@ def test_plan_attempts_is_the_largest_budget() -> None:
 
 def test_a_floor_by_construction_needs_gamma() -> None:
     with pytest.raises(ValueError, match="omega varies"):
-        row_by_row_loss(num_rows=5, k=5, epsilon0=1.0, delta=1e-6, pass_rate_floor=0.1, n_lower=100, by_construction=True)
+        row_by_row_loss(
+            num_rows=5, k=5, epsilon0=1.0, delta=1e-6, pass_rate_floor=0.1, n_lower=100, by_construction=True
+        )
 
 
 @pytest.mark.parametrize(("k", "epsilon0", "limit"), [(50, 1.0, 7.7), (200, 0.1, 1.1)])

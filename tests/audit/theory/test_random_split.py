@@ -19,7 +19,11 @@ Outcomes = dict[Hashable, Fraction]
 def noisy_count(size: int, limit: int, a: Fraction) -> Outcomes:
     """Discrete Laplace count, clamped to 0..limit: ln(1/a)-DP."""
     out = {v: (1 - a) / (1 + a) * a ** abs(v - size) for v in range(1, limit)}
-    return {**out, 0: 1 - exact.discrete_laplace_tail(1 - size, a), limit: exact.discrete_laplace_tail(limit - size, a)}
+    return {
+        **out,
+        0: 1 - exact.discrete_laplace_tail(1 - size, a),
+        limit: exact.discrete_laplace_tail(limit - size, a),
+    }
 
 
 def split_outputs(num_rows: int, parts: list[tuple[Fraction, list[Fraction]]]) -> Outcomes:
@@ -31,7 +35,9 @@ def split_outputs(num_rows: int, parts: list[tuple[Fraction, list[Fraction]]]) -
         uses = [noisy_count(where.count(i), 3, a) for i, (_, noises) in enumerate(parts) for a in noises]
         for outcome in itertools.product(*(u.items() for u in uses)):
             key = tuple(v for v, _ in outcome)
-            out[key] = out.get(key, Fraction(0)) + weight * math.prod((p for _, p in outcome), start=Fraction(1))
+            out[key] = out.get(key, Fraction(0)) + weight * math.prod(
+                (p for _, p in outcome), start=Fraction(1)
+            )
     return out
 
 

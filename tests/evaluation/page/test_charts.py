@@ -19,9 +19,13 @@ def pictures():
     rng = np.random.default_rng(0)
     item = charts.Interval(name=HOSTILE, value=0.6, low=0.5, high=np.nan, colour="#000000")
     return {
-        "vertical": charts.vertical_bars(HOSTILE, [HOSTILE, "missing"], [(0, HOSTILE)], [(HOSTILE, [0.2, 0.8], "#000")]),
+        "vertical": charts.vertical_bars(
+            HOSTILE, [HOSTILE, "missing"], [(0, HOSTILE)], [(HOSTILE, [0.2, 0.8], "#000")]
+        ),
         "horizontal": charts.horizontal_bars(HOSTILE, [HOSTILE], [(HOSTILE, [1.0], "#000")]),
-        "box": charts.box_plot(HOSTILE, [(HOSTILE, [*rng.random(30), 9.0, np.nan], "#000"), ("none", [], "#000")], HOSTILE),
+        "box": charts.box_plot(
+            HOSTILE, [(HOSTILE, [*rng.random(30), 9.0, np.nan], "#000"), ("none", [], "#000")], HOSTILE
+        ),
         "interval": charts.interval_plot(HOSTILE, [(HOSTILE, [item])], HOSTILE, (0.0, 1.0), (0.5, HOSTILE)),
         "heatmap": charts.heatmap(HOSTILE, [HOSTILE, "b"], np.eye(2), HOSTILE),
         "line": charts.line_plot(HOSTILE, ["1", "2"], [(HOSTILE, [0.1, np.nan])], (HOSTILE, HOSTILE)),

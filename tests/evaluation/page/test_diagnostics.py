@@ -10,7 +10,10 @@ from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
 
 def test_seed_statistics_are_shares_by_powers_of_two():
     found = SeedDiagnostics.of(
-        {"plausible_seeds": np.array([1, 1, 2, 3, 4]), "pass_rates": {50: {9: 0.5, "[5-11]": 0.75}, 10: {9: 1.0}}}
+        {
+            "plausible_seeds": np.array([1, 1, 2, 3, 4]),
+            "pass_rates": {50: {9: 0.5, "[5-11]": 0.75}, 10: {9: 1.0}},
+        }
     )
     assert found.sizes == (("1", 0.4), ("2 to 3", 0.4), ("4 to 7", 0.2))
     assert found.ks == (10, 50)

@@ -23,20 +23,31 @@ def test_no_ledger_is_no_guarantee():
 def document(*entries):
     """The plain form of a ledger; an entry is (name, epsilon, provenance, parts)."""
     keys = ("name", "epsilon", "provenance", "parts")
-    return {"headline": "Total epsilon 1.", "entries": [dict(zip(keys, entry, strict=True)) for entry in entries]}
+    return {
+        "headline": "Total epsilon 1.",
+        "entries": [dict(zip(keys, entry, strict=True)) for entry in entries],
+    }
 
 
 @pytest.mark.parametrize(
     ("entries", "claimed", "covers"),
     [
-        ([("anything", 0.5, "charged", ["structure"]), ("tables", 0.5, "charged", ["parameters"])], True, True),
+        (
+            [("anything", 0.5, "charged", ["structure"]), ("tables", 0.5, "charged", ["parameters"])],
+            True,
+            True,
+        ),
         ([("domain", None, "declared", ["domain"]), ("arcs", None, "declared", ["structure"])], True, True),
         ([("model", 0.5, "charged", ["structure", "parameters"])], True, True),
         ([("tables", 0.5, "charged", ["parameters"])], True, False),
         ([("structure of the network and model", 0.5, "charged", [])], True, False),  # only named so
         ([("model", 0.5, "charged", None)], True, False),  # an older ledger, without parts
         ([("model", 0.5, "charged", "structure")], True, False),  # text is no list of parts
-        ([("structure", 0.5, "charged", ["structure"]), ("domain", None, "no claim", ["domain"])], False, False),
+        (
+            [("structure", 0.5, "charged", ["structure"]), ("domain", None, "no claim", ["domain"])],
+            False,
+            False,
+        ),
         ([("structure", None, None, ["structure"])], False, False),  # no cost stated
         ([("structure", float("inf"), "charged", ["structure"])], False, False),
         ([], False, False),
@@ -50,7 +61,12 @@ def test_the_network_is_covered_only_by_a_finite_entry_that_pays_for_it(entries,
 
 def ledger_of(**changes):
     ledger = PrivacyLedger(delta=1e-9)
-    entry = {"name": "arcs", "mechanism": "noise", "losses": (GaussianLoss(sensitivity_over_sigma=0.1),), "scope": "the model"}
+    entry = {
+        "name": "arcs",
+        "mechanism": "noise",
+        "losses": (GaussianLoss(sensitivity_over_sigma=0.1),),
+        "scope": "the model",
+    }
     ledger.charge(LedgerEntry(**{**entry, **changes}))
     return ledger
 

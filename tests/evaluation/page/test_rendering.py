@@ -53,7 +53,9 @@ def sections():
     guarantee = Guarantee(
         documented=True,
         sentence=HOSTILE,
-        entries=({**dict.fromkeys(("name", "mechanism", "scope", "provenance", "note"), HOSTILE), "epsilon": 0.5},),
+        entries=(
+            {**dict.fromkeys(("name", "mechanism", "scope", "provenance", "note"), HOSTILE), "epsilon": 0.5},
+        ),
         not_covered=(HOSTILE,),
         claimed=True,
         covers_structure=False,
@@ -65,7 +67,9 @@ def sections():
 
 def page(templates=None):
     """The page of all sections, from the package's templates or from others."""
-    shown = Page(title=HOSTILE, heading=HOSTILE, date=HOSTILE, kind=HOSTILE, banner=HOSTILE, sections=sections())
+    shown = Page(
+        title=HOSTILE, heading=HOSTILE, date=HOSTILE, kind=HOSTILE, banner=HOSTILE, sections=sections()
+    )
     with pytest.MonkeyPatch.context() as patch:
         if templates is not None:
             patch.setattr(rendering, "environment", lambda: templates)
@@ -77,7 +81,9 @@ def variables(name):
     source = environment().loader.get_source(environment(), name)[0]
     found = ((match.span(), match.group(1).strip()) for match in re.finditer(r"\{\{(.*?)\}\}", source, re.S))
     own = {("parts.html", "kind")}  # a class of the style sheet, given by a template
-    return [(span, words) for span, words in found if not NO_TEXT.fullmatch(words) and (name, words) not in own]
+    return [
+        (span, words) for span, words in found if not NO_TEXT.fullmatch(words) and (name, words) not in own
+    ]
 
 
 VARIABLES = [(name, span, words) for name in TEMPLATES for span, words in variables(name)]
@@ -101,7 +107,9 @@ def test_hostile_text_is_shown_and_nowhere_markup():
     assert text.count(str(escape(HOSTILE))) > len(VARIABLES)
 
 
-@pytest.mark.parametrize(("name", "span", "words"), VARIABLES, ids=[f"{name} {words}" for name, _, words in VARIABLES])
+@pytest.mark.parametrize(
+    ("name", "span", "words"), VARIABLES, ids=[f"{name} {words}" for name, _, words in VARIABLES]
+)
 def test_each_variable_planted_unescaped_is_found(name, span, words):
     source = environment().loader.get_source(environment(), name)[0]
     planted = f"{{% autoescape false %}}{{{{ {words} }}}}{{% endautoescape %}}"
@@ -121,7 +129,9 @@ def test_no_template_can_mark_text_as_safe():
 def test_markup_is_made_in_one_module():
     package = Path(sdv_plausible.__file__).parent
     made = {
-        path.name for path in package.rglob("*.py") if re.search(r"Markup\(|html\.escape|\|\s*safe", path.read_text("utf-8"))
+        path.name
+        for path in package.rglob("*.py")
+        if re.search(r"Markup\(|html\.escape|\|\s*safe", path.read_text("utf-8"))
     }
     assert made == {"drawing.py"}
 

@@ -150,6 +150,12 @@ def test_tables_without_rows_or_results_are_said():
 def test_a_release_has_a_heading_its_columns_and_their_dependence():
     release = ReleaseSummary(columns=("a",), num_rows=1500, histograms=(), dependence=np.eye(1))
     text = public_page("today", Guarantee.of(None), {"people": release}, {"b": ["a"]})
-    for words in ("Table people", "1,500 synthetic rows.", "Columns", "Dependence between columns", "Network of the model"):
+    for words in (
+        "Table people",
+        "1,500 synthetic rows.",
+        "Columns",
+        "Dependence between columns",
+        "Network of the model",
+    ):
         assert words in text
     assert text.index("Table people") < text.index("Columns") < text.index("Network")

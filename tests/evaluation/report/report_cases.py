@@ -16,7 +16,14 @@ class Ledger:
     def __init__(self, structure=True):
         parts = ["structure"] if structure else ["parameters"]
         self.entries = [
-            {"name": "structure", "mechanism": "noise", "epsilon": 0.5, "provenance": "charged", "scope": "all", "parts": parts}
+            {
+                "name": "structure",
+                "mechanism": "noise",
+                "epsilon": 0.5,
+                "provenance": "charged",
+                "scope": "all",
+                "parts": parts,
+            }
         ]
 
     def to_dict(self):

@@ -96,7 +96,9 @@ def test_round_trip(report, tmp_path):
     again = PlausibleDeniabilityReport.load(tmp_path / "report.pkl")
     assert again.get_properties().equals(report.get_properties())
     for publishable in (False, True):
-        assert html_of(again, tmp_path, publishable=publishable) == html_of(report, tmp_path, publishable=publishable)
+        assert html_of(again, tmp_path, publishable=publishable) == html_of(
+            report, tmp_path, publishable=publishable
+        )
 
 
 def test_a_saved_report_holds_no_rows(tables, described, tmp_path, monkeypatch):
@@ -111,7 +113,10 @@ def test_a_saved_report_holds_no_rows(tables, described, tmp_path, monkeypatch):
     def seen():
         report.save(tmp_path / "report.pkl")
         held = (tmp_path / "report.pkl").read_bytes()
-        return any(form in held for form in (struct.pack("<d", CANARY), struct.pack(">d", CANARY), str(CANARY).encode()))
+        return any(
+            form in held
+            for form in (struct.pack("<d", CANARY), struct.pack(">d", CANARY), str(CANARY).encode())
+        )
 
     assert not seen()
     monkeypatch.setattr(PlausibleDeniabilityReport, "__getstate__", lambda self: self.__dict__)  # planted bug
@@ -169,7 +174,9 @@ def test_nothing_of_an_earlier_table_stays(tables, described, tmp_path):
         page = html_of(report, tmp_path, publishable=publishable)
         assert "Table second" in page
         assert "Table first" not in page
-    report.generate({"third": real}, {"third": synthetic[:0]}, {"tables": {"third": described}}, verbose=False)
+    report.generate(
+        {"third": real}, {"third": synthetic[:0]}, {"tables": {"third": described}}, verbose=False
+    )
     page = html_of(report, tmp_path)
     assert "Table third" in page
     assert "synthetic_data has no rows" in page  # said, not hidden
@@ -205,14 +212,22 @@ def test_files_are_whole_or_as_they_were(report, tmp_path, monkeypatch):
 def test_rows_of_one_law_give_boxes_in_one_place(holdout_rows, compared_rows, tmp_path):
     """Independent columns: real, held-out, synthetic and shuffled rows are of one law, whatever the tables' sizes."""
     rng = np.random.default_rng(0)
-    tables = [pd.DataFrame({c: rng.choice(12, n).astype(str) for c in "abcdef"}) for n in (600, 500, holdout_rows or 1)]
+    tables = [
+        pd.DataFrame({c: rng.choice(12, n).astype(str) for c in "abcdef"})
+        for n in (600, 500, holdout_rows or 1)
+    ]
     report = PlausibleDeniabilityReport(**QUICK, holdout=tables[2] if holdout_rows else None)
     report.generate(*tables[:2], {"columns": {c: {"sdtype": "categorical"} for c in "abcdef"}}, verbose=False)
     (compared,) = report._comparison.values()
     assert compared.num_rows == compared_rows
-    means = [pairs.mean() for pairs in (compared.reference_pairs, compared.synthetic_pairs, compared.independent_pairs)]
+    means = [
+        pairs.mean()
+        for pairs in (compared.reference_pairs, compared.synthetic_pairs, compared.independent_pairs)
+    ]
     assert max(means) - min(means) < 0.05  # 0.37 at 300 rows, 0.28 at all of them
-    assert f"every box compares {compared_rows} real rows with {compared_rows} others" in words_of(html_of(report, tmp_path))
+    assert f"every box compares {compared_rows} real rows with {compared_rows} others" in words_of(
+        html_of(report, tmp_path)
+    )
 
 
 def test_boxes_compare_equal_numbers_of_rows(tables, described, tmp_path):
@@ -221,7 +236,9 @@ def test_boxes_compare_equal_numbers_of_rows(tables, described, tmp_path):
     report.generate(real, synthetic, described, verbose=False)
     (compared,) = report._comparison.values()
     assert compared.num_rows == 100
-    same = PlausibleDeniabilityReport(**QUICK, holdout=synthetic[:100])  # rows of one law: the boxes lie together
+    same = PlausibleDeniabilityReport(
+        **QUICK, holdout=synthetic[:100]
+    )  # rows of one law: the boxes lie together
     same.generate(real, synthetic, described, verbose=False)
     (compared,) = same._comparison.values()
     assert "every box compares 100 real rows with 100 others" in words_of(html_of(same, tmp_path))
@@ -276,7 +293,9 @@ def test_an_error_of_one_table_does_not_hide_another(tables, described, tmp_path
     one = pd.DataFrame({"a": ["x", "y"] * 40})
     metadata = {"tables": {"one": {"columns": {"a": {"sdtype": "categorical"}}}, "people": described}}
     report = PlausibleDeniabilityReport(**QUICK)
-    report.generate({"one": one, "people": tables[0]}, {"one": one, "people": tables[1]}, metadata, verbose=False)
+    report.generate(
+        {"one": one, "people": tables[0]}, {"one": one, "people": tables[1]}, metadata, verbose=False
+    )
     page = html_of(report, tmp_path)
     assert page.count("Not computed:") == 2  # pairs and classifiers of the one column
     assert "Not computed: None" not in page

@@ -18,7 +18,9 @@ needs_browser = pytest.mark.skipif(BROWSER is None, reason="no chromium or googl
 
 def browse(page, profile):
     """Load a file without network; return the document and what the console said."""
-    options = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    options = (
+        "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    )
     more = "--disable-component-update --disable-sync --enable-logging=stderr --v=0 --window-size=1280,900 --dump-dom"
     done = subprocess.run(
         [BROWSER, *options.split(), *more.split(), f"--user-data-dir={profile}", page.as_uri()],
@@ -85,6 +87,10 @@ def test_the_dependences_of_many_columns_are_seen_whole_at_a_desk(num_columns, t
     for publishable in (False, True):
         text = re.sub("<meta http-equiv[^>]*>", "", html_of(report, tmp_path, publishable=publishable))
         for planted, hidden in ((text, False), (text.replace("wide alone", "wide"), True)):
-            (tmp_path / "report.html").write_text(planted.replace("</main>", "</main>" + script), encoding="utf-8")
-            found = re.search(r"<title>hidden (\d)", browse(tmp_path / "report.html", tmp_path / "profile")[0])
+            (tmp_path / "report.html").write_text(
+                planted.replace("</main>", "</main>" + script), encoding="utf-8"
+            )
+            found = re.search(
+                r"<title>hidden (\d)", browse(tmp_path / "report.html", tmp_path / "profile")[0]
+            )
             assert (int(found.group(1)) > 0) is hidden

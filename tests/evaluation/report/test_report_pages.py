@@ -59,7 +59,9 @@ def test_without_a_ledger_the_page_says_so(tables, described, tmp_path):
 
 
 def public_and_private(real, synthetic, described, tmp_path, **options):
-    report = PlausibleDeniabilityReport(**{"ledger": Ledger(), "diagnostics": DIAGNOSTICS, **QUICK, **options})
+    report = PlausibleDeniabilityReport(
+        **{"ledger": Ledger(), "diagnostics": DIAGNOSTICS, **QUICK, **options}
+    )
     report.generate(real, synthetic, described, verbose=False)
     return html_of(report, tmp_path, publishable=True), html_of(report, tmp_path)
 
@@ -89,7 +91,9 @@ def test_the_publishable_page_has_no_private_part(tables, described, tmp_path):
 
 def test_the_network_is_published_only_under_the_guarantee(tables, described, tmp_path):
     covered, _ = public_and_private(*tables, described, tmp_path, structure=STRUCTURE)
-    uncovered, private = public_and_private(*tables, described, tmp_path, structure=STRUCTURE, ledger=Ledger(False))
+    uncovered, private = public_and_private(
+        *tables, described, tmp_path, structure=STRUCTURE, ledger=Ledger(False)
+    )
     assert "Network of the model" in covered
     assert "Network of the model" not in uncovered
     assert "Network of the model" in private
@@ -106,7 +110,12 @@ def test_the_publishable_page_does_not_tell_whether_there_are_real_rows(tables, 
 
 # Hostile names
 
-HOSTILE = ("<script>alert(1)</script>", "\"><img src=x onerror='alert(1)'>", "{{ 7 * 7 }}{% include 'x' %}", "a & b &amp; c")
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror='alert(1)'>",
+    "{{ 7 * 7 }}{% include 'x' %}",
+    "a & b &amp; c",
+)
 ATTRIBUTES = {"onerror", "onload", "src"}
 
 
@@ -129,10 +138,14 @@ class Parsed(HTMLParser):
 def hostile_report():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({name: rng.choice(HOSTILE, 120) for name in HOSTILE})
-    metadata = {"tables": {name: {"columns": {c: {"sdtype": "categorical"} for c in HOSTILE}} for name in HOSTILE}}
+    metadata = {
+        "tables": {name: {"columns": {c: {"sdtype": "categorical"} for c in HOSTILE}} for name in HOSTILE}
+    }
     ledger = PrivacyLedger(delta=1e-9)
     for words in HOSTILE:
-        ledger.charge(LedgerEntry(name=words, mechanism=words, losses=(), scope=words, note=words, parts=("structure",)))
+        ledger.charge(
+            LedgerEntry(name=words, mechanism=words, losses=(), scope=words, note=words, parts=("structure",))
+        )
     structure = {HOSTILE[1]: [HOSTILE[0]], HOSTILE[2]: [HOSTILE[0], HOSTILE[1]]}
     report = PlausibleDeniabilityReport(ledger=ledger, structure=structure, target=HOSTILE[0], **QUICK)
     tables = dict.fromkeys(HOSTILE, table)

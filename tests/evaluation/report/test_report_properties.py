@@ -41,7 +41,9 @@ class Bar:
 def table(seed, num_rows=200):
     rng = np.random.default_rng(seed)
     first = rng.choice(["x", "y", "z"], num_rows)
-    return pd.DataFrame({"a": first, "b": np.where(rng.random(num_rows) < 0.8, first, "x"), "n": rng.normal(size=num_rows)})
+    return pd.DataFrame(
+        {"a": first, "b": np.where(rng.random(num_rows) < 0.8, first, "x"), "n": rng.normal(size=num_rows)}
+    )
 
 
 def described(*columns):
@@ -72,12 +74,21 @@ def test_scores_are_those_of_the_metrics():
 @pytest.mark.parametrize(
     ("kind", "row"),
     [
-        (ColumnDistances, {"Column": "a", "Distance": 0.5, "Score": 0.5, "Real Rows": 4, "Synthetic Rows": 2}),
-        (PairDistances, {"Column 1": "a", "Column 2": "b", "Distance": 0.5, "Score": 0.5, "Real Dependence": 1.0}),
+        (
+            ColumnDistances,
+            {"Column": "a", "Distance": 0.5, "Score": 0.5, "Real Rows": 4, "Synthetic Rows": 2},
+        ),
+        (
+            PairDistances,
+            {"Column 1": "a", "Column 2": "b", "Distance": 0.5, "Score": 0.5, "Real Dependence": 1.0},
+        ),
     ],
 )
 def test_details_by_hand(kind, row):
-    real, synthetic = pd.DataFrame({"a": list("xxyy"), "b": list("xxyy")}), pd.DataFrame({"a": ["x"] * 2, "b": ["x"] * 2})
+    real, synthetic = (
+        pd.DataFrame({"a": list("xxyy"), "b": list("xxyy")}),
+        pd.DataFrame({"a": ["x"] * 2, "b": ["x"] * 2}),
+    )
     details = scored(kind, real, synthetic, described("a", "b"))[0].get_details("t").iloc[0]
     assert {name: details[name] for name in row} == row
 
@@ -93,7 +104,9 @@ def test_the_progress_bar_ends_full(kind):
 def test_what_cannot_be_computed_has_an_error_and_a_figure(kind):
     made, score = scored(kind, table(0), table(1)[:0])
     assert np.isnan(score)
-    assert made.get_details("t")["Error"].tolist() == ["synthetic_data has no rows or no columns: there is nothing to compare"]
+    assert made.get_details("t")["Error"].tolist() == [
+        "synthetic_data has no rows or no columns: there is nothing to compare"
+    ]
     assert len(made.get_visualization("t").data) == 0
 
 

@@ -26,7 +26,9 @@ CARDS = (3, 2, 4, 12)
 
 
 def domain() -> Domain:
-    nominal = [Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS[:3])]
+    nominal = [
+        Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS[:3])
+    ]
     ends = tuple(range(CARDS[3]))
     return Domain((*nominal, Attribute(name="number", kind="integer", lower=ends, upper=ends)))
 
@@ -35,7 +37,13 @@ def table(n: int, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     first = rng.integers(0, 3, n)
     return np.stack(
-        [first, (first + rng.integers(0, 2, n)) % 2, rng.integers(0, 4, n), first * 3 + rng.integers(0, 4, n)], axis=1
+        [
+            first,
+            (first + rng.integers(0, 2, n)) % 2,
+            rng.integers(0, 4, n),
+            first * 3 + rng.integers(0, 4, n),
+        ],
+        axis=1,
     )
 
 
@@ -62,7 +70,10 @@ def test_noise_covers_every_declared_cell_whatever_the_rows():
     codes = table(2000)
     codes[0, 2] = 3
     codes[1:, 2] %= 3  # row 0 holds the only record of value 3
-    shapes = [[(c.shape, c.scale) for c in fit(rows, coins=Coins.from_seed(5))[1]][:5] for rows in (codes, codes[1:])]
+    shapes = [
+        [(c.shape, c.scale) for c in fit(rows, coins=Coins.from_seed(5))[1]][:5]
+        for rows in (codes, codes[1:])
+    ]
     assert shapes[0][0][0] == (1,)
     assert [s for s, _ in shapes[0][1:]] == [(c,) for c in CARDS]
     assert [s for s, _ in shapes[0]] == [s for s, _ in shapes[1]]
@@ -72,7 +83,9 @@ def test_score_sensitivity_by_brute_force():
     """Adding any row changes each score by at most 1. Control: a score against the product of the true margins does not."""
     codes = table(25, seed=3)
     rows = door(codes, CARDS, 5.0, Coins.from_seed(1))
-    made = Measurements(rows, domain(), Schedule.make(1e6, Allowance(mu=5.0), 4))  # as for a large table: small floor
+    made = Measurements(
+        rows, domain(), Schedule.make(1e6, Allowance(mu=5.0), 4)
+    )  # as for a large table: small floor
     pairs = list(itertools.combinations(range(4), 2))
     axes = [made._axes_of(e) for e in pairs]
     question = Distances(axes, [np.rint(made._estimate(e)) for e in pairs])

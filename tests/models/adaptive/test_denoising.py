@@ -119,18 +119,26 @@ def test_raking_by_plain_loops(a, b, seed, rounds):
     rows, columns = rng.uniform(0.5, 9, a), rng.uniform(0.5, 9, b)
     columns *= rows.sum() / columns.sum()
     before = table.copy()
-    np.testing.assert_allclose(rake(table, rows, columns, rounds), raked(table, rows, columns, rounds), rtol=1e-9)
+    np.testing.assert_allclose(
+        rake(table, rows, columns, rounds), raked(table, rows, columns, rounds), rtol=1e-9
+    )
     assert (table == before).all()
 
 
 def test_raking_meets_both_margins_and_keeps_odds_ratios():
     rng = np.random.default_rng(0)
-    table, rows, columns = rng.uniform(1, 9, (3, 4)), np.array([5.0, 3.0, 2.0]), np.array([1.0, 2.0, 3.0, 4.0])
+    table, rows, columns = (
+        rng.uniform(1, 9, (3, 4)),
+        np.array([5.0, 3.0, 2.0]),
+        np.array([1.0, 2.0, 3.0, 4.0]),
+    )
     found = rake(table, rows, columns, 200)
     np.testing.assert_allclose(found.sum(axis=1), rows, rtol=1e-9)
     np.testing.assert_allclose(found.sum(axis=0), columns, rtol=1e-9)
     for t in (table, found):
-        assert t[0, 0] * t[1, 1] / (t[0, 1] * t[1, 0]) == pytest.approx(table[0, 0] * table[1, 1] / (table[0, 1] * table[1, 0]))
+        assert t[0, 0] * t[1, 1] / (t[0, 1] * t[1, 0]) == pytest.approx(
+            table[0, 0] * table[1, 1] / (table[0, 1] * table[1, 0])
+        )
 
 
 def test_margins_stay_in_reach_of_an_empty_table():

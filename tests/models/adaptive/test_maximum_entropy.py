@@ -31,7 +31,9 @@ def chain() -> Estimates:
 
 def distance(rows: np.ndarray, i: int, j: int, expected: np.ndarray) -> float:
     """Total variation distance of a simulated pair from what it should be."""
-    found = np.bincount(rows[:, i] * SIZES[j] + rows[:, j], minlength=SIZES[i] * SIZES[j]).reshape(SIZES[i], SIZES[j])
+    found = np.bincount(rows[:, i] * SIZES[j] + rows[:, j], minlength=SIZES[i] * SIZES[j]).reshape(
+        SIZES[i], SIZES[j]
+    )
     return float(np.abs(found / len(rows) - expected).sum() / 2)
 
 
@@ -50,7 +52,9 @@ def test_what_two_columns_share_through_a_third_is_kept():
 
 def test_by_size_alone_the_chain_would_be_torn(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(maximum_entropy, "LOSS_STEP", np.inf)
-    assert elimination_order(chain()).index(MIDDLE) > max(elimination_order(chain()).index(i) for i in (FIRST, LAST))
+    assert elimination_order(chain()).index(MIDDLE) > max(
+        elimination_order(chain()).index(i) for i in (FIRST, LAST)
+    )
     assert farthest(chain()) > 0.1
 
 

@@ -24,7 +24,9 @@ PAIRS = list(itertools.combinations(range(4), 2))
 
 
 def domain(cards=CARDS) -> Domain:
-    nominal = [Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(cards[:-1])]
+    nominal = [
+        Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(cards[:-1])
+    ]
     ends = tuple(range(cards[-1]))
     return Domain((*nominal, Attribute(name="number", kind="integer", lower=ends, upper=ends)))
 
@@ -37,7 +39,9 @@ def table(n: int, seed: int = 0) -> np.ndarray:
     return np.stack([first, second, rng.integers(0, 4, n), first * 4 + rng.integers(0, 4, n)], axis=1)
 
 
-def measured(n: int = 5000, mu: float = 1.0, seed: int = 1, cards=CARDS, codes=None) -> tuple[Measurements, Schedule]:
+def measured(
+    n: int = 5000, mu: float = 1.0, seed: int = 1, cards=CARDS, codes=None
+) -> tuple[Measurements, Schedule]:
     schedule = Schedule.make(n, Allowance(mu=mu), len(cards))
     rows = door(table(n) if codes is None else codes, cards, mu, Coins.from_seed(seed))
     return Measurements(rows, domain(cards), schedule), schedule
@@ -133,13 +137,18 @@ def test_what_is_spent_is_the_schedules():
     for this in schedule.rounds:
         before = rows.spent_share
         chosen = made.measure_pairs(this)
-        assert rows.spent_share - before == pytest.approx(this.score_share + (this.pair_share if chosen else 0))
+        assert rows.spent_share - before == pytest.approx(
+            this.score_share + (this.pair_share if chosen else 0)
+        )
     assert rows.spent_share <= 1
 
 
 def test_nothing_is_asked_where_no_pair_could_pay():
     """Columns of one value, or of no row, have nothing to do with one another."""
-    for made, schedule in (measured(500, 1.0, cards=(1, 1, 1), codes=np.zeros((500, 3), dtype=int)), measured(0, 0.05)):
+    for made, schedule in (
+        measured(500, 1.0, cards=(1, 1, 1), codes=np.zeros((500, 3), dtype=int)),
+        measured(0, 0.05),
+    ):
         spent = made._rows.spent_share
         assert [made.measure_pairs(this) for this in schedule.rounds] == [False] * len(schedule.rounds)
         assert made._rows.spent_share == spent

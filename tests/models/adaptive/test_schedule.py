@@ -48,7 +48,10 @@ def test_the_more_power_the_less_goes_into_margins_and_the_finer_the_pairs():
 
 def test_one_number_decides():
     """Rows per unit of noise: more rows at less budget give the same shares."""
-    assert Schedule.make(1000, Allowance(mu=0.5), 7).margin_share == Schedule.make(5000, Allowance(mu=0.1), 7).margin_share
+    assert (
+        Schedule.make(1000, Allowance(mu=0.5), 7).margin_share
+        == Schedule.make(5000, Allowance(mu=0.1), 7).margin_share
+    )
 
 
 def test_a_schedule_is_told_nothing_but_public_numbers():
@@ -83,7 +86,9 @@ def test_pair_noise_is_about_what_rank_one_denoising_leaves(a, b):
     found = []
     for _ in range(60):
         noise = rng.normal(size=(a, b))
-        noise -= noise.mean(0) + noise.mean(1, keepdims=True) - noise.mean()  # the margins are known from elsewhere
+        noise -= (
+            noise.mean(0) + noise.mean(1, keepdims=True) - noise.mean()
+        )  # the margins are known from elsewhere
         found.append(np.abs(shrink_singular_values(signal + noise, 1.0) - signal).sum())
     stated = float(pair_noise(np.array(a), np.array(b)))
     assert np.mean(found) / 1.6 < stated < 1.6 * np.mean(found)

@@ -39,8 +39,12 @@ def test_entropies_and_correlations_by_definition(seed):
     np.testing.assert_allclose(table.bucketed, [oracles.entropy(c) for c in bucketed], atol=1e-12)
     correlation = table.correlation()
     for i, j in itertools.permutations(range(3), 2):
-        assert table.joint[i, j] == pytest.approx(oracles.entropy(list(zip(columns[i], bucketed[j], strict=True))), abs=1e-12)
-        assert correlation[i, j] == pytest.approx(oracles.symmetrical_uncertainty(columns[i], bucketed[j]), abs=1e-9)
+        assert table.joint[i, j] == pytest.approx(
+            oracles.entropy(list(zip(columns[i], bucketed[j], strict=True))), abs=1e-12
+        )
+        assert correlation[i, j] == pytest.approx(
+            oracles.symmetrical_uncertainty(columns[i], bucketed[j]), abs=1e-9
+        )
 
 
 def test_correlation_stays_in_range_under_noise_and_without_variation():
@@ -49,7 +53,9 @@ def test_correlation_stays_in_range_under_noise_and_without_variation():
         noisy = EntropyTable.unflatten(scale * rng.normal(size=20), 4)
         assert np.isfinite(noisy.correlation()).all()
         assert ((noisy.correlation() >= 0) & (noisy.correlation() <= 1)).all()
-    constant = count_entropies(CodeArray(np.zeros((10, 2), dtype=int), (1, 1)), (1, 1), [np.zeros(1, dtype=int)] * 2)
+    constant = count_entropies(
+        CodeArray(np.zeros((10, 2), dtype=int), (1, 1)), (1, 1), [np.zeros(1, dtype=int)] * 2
+    )
     assert (constant.correlation() == 0).all()
 
 

@@ -59,8 +59,16 @@ def codes(n: int = 400, seed: int = 0) -> np.ndarray:
     return np.stack([a, b, c, rng.integers(0, 2, n)], axis=1).astype(np.int32)
 
 
-def fit(name: str, rows: Any, budget: ModelBudget = BUDGET, ledger: PrivacyLedger | None = None, coins: Coins | None = None):
-    return learn(LEARNERS[name], rows, DOMAIN, budget, ledger or PrivacyLedger(delta=1e-6), coins or Coins.from_seed(1))
+def fit(
+    name: str,
+    rows: Any,
+    budget: ModelBudget = BUDGET,
+    ledger: PrivacyLedger | None = None,
+    coins: Coins | None = None,
+):
+    return learn(
+        LEARNERS[name], rows, DOMAIN, budget, ledger or PrivacyLedger(delta=1e-6), coins or Coins.from_seed(1)
+    )
 
 
 # --- what comes out ---------------------------------------------------------------------------------------------------
@@ -71,7 +79,10 @@ def check_network(network: BayesianNetwork, domain: Domain) -> None:
     for table in network.tables:
         assert (table.probabilities >= 0).all()
         np.testing.assert_allclose(table.probabilities.sum(axis=1), 1)
-        assert all(len(bucket) == domain.cardinalities[p] for p, bucket in zip(table.parents, table.buckets, strict=True))
+        assert all(
+            len(bucket) == domain.cardinalities[p]
+            for p, bucket in zip(table.parents, table.buckets, strict=True)
+        )
         assert set(np.ravel([np.unique(b).size - b.max() - 1 for b in table.buckets])) <= {0}
     rows = network.sample(200, Coins.from_seed(0))
     assert ((rows >= 0) & (rows < np.array(domain.cardinalities))).all()
@@ -88,13 +99,21 @@ def test_tables_are_distributions_for_any_rows_and_budget(name, n, epsilon, seed
     check_network(network, DOMAIN)
 
 
-@pytest.mark.parametrize("name", sorted(LEARNERS.keys() - {"given"}))  # which names columns that these domains lack
+@pytest.mark.parametrize(
+    "name", sorted(LEARNERS.keys() - {"given"})
+)  # which names columns that these domains lack
 def test_domains_of_one_column_and_of_single_values(name):
     for cards in ((1,), (4,), (1, 1, 1), (1, 5)):
-        domain = Domain(tuple(Attribute(name=f"x{i}", kind="ordinal", values=tuple(range(c))) for i, c in enumerate(cards)))
+        domain = Domain(
+            tuple(
+                Attribute(name=f"x{i}", kind="ordinal", values=tuple(range(c))) for i, c in enumerate(cards)
+            )
+        )
         rows = np.zeros((50, len(cards)), dtype=np.int32)
         for budget in (BUDGET, FREE):
-            network = learn(LEARNERS[name], rows, domain, budget, PrivacyLedger(delta=1e-6), Coins.from_seed(0))
+            network = learn(
+                LEARNERS[name], rows, domain, budget, PrivacyLedger(delta=1e-6), Coins.from_seed(0)
+            )
             check_network(network, domain)
 
 
@@ -116,10 +135,14 @@ def test_structure_and_parameter_rows_of_a_split_serve_their_own_stage():
     learner = LEARNERS["cfs"]
 
     def learned(structure: np.ndarray, parameters: np.ndarray) -> BayesianNetwork:
-        return learn(learner, parameters, DOMAIN, FREE, PrivacyLedger(delta=1e-6), Coins.from_seed(0), structure)
+        return learn(
+            learner, parameters, DOMAIN, FREE, PrivacyLedger(delta=1e-6), Coins.from_seed(0), structure
+        )
 
     mixed, pure = learned(dependent, flat), learned(dependent, dependent)
-    assert {(t.child, t.parents) for t in mixed.tables} != {(t.child, t.parents) for t in learned(flat, flat).tables}
+    assert {(t.child, t.parents) for t in mixed.tables} != {
+        (t.child, t.parents) for t in learned(flat, flat).tables
+    }
     assert any(set(t.parents) | {t.child} >= {0, 1} for t in mixed.tables)
     assert any(set(t.parents) | {t.child} >= {0, 1} for t in pure.tables)
     rows = mixed.sample(5000, Coins.from_seed(1))
@@ -200,7 +223,9 @@ def mu_squared(losses: list[GaussianLoss]) -> float:
     return sum(loss.sensitivity_over_sigma**2 * loss.count for loss in losses)
 
 
-def check_calls(calls: list[NoiseCall], losses: list[GaussianLoss], source: str, sensitivities: set[float]) -> float:
+def check_calls(
+    calls: list[NoiseCall], losses: list[GaussianLoss], source: str, sensitivities: set[float]
+) -> float:
     """Every call's noise has sensitivity over budget, and all together do not exceed the plan; returns their mu^2."""
     used = 0.0
     for call in calls:
@@ -239,14 +264,19 @@ def test_the_adaptive_learner_stays_within_its_plan():
     with record_calls() as calls:
         fit("adaptive", codes(3000))
     used = check_calls(
-        calls, planned("adaptive"), "seeded stream", {1.0, math.sqrt(6), math.sqrt(5), math.sqrt(4), math.sqrt(3)}
+        calls,
+        planned("adaptive"),
+        "seeded stream",
+        {1.0, math.sqrt(6), math.sqrt(5), math.sqrt(4), math.sqrt(3)},
     )
     assert used > 0.4 * mu_squared(planned("adaptive"))
     assert calls[0].shape == (1,)
     assert [c.shape for c in calls[1:5]] == [(c,) for c in DOMAIN.cardinalities]
 
 
-@pytest.mark.parametrize("bug", ["too little noise", "spent twice", "wrong sensitivity", "observed cells only"])
+@pytest.mark.parametrize(
+    "bug", ["too little noise", "spent twice", "wrong sensitivity", "observed cells only"]
+)
 def test_planted_bugs_are_seen(bug, monkeypatch):
     """Controls: each of the usual mistakes fails the test above."""
     right = Queryable._noisy
@@ -334,5 +364,7 @@ def test_a_given_structure_too_large_for_memory_is_refused():
     wide = Domain(tuple(Attribute(name=f"x{i}", kind="ordinal", values=tuple(range(10))) for i in range(12)))
     learner = BayesianNetworkLearner(structure={"x11": [f"x{i}" for i in range(11)]})
     rows = np.zeros((5, 12), dtype=np.int32)
-    with pytest.raises(ValueError, match=r"structure: the table of 'x11'.*1,000,000,000,000 cells.*leave out parents"):
+    with pytest.raises(
+        ValueError, match=r"structure: the table of 'x11'.*1,000,000,000,000 cells.*leave out parents"
+    ):
         learn(learner, rows, wide, FREE, PrivacyLedger(delta=1e-6), Coins.from_seed(0))

@@ -54,7 +54,9 @@ def test_the_order_of_the_columns_does_not_matter():
     rng = np.random.default_rng(2)
     correlation, sizes, shuffle = rng.random((5, 5)), np.array([2, 3, 2, 4, 2]), rng.permutation(5)
     found = correlation_feature_selection(correlation, [np.arange(s) for s in sizes], 20)
-    moved = correlation_feature_selection(correlation[np.ix_(shuffle, shuffle)], [np.arange(s) for s in sizes[shuffle]], 20)
+    moved = correlation_feature_selection(
+        correlation[np.ix_(shuffle, shuffle)], [np.arange(s) for s in sizes[shuffle]], 20
+    )
     assert {(int(shuffle[c]), int(shuffle[p])) for c, ps in enumerate(moved) for p in ps} == {
         (c, p) for c, ps in enumerate(found) for p in ps
     }

@@ -100,7 +100,12 @@ def test_the_hull_is_the_largest_convex_curve_below() -> None:
 
 def test_many_uses_are_not_below_the_exact_binomial() -> None:
     """Rounding of the convolutions grows with the number of uses: so does what is charged for it."""
-    for count, high, low in ((10_000, 1.0, -1e-4), (100_000, 1.0, -1e-5), (100_000, 0.003, -0.003), (1_000_000, 1.0, -1e-6)):
+    for count, high, low in (
+        (10_000, 1.0, -1e-4),
+        (100_000, 1.0, -1e-5),
+        (100_000, 0.003, -0.003),
+        (1_000_000, 1.0, -1e-6),
+    ):
         pair = BernoulliPairs(log_high=np.array([high]), log_low=np.array([low]))
         for delta in (1e-6, 1e-9, 1e-11):
             exact = float(pair.epsilon(count, delta)[0])

@@ -18,14 +18,20 @@ def test_binomial_pairs_agree_with_sums_over_every_count(seed: int) -> None:
         n = int(rng.integers(1, 300))
         a0 = float(rng.uniform(1e-4, 0.85)) ** float(rng.uniform(1, 3))
         a1 = min(0.9, a0 * math.exp(float(rng.uniform(0.01, 1.0))))
-        pair = BernoulliPairs(log_high=np.array([math.log(a1 / a0)]), log_low=np.array([math.log((1 - a1) / (1 - a0))]))
+        pair = BernoulliPairs(
+            log_high=np.array([math.log(a1 / a0)]), log_low=np.array([math.log((1 - a1) / (1 - a0))])
+        )
         delta = 10.0 ** -float(rng.uniform(1, 10))
         expected = oracle.binomial_epsilon(n, a1, a0, delta)
         assert float(pair.epsilon(n, delta)[0]) == pytest.approx(expected, abs=1e-6, rel=1e-6)
         grid = np.linspace(0, 2 * expected + 0.5, 9)
         up, down = pair.profile(n, grid)
-        np.testing.assert_allclose(up, [oracle.binomial_delta(n, a1, a0, e) for e in grid], rtol=1e-6, atol=1e-13)
-        np.testing.assert_allclose(down, [oracle.binomial_delta(n, a0, a1, e) for e in grid], rtol=1e-6, atol=1e-13)
+        np.testing.assert_allclose(
+            up, [oracle.binomial_delta(n, a1, a0, e) for e in grid], rtol=1e-6, atol=1e-13
+        )
+        np.testing.assert_allclose(
+            down, [oracle.binomial_delta(n, a0, a1, e) for e in grid], rtol=1e-6, atol=1e-13
+        )
 
 
 def test_domination_of_coins_is_by_the_range_of_likelihood_ratios() -> None:
@@ -44,12 +50,15 @@ def test_domination_of_coins_is_by_the_range_of_likelihood_ratios() -> None:
 def test_a_cover_dominates_its_coins_and_wastes_little(resolution: float) -> None:
     log_r, log_odds = np.array([0.4, 0.1]), np.array([0.3, 0.5])
     covering = cover(log_r, log_odds, resolution)
-    inside = [(r - u, -u) for r, top in ((0.4, 0.3), (0.1, 0.1)) for u in np.linspace(0.01 * top, 0.99 * top, 30)]
+    inside = [
+        (r - u, -u) for r, top in ((0.4, 0.3), (0.1, 0.1)) for u in np.linspace(0.01 * top, 0.99 * top, 30)
+    ]
     for high, low in inside:
         assert np.any((covering.log_high >= high) & (covering.log_low <= low))
     spread = covering.log_high - covering.log_low
     assert np.all(spread <= log_r.max() * (1 + resolution) * (1 + 1e-9))
     finer = cover(log_r, log_odds, resolution / 3)  # control: of another cover some coins stick out
     assert not all(
-        np.any((finer.log_high >= h) & (finer.log_low <= w)) for h, w in zip(covering.log_high, covering.log_low, strict=True)
+        np.any((finer.log_high >= h) & (finer.log_low <= w))
+        for h, w in zip(covering.log_high, covering.log_low, strict=True)
     )

@@ -58,7 +58,9 @@ def test_composition_against_enumeration(used: list[Loss], mechanisms: list[orac
     np.testing.assert_allclose(claimed[kept], exact[kept], rtol=0.25 if gaussian else 2e-3)
     for delta in (1e-2, 1e-4):
         epsilon = compose(used, delta)
-        assert float(oracle.profile(oracle.compose_atoms(mechanisms), np.array([epsilon]))[0]) <= delta * (1 + 1e-9)
+        assert float(oracle.profile(oracle.compose_atoms(mechanisms), np.array([epsilon]))[0]) <= delta * (
+            1 + 1e-9
+        )
     # Planted: one use not charged.
     forgotten = [*used[:-1]] or [DiscreteLaplaceLoss(epsilon=0.3, count=2)]
     assert np.any(exact > np.array([compose_delta(forgotten, e) for e in EPSILONS]) + 1e-4)
@@ -81,19 +83,25 @@ def test_directions_compose_apart_and_the_worse_counts() -> None:
 
 
 def test_release_loss_is_below_its_epsilon_delta_pair_and_above_its_parts() -> None:
-    together = compose([ReleaseLoss(epsilon0=0.5, delta=1e-6), GaussianLoss(sensitivity_over_sigma=0.2)], 1e-5)
+    together = compose(
+        [ReleaseLoss(epsilon0=0.5, delta=1e-6), GaussianLoss(sensitivity_over_sigma=0.2)], 1e-5
+    )
     pair = compose([ApproxDP(epsilon=0.5, delta=1e-6), GaussianLoss(sensitivity_over_sigma=0.2)], 1e-5)
     part = compose([DiscreteLaplaceLoss(epsilon=0.5), GaussianLoss(sensitivity_over_sigma=0.2)], 1e-5)
     assert part <= together <= pair + 1e-6
 
 
-@pytest.mark.parametrize(("epsilon", "count", "delta"), [(0.1, 100, 1e-9), (0.01, 3000, 1e-6), (1.0, 20, 1e-4)])
+@pytest.mark.parametrize(
+    ("epsilon", "count", "delta"), [(0.1, 100, 1e-9), (0.01, 3000, 1e-6), (1.0, 20, 1e-4)]
+)
 def test_pure_losses_against_the_closed_form(epsilon: float, count: int, delta: float) -> None:
     exact = optimal_composition(epsilon, 0.0, count, delta)
     found = compose([PureDP(epsilon=epsilon, count=count)], delta)
     assert exact * (1 - 1e-7) <= found <= exact * (1 + 3e-4)
     approximate = compose([ApproxDP(epsilon=epsilon, delta=delta / count / 3, count=count)], delta)
-    assert approximate == pytest.approx(optimal_composition(epsilon, delta / count / 3, count, delta), rel=3e-4)
+    assert approximate == pytest.approx(
+        optimal_composition(epsilon, delta / count / 3, count, delta), rel=3e-4
+    )
 
 
 def test_gaussians_against_an_independent_accountant() -> None:
@@ -101,7 +109,9 @@ def test_gaussians_against_an_independent_accountant() -> None:
     used, total = [], None
     for sigma, count in [(5.0, 4), (9.0, 5), (20.0, 3)]:
         used.append(GaussianLoss(sensitivity_over_sigma=1 / sigma, count=count))
-        one = pld.from_discrete_gaussian_mechanism(sigma, value_discretization_interval=2e-4, use_connect_dots=True)
+        one = pld.from_discrete_gaussian_mechanism(
+            sigma, value_discretization_interval=2e-4, use_connect_dots=True
+        )
         part = one.self_compose(count)
         total = part if total is None else total.compose(part)
     assert total is not None
@@ -120,15 +130,27 @@ def test_zcdp_adds_up_and_mixes() -> None:
 
 def test_calibrated_budget_is_met_however_it_is_split() -> None:
     others = [DiscreteLaplaceLoss(epsilon=0.02, count=12), ReleaseLoss(epsilon0=0.2, delta=1e-10)]
-    for other in ([], others, [ApproxDP(epsilon=0.0, delta=3e-10)], [GaussianLoss(sensitivity_over_sigma=0.05)]):
+    for other in (
+        [],
+        others,
+        [ApproxDP(epsilon=0.0, delta=3e-10)],
+        [GaussianLoss(sensitivity_over_sigma=0.05)],
+    ):
         mu = calibrate_gaussian(1.0, 1e-9, other)
         for parts in (1, 7, 40):
-            used = [*other, *[GaussianLoss(sensitivity_over_sigma=mu / math.sqrt(parts)) for _ in range(parts)]]
+            used = [
+                *other,
+                *[GaussianLoss(sensitivity_over_sigma=mu / math.sqrt(parts)) for _ in range(parts)],
+            ]
             assert 0.997 < compose(used, 1e-9) <= 1.0
-        assert compose([*other, GaussianLoss(sensitivity_over_sigma=1.01 * mu)], 1e-9) > 1.0  # nothing is left unused
+        assert (
+            compose([*other, GaussianLoss(sensitivity_over_sigma=1.01 * mu)], 1e-9) > 1.0
+        )  # nothing is left unused
     finer = calibrate_gaussian(1.0, 1e-9, largest_share=1 / 40)
     assert finer > calibrate_gaussian(1.0, 1e-9)
-    assert 0.9999 < compose([GaussianLoss(sensitivity_over_sigma=finer / math.sqrt(40), count=40)], 1e-9) <= 1.0
+    assert (
+        0.9999 < compose([GaussianLoss(sensitivity_over_sigma=finer / math.sqrt(40), count=40)], 1e-9) <= 1.0
+    )
 
 
 @pytest.mark.parametrize("epsilon", [6.0, 10.0, 50.0])
@@ -158,7 +180,11 @@ def test_a_loss_beyond_any_protection_is_added_up(epsilon: float) -> None:
     assert compose([ApproxDP(epsilon=1e6, delta=2e-9), *rest], 1e-9) == math.inf
     beside = [ApproxDP(epsilon=epsilon, delta=1e-11)]
     mu = calibrate_gaussian(epsilon + 5, 1e-9, beside)
-    assert 0.95 * (epsilon + 5) < compose([*beside, GaussianLoss(sensitivity_over_sigma=mu)], 1e-9) <= epsilon + 5
+    assert (
+        0.95 * (epsilon + 5)
+        < compose([*beside, GaussianLoss(sensitivity_over_sigma=mu)], 1e-9)
+        <= epsilon + 5
+    )
 
 
 def test_calibration_refuses_what_is_used_up() -> None:

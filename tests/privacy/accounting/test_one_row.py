@@ -29,7 +29,10 @@ class OneSize(IndependentRows):
     """Planted bug: only groups of size k - 1 are looked at."""
 
     def profile(self, epsilon):
-        p = [oracle.pass_probability(c, self.k, self.epsilon0, "discrete_laplace") for c in (self.k - 1, self.k)]
+        p = [
+            oracle.pass_probability(c, self.k, self.epsilon0, "discrete_laplace")
+            for c in (self.k - 1, self.k)
+        ]
         factor = np.exp(np.asarray(epsilon, dtype=float))
         remove = np.maximum(0, p[1] * self.k - factor * p[0] * (self.k - 1)) / self.passing_seeds
         return remove, super().profile(epsilon)[1]
@@ -39,17 +42,23 @@ def excess(claim: Loss, more: np.ndarray, less: np.ndarray) -> float:
     """By how much the worse direction exceeds the claim."""
     composed = Composer(SortedLosses.of([claim])).distribution(0.0)
     claimed = np.array([composed.delta(float(e)) for e in EPSILONS])
-    return float(np.max(np.maximum(oracle.hockey_sticks(more, less), oracle.hockey_sticks(less, more)) - claimed))
+    return float(
+        np.max(np.maximum(oracle.hockey_sticks(more, less), oracle.hockey_sticks(less, more)) - claimed)
+    )
 
 
 Pair = tuple[IndependentRows, np.ndarray, np.ndarray]
 
 
-def claims(likelihood: list[list[Fraction]], test: exact.PassProbability, gamma: float, num_rows: int = 2) -> Iterator[Pair]:
+def claims(
+    likelihood: list[list[Fraction]], test: exact.PassProbability, gamma: float, num_rows: int = 2
+) -> Iterator[Pair]:
     pairs = oracle.released_pairs(likelihood, Fraction(2), test, num_rows, (2, 4, 5))
     for n, _, _, more, less, floor in pairs:
         yield (
-            IndependentRows(num_rows=num_rows, k=3, gamma=gamma, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n),
+            IndependentRows(
+                num_rows=num_rows, k=3, gamma=gamma, epsilon0=EPSILON0, pass_rate_floor=floor, n_lower=n
+            ),
             more,
             less,
         )
@@ -75,7 +84,8 @@ def test_mixture_over_omega_is_covered_with_gamma_one() -> None:
     groups = [(0, 0, 0, 0), (0, 0, 1, 1), (0, 1, 2, 3)]
     weights = [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)]
     likelihood = [
-        [w * (group[d] == g) for w, group in zip(weights, groups, strict=True) for g in range(max(group) + 1)] for d in range(4)
+        [w * (group[d] == g) for w, group in zip(weights, groups, strict=True) for g in range(max(group) + 1)]
+        for d in range(4)
     ]
     assert max(excess(*pair) for pair in claims(likelihood, exact.randomized_pass(3, A), 1.0)) <= TOLERANCE
 
@@ -110,7 +120,9 @@ def test_one_rows_profile_is_the_highest_of_all_lines(noise: str, gamma: float) 
         epsilons = np.linspace(0.0, epsilon0 + math.log(1 + gamma) + 0.1, 60)
         remove, add = row.profile(epsilons)
         for e, found, other in zip(epsilons, remove, add, strict=True):
-            lines = [p[1:] * (others + 1) - math.exp(e) * p[:-1] * others for others in (c / gamma, c * gamma)]
+            lines = [
+                p[1:] * (others + 1) - math.exp(e) * p[:-1] * others for others in (c / gamma, c * gamma)
+            ]
             expected = min(1.0, max(0.0, float(np.max(lines))) / 45)
             # Beyond the last size that is looked at a bound stands in, where ratios are next to 1.
             assert (
@@ -158,4 +170,9 @@ def test_the_smaller_bound_is_charged_and_a_pair_beyond_any_protection() -> None
 def test_errors_name_the_parameter() -> None:
     with pytest.raises(ValueError, match=r"gamma \(0.5\) must"):
         IndependentRows(num_rows=1, k=2, gamma=0.5, epsilon0=1.0, pass_rate_floor=0.5, n_lower=4)
-    assert one_row.IndependentRows(num_rows=7, k=2, gamma=1.0, epsilon0=1.0, pass_rate_floor=0.5, n_lower=4).count == 7
+    assert (
+        one_row.IndependentRows(
+            num_rows=7, k=2, gamma=1.0, epsilon0=1.0, pass_rate_floor=0.5, n_lower=4
+        ).count
+        == 7
+    )

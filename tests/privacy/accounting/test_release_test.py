@@ -12,7 +12,11 @@ import pytest
 
 from sdv_plausible.audit import exact
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
-from sdv_plausible.privacy.accounting.release_test import release_margin, release_test_loss, size_lower_bound_margin
+from sdv_plausible.privacy.accounting.release_test import (
+    release_margin,
+    release_test_loss,
+    size_lower_bound_margin,
+)
 
 A = Fraction(1, 3)
 EPSILON0 = math.log(3)
@@ -25,7 +29,10 @@ def released_size(size: int, threshold: int, pre_threshold: bool) -> dict:
         return {None: Fraction(1)}
     top = 12
     out = {value: exact.discrete_laplace_mass(value - size, A) for value in range(threshold, top)}
-    hidden, beyond = 1 - exact.discrete_laplace_tail(threshold - size, A), exact.discrete_laplace_tail(top - size, A)
+    hidden, beyond = (
+        1 - exact.discrete_laplace_tail(threshold - size, A),
+        exact.discrete_laplace_tail(top - size, A),
+    )
     return {None: hidden, **out, top: beyond}
 
 
@@ -69,7 +76,11 @@ def boundaries(rng: np.random.Generator, number: int):
             a = mpmath.exp(-mpmath.mpf(epsilon0))
             nearest = float(a**s / (1 + a))
         if nearest > 0:
-            yield from ((epsilon0, d) for d in (nearest, math.nextafter(nearest, 0), math.nextafter(nearest, 1)) if 0 < d < 1)
+            yield from (
+                (epsilon0, d)
+                for d in (nearest, math.nextafter(nearest, 0), math.nextafter(nearest, 1))
+                if 0 < d < 1
+            )
 
 
 def in_doubles(epsilon0: float, delta: float) -> int:
@@ -79,7 +90,9 @@ def in_doubles(epsilon0: float, delta: float) -> int:
 
 def test_the_margin_is_the_smallest_that_keeps_delta() -> None:
     rng = np.random.default_rng(3)
-    anywhere = [(float(np.exp(rng.uniform(-7, 3))), float(np.exp(rng.uniform(-600, -0.01)))) for _ in range(300)]
+    anywhere = [
+        (float(np.exp(rng.uniform(-7, 3))), float(np.exp(rng.uniform(-600, -0.01)))) for _ in range(300)
+    ]
     extreme = [(1e300, 1e-300), (40.0, 1e-9), (1.0, 1 - 2.0**-53), (1e-6, 1e-307)]
     at_boundaries = list(boundaries(rng, 500))
     for epsilon0, delta in [*anywhere, *extreme, *at_boundaries]:
@@ -92,12 +105,16 @@ def test_margins_beyond_double_precision() -> None:
     for epsilon0, delta in [(1e-300, 0.3), (1e-300, 1e-307), (5e-324, 1e-9)]:
         s = release_margin(epsilon0, delta)
         with mpmath.workprec(4000):
-            needed = (-mpmath.log1p(mpmath.exp(-mpmath.mpf(epsilon0))) - mpmath.log(mpmath.mpf(delta))) / mpmath.mpf(epsilon0)
+            needed = (
+                -mpmath.log1p(mpmath.exp(-mpmath.mpf(epsilon0))) - mpmath.log(mpmath.mpf(delta))
+            ) / mpmath.mpf(epsilon0)
             assert s == max(1, int(mpmath.ceil(needed)))
 
 
 def test_release_loss_at_the_margin_meets_delta() -> None:
-    for pre_threshold, epsilon0, delta in itertools.product((True, False), (0.1, 0.5, 1.0), (1e-3, 1e-9, 2.0**-30)):
+    for pre_threshold, epsilon0, delta in itertools.product(
+        (True, False), (0.1, 0.5, 1.0), (1e-3, 1e-9, 2.0**-30)
+    ):
         found = release_test_loss(k=20, epsilon0=epsilon0, pre_threshold=pre_threshold, delta=delta)
         assert found.delta <= delta
         if found.s:

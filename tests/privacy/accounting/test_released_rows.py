@@ -36,7 +36,9 @@ def test_claim_covers_every_pair(likelihood: list[list[Fraction]]) -> None:
     pairs = oracle.released_pairs(likelihood, Fraction(2), exact.randomized_pass(3, A), 2, (2, 3, 4, 5))
     for n, _, _, more, less, floor in pairs:
         for t in (1, 2, 3):
-            claim = ReleasedRows(num_rows=2, k=3, gamma=2.0, epsilon0=EPSILON0, t=t, pass_rate_floor=floor, n_lower=n)
+            claim = ReleasedRows(
+                num_rows=2, k=3, gamma=2.0, epsilon0=EPSILON0, t=t, pass_rate_floor=floor, n_lower=n
+            )
             worst = max(worst, oracle.excess(claim, more, less))
     assert worst <= TOLERANCE
 
@@ -45,7 +47,9 @@ def test_a_sharp_threshold_breaks_the_claim() -> None:
     worst = -1.0
     pairs = oracle.released_pairs(OVERLAPPING, Fraction(2), exact.deterministic_pass(3), 2, (4, 5))
     for n, _, _, more, less, floor in pairs:
-        claim = ReleasedRows(num_rows=2, k=3, gamma=2, epsilon0=EPSILON0, t=2, pass_rate_floor=floor, n_lower=n)
+        claim = ReleasedRows(
+            num_rows=2, k=3, gamma=2, epsilon0=EPSILON0, t=2, pass_rate_floor=floor, n_lower=n
+        )
         worst = max(worst, oracle.excess(claim, more, less))
     assert worst > 1e-3
 
@@ -55,7 +59,8 @@ def test_mixture_over_omega_is_covered_with_gamma_one_and_floor_by_construction(
     groups = [(0, 0, 0, 0), (0, 0, 1, 1), (0, 1, 2, 3)]
     weights = [Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)]
     likelihood = [
-        [w * (group[d] == g) for w, group in zip(weights, groups, strict=True) for g in range(max(group) + 1)] for d in range(4)
+        [w * (group[d] == g) for w, group in zip(weights, groups, strict=True) for g in range(max(group) + 1)]
+        for d in range(4)
     ]
     worst, without_small, pairs = -1.0, -1.0, 0
     enumerated = oracle.released_pairs(likelihood, Fraction(2), exact.randomized_pass(3, A), 2, (3, 4))
@@ -83,7 +88,9 @@ def test_claim_is_the_theorem_recomputed(gamma: float, t: int) -> None:
     mass = max(p[c + 1] + gamma * c * (p[c + 1] - p[c]) for c in range(199))
     top = min(ratio - 1, mass / (n * floor * (1 - small)))
     kept = (1 - small) ** num_rows
-    rows = ReleasedRows(num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, t=t, pass_rate_floor=floor, n_lower=n)
+    rows = ReleasedRows(
+        num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, t=t, pass_rate_floor=floor, n_lower=n
+    )
     for epsilon in (0.5, 1.5, 3.0):
         shifted = max(0.0, epsilon + num_rows * math.log(1 - small))
         worst = [0.0, 0.0]
@@ -117,14 +124,30 @@ def test_claim_needs_gamma() -> None:
 
 def test_loss_is_a_thousand_times_below_theorem1_added_up() -> None:
     added = 10_000 * theorem1_best(50, 4.0, 1.0, 1e-10).epsilon
-    common = {"num_rows": 10_000, "k": 50, "epsilon0": 1.0, "delta": 1e-6, "pass_rate_floor": 0.5, "n_lower": 735_000}
+    common = {
+        "num_rows": 10_000,
+        "k": 50,
+        "epsilon0": 1.0,
+        "delta": 1e-6,
+        "pass_rate_floor": 0.5,
+        "n_lower": 735_000,
+    }
     assert added > 10_000
     assert released_rows_loss(gamma=4.0, **common).epsilon < 15
-    assert released_rows_loss(gamma=1.0, **common).epsilon == pytest.approx(7.57, abs=0.01)  # the proof page's figure
+    assert released_rows_loss(gamma=1.0, **common).epsilon == pytest.approx(
+        7.57, abs=0.01
+    )  # the proof page's figure
 
 
 def test_the_best_t_is_looked_for_below_the_largest() -> None:
-    common = {"num_rows": 500, "k": 40, "gamma": 2.0, "epsilon0": 0.5, "pass_rate_floor": 0.3, "n_lower": 5000}
+    common = {
+        "num_rows": 500,
+        "k": 40,
+        "gamma": 2.0,
+        "epsilon0": 0.5,
+        "pass_rate_floor": 0.3,
+        "n_lower": 5000,
+    }
     rows = ReleasedRows(t=1, **common)
     largest = largest_feasible_t(rows, 1e-6)
     charged = [ReleasedRows(**{**common, "t": t}).small_partition_delta() for t in (largest, largest + 1)]
@@ -151,7 +174,15 @@ def test_errors_name_parameter_value_and_way_out() -> None:
     good = {
         "num_rows": 10, "k": 5, "gamma": 2.0, "epsilon0": 1.0, "delta": 1e-6, "pass_rate_floor": 0.5, "n_lower": 100,
     }  # fmt: skip
-    bad = {"num_rows": 0, "k": 0, "gamma": 0.5, "epsilon0": -1.0, "delta": 1.0, "pass_rate_floor": 1.5, "n_lower": 0}
+    bad = {
+        "num_rows": 0,
+        "k": 0,
+        "gamma": 0.5,
+        "epsilon0": -1.0,
+        "delta": 1.0,
+        "pass_rate_floor": 1.5,
+        "n_lower": 0,
+    }
     for name, value in bad.items():
         with pytest.raises(ValueError, match=rf"{name} \({value}\) must"):
             released_rows_loss(**{**good, name: value})

@@ -21,7 +21,9 @@ def test_add_remove_sensitivity_is_the_largest_change_over_all_histograms(n: int
         for counts in oracle.histograms(n)
         for more in oracle.one_row_more(counts)
     ]
-    assert max(changes) == pytest.approx(entropy_sensitivity(n), abs=1e-12)  # exact: any smaller value is caught
+    assert max(changes) == pytest.approx(
+        entropy_sensitivity(n), abs=1e-12
+    )  # exact: any smaller value is caught
     if n > 1:
         assert max(changes) > entropy_sensitivity(n + 1) + 1e-3  # planted: n of the larger table
 
@@ -61,9 +63,13 @@ def test_rounded_entropies_move_by_at_most_the_stated_steps(step: float) -> None
             for more in oracle.one_row_more(counts):
                 values = oracle.entropy(counts) / step, oracle.entropy(more) / step
                 for error in (-0.5, 0.0, 0.5):
-                    moved = abs(math.floor(values[0] + 0.5 - error / 2) - math.floor(values[1] + 0.5 + error / 2))
+                    moved = abs(
+                        math.floor(values[0] + 0.5 - error / 2) - math.floor(values[1] + 0.5 + error / 2)
+                    )
                     worst_excess = max(worst_excess, moved - limit)
-                    without_rounding = max(without_rounding, moved - math.floor(entropy_sensitivity(n) / step))
+                    without_rounding = max(
+                        without_rounding, moved - math.floor(entropy_sensitivity(n) / step)
+                    )
     assert worst_excess <= 0
     assert without_rounding > 0  # planted: rounding the sensitivity down
 

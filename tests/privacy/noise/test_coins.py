@@ -74,7 +74,9 @@ def test_seeds_are_reproducible_and_differ() -> None:
 def test_threads_never_draw_the_same_words() -> None:
     def words_of(streams: list[Coins]) -> np.ndarray:
         drawn: list[np.ndarray] = []
-        workers = [threading.Thread(target=lambda c=c: drawn.extend(c.words(2) for _ in range(300))) for c in streams]
+        workers = [
+            threading.Thread(target=lambda c=c: drawn.extend(c.words(2) for _ in range(300))) for c in streams
+        ]
         for worker in workers:
             worker.start()
         for worker in workers:
@@ -95,7 +97,10 @@ def bits_are_fair(uniform: np.ndarray) -> bool:
     """Check the 53 bits of uniforms, four at a time, by the chi-square of 16 patterns."""
     words = (uniform * 2.0**53).astype(np.uint64)
     assert (words * 2.0**-53 == uniform).all()
-    tables = [np.bincount((words >> np.uint64(s)).astype(np.int64) & 15, minlength=16) for s in [*range(0, 49, 4), 49]]
+    tables = [
+        np.bincount((words >> np.uint64(s)).astype(np.int64) & 15, minlength=16)
+        for s in [*range(0, 49, 4), 49]
+    ]
     return all(stats.chisquare(table).pvalue > ALARM / len(tables) for table in tables)
 
 
@@ -131,14 +136,18 @@ def test_integers_are_uniform(coins: Coins, high: int) -> None:
     counts = np.bincount(drawn, minlength=high)
     assert len(counts) == high
     assert high == 1 or stats.chisquare(counts).pvalue > ALARM
-    if high > 1:  # control: the last value never drawn; certain, as its empty cell alone adds 100,000/high: too much
+    if (
+        high > 1
+    ):  # control: the last value never drawn; certain, as its empty cell alone adds 100,000/high: too much
         assert 100_000 / high > stats.chi2.isf(ALARM, high - 1)
         assert stats.chisquare(np.append(counts[:-2], [counts[-2] + counts[-1], 0])).pvalue < ALARM
 
 
 @SECRET_AND_SEEDED
 def test_integers_have_no_modulo_bias(coins: Coins) -> None:
-    high = 3 * 2**61  # 2**64 is 2 2/3 times this: remainders below 2**62 have three words each, the others two
+    high = (
+        3 * 2**61
+    )  # 2**64 is 2 2/3 times this: remainders below 2**62 have three words each, the others two
 
     def fair(drawn: np.ndarray) -> bool:
         low = int((drawn < 2**62).sum())
@@ -164,7 +173,13 @@ def test_shapes_and_scalars() -> None:
     assert isinstance(coins.integers(3), int)
     assert isinstance(coins.normal(), float)
     for draw in (coins.uniform, coins.normal, lambda size: coins.integers(9, size)):
-        assert [np.shape(draw(size)) for size in (0, 3, (2, 0), (2, 3), ())] == [(0,), (3,), (2, 0), (2, 3), ()]
+        assert [np.shape(draw(size)) for size in (0, 3, (2, 0), (2, 3), ())] == [
+            (0,),
+            (3,),
+            (2, 0),
+            (2, 3),
+            (),
+        ]
     assert coins.permutation(0).shape == (0,)
     assert coins.bytes(0) == b""
 
@@ -253,7 +268,12 @@ def test_similar_names_are_different_streams(contexts: tuple[tuple[object, ...],
 
 def test_equal_names_are_one_stream() -> None:
     parent = Coins.from_os_entropy()
-    for one, other in [((0.0,), (-0.0,)), ((3,), (np.int64(3),)), ((float("nan"),), (-float("nan"),)), ((), ())]:
+    for one, other in [
+        ((0.0,), (-0.0,)),
+        ((3,), (np.int64(3),)),
+        ((float("nan"),), (-float("nan"),)),
+        ((), ()),
+    ]:
         assert parent.spawn(*one).bytes(32) == parent.spawn(*other).bytes(32)
 
 
@@ -263,7 +283,9 @@ def test_spawn_is_pure() -> None:
     before = child.uniform(10)
     assert (parent.uniform(3) == untouched.uniform(3)).all()
     assert (parent.spawn("child").uniform(10) == before).all()  # wherever parent and child stand
-    assert Coins.from_os_entropy().spawn("child").bytes(16) != Coins.from_os_entropy().spawn("child").bytes(16)
+    assert Coins.from_os_entropy().spawn("child").bytes(16) != Coins.from_os_entropy().spawn("child").bytes(
+        16
+    )
 
 
 def test_parent_and_children_are_independent() -> None:
@@ -272,16 +294,23 @@ def test_parent_and_children_are_independent() -> None:
         return bool(stats.chisquare(table).pvalue > ALARM)
 
     n, parent = 20_000, Coins.from_seed(7)
-    streams = [c.uniform(n) for c in (parent, parent.spawn(), parent.spawn(0), parent.spawn(1), parent.spawn(0).spawn(0))]
+    streams = [
+        c.uniform(n)
+        for c in (parent, parent.spawn(), parent.spawn(0), parent.spawn(1), parent.spawn(0).spawn(0))
+    ]
     pairs = [(a, b) for i, a in enumerate(streams) for b in streams[:i]]
     assert all(independent(a, b) for a, b in pairs)
-    assert not independent(streams[0], np.where(streams[1] < 0.1, streams[0], streams[1]))  # control: a tenth in common
+    assert not independent(
+        streams[0], np.where(streams[1] < 0.1, streams[0], streams[1])
+    )  # control: a tenth in common
     common = np.full((8, 8), 0.9 / 64) + np.eye(8) * 0.1 / 8
     assert miss_rates.chi_square(n, np.ones(64), common.ravel(), ALARM) < MISSED
 
 
 @pytest.mark.parametrize(
-    "item", [[1], {"a": 1}, np.array([1]), object(), np.bool_(True), 1j, (1, [2])], ids=lambda item: type(item).__name__
+    "item",
+    [[1], {"a": 1}, np.array([1]), object(), np.bool_(True), 1j, (1, [2])],
+    ids=lambda item: type(item).__name__,
 )
 def test_other_types_are_no_names(item: object) -> None:
     with pytest.raises(TypeError, match="context item"):
@@ -319,7 +348,9 @@ def test_coins_leave_public_generators_alone() -> None:
     assert (np.random.get_state()[1].tolist(), random.getstate()) == before  # noqa: NPY002
 
 
-@pytest.mark.parametrize("coins", [Coins.from_os_entropy(), Coins.from_os_entropy().spawn("a"), Coins.from_seed(1)])
+@pytest.mark.parametrize(
+    "coins", [Coins.from_os_entropy(), Coins.from_os_entropy().spawn("a"), Coins.from_seed(1)]
+)
 def test_text_never_shows_the_key(coins: Coins) -> None:
     shown = f"{coins!r} {coins} {[coins]}"
     assert not any(secret in shown for secret in (coins._key.hex(), repr(coins._key), str(coins._key[:4])))
@@ -327,7 +358,9 @@ def test_text_never_shows_the_key(coins: Coins) -> None:
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c))])
-@pytest.mark.parametrize("coins", [Coins.from_os_entropy(), Coins.from_os_entropy().spawn("a"), Coins.from_seed(1)])
+@pytest.mark.parametrize(
+    "coins", [Coins.from_os_entropy(), Coins.from_os_entropy().spawn("a"), Coins.from_seed(1)]
+)
 def test_copies_continue_where_the_original_is(coins: Coins, duplicate) -> None:
     coins.uniform(3)
     twin = duplicate(coins)
@@ -371,7 +404,9 @@ print([report(), eval(os.read(read, 100000))])
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork on this platform")
 def test_a_fork_shares_no_stream_by_accident() -> None:
     parent, worker = eval(in_new_process(FORK))
-    assert worker[:4] == ["refused"] * 4  # root, child, and copies of both that did not go through a pickle of the child
+    assert (
+        worker[:4] == ["refused"] * 4
+    )  # root, child, and copies of both that did not go through a pickle of the child
     assert "refused" not in parent
     assert worker[4] == parent[4]  # control: an unguarded stream does draw the same numbers in both
     assert worker[5:7] == parent[5:7]  # streams by name repeat

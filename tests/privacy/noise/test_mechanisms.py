@@ -58,7 +58,9 @@ class Fit:
 
     def misses(self, draws: int, weight: Weight) -> float:
         """Bound on the chance that it accepts draws of another distribution."""
-        return miss_rates.chi_square(draws, self.chance, np.bincount(self.cell, weights=self._chances(weight)), ALARM)
+        return miss_rates.chi_square(
+            draws, self.chance, np.bincount(self.cell, weights=self._chances(weight)), ALARM
+        )
 
 
 def laplace_weight(scale: float) -> Weight:
@@ -110,8 +112,20 @@ def test_discrete_gaussian_has_sigma_sensitivity_over_root_two_rho(coins, sensit
 # ---- the budget is what OpenDP itself accounts for ------------------------------------------------------------------
 
 CALLS: list[tuple[str, Callable[[Coins], object], float, float, float]] = [
-    ("discrete_laplace", lambda c: discrete_laplace([1, 2], sensitivity=3, epsilon=0.7, coins=c), 3, 0.7, 3 / 0.7),
-    ("discrete_laplace", lambda c: keyed_laplace([1, 2], sensitivity=3, epsilon=0.7, coins=c), 3, 0.7, 3 / 0.7),
+    (
+        "discrete_laplace",
+        lambda c: discrete_laplace([1, 2], sensitivity=3, epsilon=0.7, coins=c),
+        3,
+        0.7,
+        3 / 0.7,
+    ),
+    (
+        "discrete_laplace",
+        lambda c: keyed_laplace([1, 2], sensitivity=3, epsilon=0.7, coins=c),
+        3,
+        0.7,
+        3 / 0.7,
+    ),
     (
         "discrete_gaussian",
         lambda c: discrete_gaussian([1], sensitivity=3, rho=0.7, coins=c),

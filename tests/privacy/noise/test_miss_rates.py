@@ -28,7 +28,9 @@ def test_kolmogorov_smirnov(factor: float) -> None:
     drawn = factor * np.random.default_rng(2).exponential(size=(300, DRAWS))
     missed = np.mean([stats.kstest(x, stats.expon.cdf).pvalue > ALARM for x in drawn])
     points = np.linspace(0.05, 4, 50)
-    bound = miss_rates.kolmogorov_smirnov(DRAWS, stats.expon.cdf(points), stats.expon.cdf(points / factor), ALARM)
+    bound = miss_rates.kolmogorov_smirnov(
+        DRAWS, stats.expon.cdf(points), stats.expon.cdf(points / factor), ALARM
+    )
     assert missed <= bound + 4 * ROOM
     assert bound < 0.9 or factor < 1.3
     assert miss_rates.kolmogorov_smirnov(DRAWS, 0.5, 0.9, ALARM) < 1e-6
