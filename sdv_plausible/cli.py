@@ -235,8 +235,7 @@ def _check(options: argparse.Namespace) -> None:
         )
 
 
-# --- files
-# ------------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 
 def _check_outputs(options: argparse.Namespace) -> None:
@@ -373,8 +372,7 @@ def _whole_numbers(table: pd.DataFrame) -> pd.DataFrame:
     return table.astype(dict.fromkeys(whole, "Int64"))
 
 
-# --- arguments and errors
-# ---------------------------------------------------------------------------------------------
+# --- arguments and errors -------------------------------------------------------------------------
 
 
 def _omega(text: str) -> Any:

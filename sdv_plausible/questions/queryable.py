@@ -133,8 +133,7 @@ class Queryable:
         """The relation that the guarantee speaks of."""
         return self._ledger.neighbours
 
-    # --- what may be known beforehand
-    # ---------------------------------------------------------------------------------
+    # --- what may be known beforehand -------------------------------------------------------------
 
     @property
     def allowance(self) -> Allowance:
@@ -161,8 +160,7 @@ class Queryable:
             view._name = name
         return view
 
-    # --- asking
-    # ---------------------------------------------------------------------------------------------------
+    # --- asking -----------------------------------------------------------------------------------
 
     def ask(self, question: Question[Any], share: float, failure: float = 0.0) -> Answer:
         """Ask for a share of mu^2: discrete Gaussian noise on every entry of the exact answer.
@@ -275,8 +273,7 @@ class Queryable:
             released.append((groups[which], noisy))
         return self._give(None, released)  # the released prefixes themselves are kept by who asked
 
-    # --- the rows themselves
-    # ------------------------------------------------------------------------------------------
+    # --- the rows themselves ----------------------------------------------------------------------
 
     def seed_records(self, paid_for: str) -> SeedRecords:
         """Records for a row-by-row privacy test, whose own entry must be in the ledger.
@@ -322,8 +319,7 @@ class Queryable:
         )
         return np.asarray(self._rows.records())
 
-    # --- how answers leave
-    # --------------------------------------------------------------------------------------------
+    # --- how answers leave ------------------------------------------------------------------------
 
     def _give(self, asked: Asked | None, answer: Given, law: Noise = "discrete gaussian") -> Given:
         """Hand an answer over, the last step of every method that answers.

@@ -102,8 +102,7 @@ class Release:
     settings: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
 
-    # --- what it is for
-    # -----------------------------------------------------------------------------------------------
+    # --- what it is for ---------------------------------------------------------------------------
 
     def sample(
         self, num_rows: int, *, given: Mapping[str, Any] | None = None, random_state: int | None = None
@@ -140,8 +139,7 @@ class Release:
             names[child]: [names[parent] for parent in parents] for child, parents in self.model.structure()
         }
 
-    # --- as a file
-    # ----------------------------------------------------------------------------------------------------
+    # --- as a file --------------------------------------------------------------------------------
 
     def save(self, path: str | Path, *, readable: bool = False) -> str:
         """Write the release, whole or not at all.

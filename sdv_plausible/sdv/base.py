@@ -54,8 +54,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     ) -> None:
         super().__init__(without_details(metadata), enforce_min_max_values, enforce_rounding, locales)
 
-    # --- what SDV calls
-    # -------------------------------------------------------------------------------------------
+    # --- what SDV calls ---------------------------------------------------------------------------
 
     def _update_default_transformers(self) -> None:
         super()._update_default_transformers()
@@ -89,8 +88,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
                 for value in conditions[name].drop_duplicates():
                     self._check_condition(name, value)
 
-    # --- public methods: frames or {table: frame}, as given
-    # ---------------------------------------------------------
+    # --- public methods: frames or {table: frame}, as given ---------------------------------------
 
     def fit(self, data: Any) -> None:
         """Fit to a DataFrame or ``{table: DataFrame}``. If it fails, an earlier fit stays as it was.
@@ -323,8 +321,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             raise ValueError(f"{str(filepath)!r} holds a {type(loaded).__name__}, not a {cls.__name__}")
         return loaded
 
-    # --- what the model adds
-    # --------------------------------------------------------------------------------------
+    # --- what the model adds ----------------------------------------------------------------------
 
     @property
     def _is_slow(self) -> bool:
@@ -357,8 +354,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         """Give sampled columns their final types."""
         return frame
 
-    # --- small helpers
-    # --------------------------------------------------------------------------------------------
+    # --- small helpers ----------------------------------------------------------------------------
 
     def _column_specs(self) -> dict[str, dict[str, Any]]:
         """The metadata's columns, as changed by constraints."""

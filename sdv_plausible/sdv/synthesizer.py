@@ -190,8 +190,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         check_number_of_columns(self._learner, len(self._modelled_specs()))
         self._sampler = self._ledger = None
 
-    # --- what SDV calls
-    # -------------------------------------------------------------------------------------------
+    # --- what SDV calls ---------------------------------------------------------------------------
 
     def _validate(self, table_data: pd.DataFrame) -> list[str]:
         return self._settings.test.complaints(len(table_data))
@@ -289,8 +288,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._calls = 0
         self._random_state_set = True
 
-    # --- hooks of the base class
-    # ----------------------------------------------------------------------------------
+    # --- hooks of the base class ------------------------------------------------------------------
 
     def _rows_used(self, frame: pd.DataFrame) -> pd.DataFrame:
         if self.person is None:
@@ -346,8 +344,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             )
         super().save(filepath)
 
-    # --- the release as a file
-    # ----------------------------------------------------------------------------------------
+    # --- the release as a file --------------------------------------------------------------------
 
     def release(self, *, allow_no_claim: bool = False) -> Release:
         """Return what is released, to be saved as a file that runs no code and samples without SDV.
@@ -377,8 +374,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """
         return rebuilt(cls, release, parameters)
 
-    # --- the guarantee and the model
-    # ----------------------------------------------------------------------------------
+    # --- the guarantee and the model --------------------------------------------------------------
 
     def privacy_ledger(self) -> PrivacyLedger:
         """Return the ledger of the fit: total first, then what it is made of."""
@@ -452,8 +448,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             raise SamplingError("fit first: there is no model yet")
         return self._sampler
 
-    # --- small helpers
-    # --------------------------------------------------------------------------------------------
+    # --- small helpers ----------------------------------------------------------------------------
 
     def _modelled_specs(self) -> dict[str, dict[str, Any]]:
         """The metadata's columns that reach the model."""

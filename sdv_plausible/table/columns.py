@@ -110,8 +110,7 @@ class FrameColumns:
         raise TypeError("rows cannot be pickled: only answers leave the object that can see them")
 
 
-# --- questions
-# --------------------------------------------------------------------------------------------------------
+# --- questions ------------------------------------------------------------------------------------
 
 _PUBLIC_CELLS = "docs/explanation/proofs/private_domain.md, Lemma 1"
 _OCCURRING = "docs/explanation/proofs/private_domain.md, Lemma 2"
@@ -243,8 +242,7 @@ def _lattice(lattice: Lattice) -> dict[str, Any]:
     return {"kind": lattice.kind, "decimals": lattice.decimals, "unit": lattice.unit}
 
 
-# --- cells to values and numbers
-# --------------------------------------------------------------------------------------
+# --- cells to values and numbers ------------------------------------------------------------------
 
 
 def value_counts(column: pd.Series[Any]) -> tuple[dict[Flagged, int], int]:
