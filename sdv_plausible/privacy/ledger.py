@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from sdv_plausible.privacy.accounting.attackers import Attackers, attackers
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -181,6 +182,16 @@ class PrivacyLedger:
             f"{delta}. {PUBLIC}"
         )
 
+    def attackers(self) -> Attackers:
+        """Bounds on how well anyone can tell from the release whether a unit was in the data."""
+        return attackers([loss for entry in self._entries for loss in entry.losses])
+
+    def meaning(self) -> str:
+        """Return what the total means for an attacker, in one more sentence; empty without a claim."""
+        if not self._entries or not self.claims_privacy:
+            return ""
+        return self.attackers().sentence(self.neighbours.question)
+
     def _scope(self) -> str:
         if self.covers is not None:
             return self.covers
@@ -197,6 +208,7 @@ class PrivacyLedger:
         claim = self.claims_privacy
         return {
             "headline": self.sentence(),
+            "meaning": self.meaning(),
             "epsilon": self.total() if claim else None,
             "delta": self.delta if claim else None,
             "unit": self.neighbours.unit,
@@ -239,7 +251,7 @@ class PrivacyLedger:
         return self.to_html()
 
     def __str__(self) -> str:
-        lines = [self.sentence(), ""]
+        lines = [text for text in (self.sentence(), self.meaning()) if text] + [""]
         for entry in self._entries:
             cost = {"declared": "free", "no claim": "no claim"}.get(
                 entry.status

@@ -86,6 +86,11 @@ class Neighbours:
         return f"one person ({self._rows})" if self.of_people else "one row"
 
     @property
+    def question(self) -> str:
+        """What an attacker may want to know, after "whether"."""
+        return f"{self.unit} is this one or another" if self.replace else f"{self.unit} is in the data"
+
+    @property
     def relation(self) -> str:
         """Which change of the table the guarantee is for."""
         if self.replace:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdv_plausible.models.base import makes, planned_entries, plausible_gamma
 from sdv_plausible.models.forecast import Forecast, Forecaster, rows_needed
 from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting.crossing import largest_within
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Domain
 
 HARDLY_ANY = 20.0  # total epsilon from which on a plan warns
+TRIED_EPSILONS = (0.01, 100.0)  # where an epsilon for an advantage is looked for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,12 +34,15 @@ class Plan:
         known.
     warnings : tuple of str
         What to expect of the output: none of it depends on the rows.
+    epsilon : float
+        The epsilon that was planned with: the one given, or the largest that keeps a wanted advantage.
     """
 
     ledger: PrivacyLedger
     forecast: Forecast | None = None
     rows_needed: int | None = None
     warnings: tuple[str, ...] = field(default=())
+    epsilon: float = math.nan
 
     def __str__(self) -> str:
         notes = [] if self.forecast is None else [str(self.forecast)]
@@ -107,4 +113,35 @@ def plan(
             f"a total epsilon of {total:,.0f} is hardly any protection: lower epsilon, or row_cap "
             f"({settings.row_cap}) where rows are charged, or use privacy_test='release'"
         )
-    return Plan(ledger=ledger, forecast=forecast, rows_needed=needed, warnings=tuple(found))
+    return Plan(
+        ledger=ledger, forecast=forecast, rows_needed=needed, warnings=tuple(found), epsilon=settings.epsilon
+    )
+
+
+def epsilon_for(max_advantage: float, ledger_at: Callable[[float], PrivacyLedger]) -> float:
+    """Largest epsilon at which no attacker's advantage exceeds a limit.
+
+    Parameters
+    ----------
+    max_advantage : float
+        Limit, in (0, 1).
+    ledger_at : callable
+        Epsilon -> the ledger of a release at it.
+
+    Raises
+    ------
+    ValueError
+        If no epsilon keeps the limit, because of other charges or because no claim is made.
+    """
+    check.open_probability("max_advantage", max_advantage, "try 0.05")
+    lowest, highest = TRIED_EPSILONS
+
+    def advantage(epsilon: float) -> float:
+        return ledger_at(epsilon).attackers().advantage
+
+    if advantage(lowest) > max_advantage:
+        raise ValueError(
+            f"max_advantage ({max_advantage!r}) cannot be kept by any epsilon from {lowest} on: "
+            "print(plan()) shows what else is charged, or why no claim is made"
+        )
+    return largest_within(advantage, max_advantage, lowest, highest, rtol=1e-5)

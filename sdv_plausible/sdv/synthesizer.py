@@ -21,7 +21,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.release.fitting import fit_release
-from sdv_plausible.release.plan import Plan, plan
+from sdv_plausible.release.plan import Plan, epsilon_for, plan
 from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release_file.release import Release
@@ -210,7 +210,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         table = table[names].reset_index(drop=True)  # the index may hold the primary key
         ledger = self._settings.empty_ledger()
         raw_specs = self._raw_specs(table, specs)
-        private = self._plan_private(raw_specs)
+        private = self._plan_private(raw_specs, self._settings)
         transcript, spawned = Transcript(), coins.spawn("domain")
         domain = build_domain(
             table, self._declared, raw_specs, self.max_bins, private, ledger, spawned, transcript
@@ -382,7 +382,13 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             raise SamplingError("there is no ledger yet: fit first, or use plan() to see the cost beforehand")
         return deepcopy(self._ledger)
 
-    def plan(self, num_rows: int | None = None, *, table_rows: int | None = None) -> Plan:
+    def plan(
+        self,
+        num_rows: int | None = None,
+        *,
+        table_rows: int | None = None,
+        max_advantage: float | None = None,
+    ) -> Plan:
         """Say what a release would cost, before any row is looked at.
 
         Parameters
@@ -391,13 +397,28 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             Rows you want to sample.
         table_rows : int, optional
             A public figure or guess for the number of rows of your table: sharpens cost and warnings.
+        max_advantage : float, optional
+            Largest advantage that an attacker may have, in (0, 1): the plan is for the largest epsilon that
+            keeps it, ``plan.epsilon``; give that to the synthesizer.
+
+        Raises
+        ------
+        ValueError
+            If no epsilon keeps the advantage.
         """
+        if max_advantage is None:
+            return self._planned(self.epsilon, num_rows, table_rows)
+        epsilon = epsilon_for(max_advantage, lambda trial: self._planned(trial, num_rows, None).ledger)
+        return self._planned(epsilon, num_rows, table_rows)
+
+    def _planned(self, epsilon: float, num_rows: int | None, table_rows: int | None) -> Plan:
         specs = self._modelled_specs()
-        private = self._plan_private(specs)
+        settings = replace(self._settings, epsilon=epsilon)
+        private = self._plan_private(specs, settings)
         domain = self._declared.planned(specs, private.columns)
         extra = (*private.entries(), *domain_entries(domain), *self._side_entries())
         found = plan(
-            self._settings, self._learner, domain,
+            settings, self._learner, domain,
             num_rows=num_rows, table_rows=table_rows, extra=extra, assumed=self._declared.assumed(specs),
         )  # fmt: skip
         return replace(found, warnings=(*found.warnings, *private.warnings(table_rows)))
@@ -475,9 +496,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             found[name] = spec
         return found
 
-    def _plan_private(self, specs: Specs) -> DomainPlan:
-        settings = self._settings
-        return self._declared.plan_private(specs, self.epsilon, settings.model_delta, settings.neighbours)
+    def _plan_private(self, specs: Specs, settings: Settings) -> DomainPlan:
+        return self._declared.plan_private(specs, settings.epsilon, settings.model_delta, settings.neighbours)
 
     def _side_entries(self) -> list[LedgerEntry]:
         """Entries for what stands beside the mechanism: rows used, coins, constraints, SDV transformers."""

@@ -229,3 +229,15 @@ def test_the_plan_is_read():
         "  i.py, j.py text",
     ]
     assert on_plan("\n".join(lines)) == {"b", "b/c", "b/c/e.py", "b/c/f", "b/g.py", "b/h.py", "i.py", "j.py"}
+
+
+def test_every_page_is_in_the_sites_navigation():
+    """`./dev docs` refuses a page that is not; this says so earlier."""
+    told = (ROOT / "mkdocs.yml").read_text()
+    lacking = [
+        page
+        for page in (ROOT / "docs").rglob("*.md")
+        if page.relative_to(ROOT / "docs").as_posix() not in told
+    ]
+    assert lacking == []
+    assert "explanation/no_such_page.md" not in told

@@ -11,10 +11,11 @@ from doors import fit_codes
 
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import SeedModel
-from sdv_plausible.privacy.accounting.losses import GaussianLoss
+from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.plan import HARDLY_ANY, plan
+from sdv_plausible.release.plan import HARDLY_ANY, TRIED_EPSILONS, epsilon_for, plan
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Attribute, Domain
 
@@ -103,3 +104,32 @@ def test_a_learner_that_foresees_nothing_and_one_of_the_wrong_model():
     assert (made.forecast, made.rows_needed) == (None, None)
     with pytest.raises(ValueError, match="prefix groups"):
         plan(settings(), Plain(), DOMAIN)
+
+
+# --- an advantage in the place of epsilon -------------------------------------------------------------
+
+
+def ledger_at(epsilon: float, *more: LedgerEntry) -> PrivacyLedger:
+    ledger = PrivacyLedger(delta=1e-9)
+    loss = GaussianLoss(sensitivity_over_sigma=calibrate_gaussian(epsilon, 1e-9))
+    ledger.charge(LedgerEntry(name="model", mechanism="noise", losses=(loss,), scope="the model"), *more)
+    return ledger
+
+
+@pytest.mark.parametrize("advantage", [0.01, 0.05, 0.3])
+def test_the_largest_epsilon_that_keeps_an_advantage(advantage):
+    epsilon = epsilon_for(advantage, ledger_at)
+    assert ledger_at(epsilon).attackers().advantage <= advantage
+    assert ledger_at(1.001 * epsilon).attackers().advantage > advantage
+
+
+def test_an_advantage_that_no_epsilon_keeps_is_refused_and_one_that_all_keep_gives_the_largest():
+    seen = LedgerEntry(name="rows", mechanism="copied", losses=(InfiniteLoss(),), scope="rows")
+    with pytest.raises(
+        ValueError, match=r"max_advantage \(0.05\) cannot be kept by any epsilon from 0.01 on"
+    ):
+        epsilon_for(0.05, lambda epsilon: ledger_at(epsilon, seen))
+    assert epsilon_for(0.05, lambda _: PrivacyLedger(delta=1e-9)) == TRIED_EPSILONS[1]
+    for wrong in (0, 1, -0.1, math.nan):
+        with pytest.raises(ValueError, match="^max_advantage"):
+            epsilon_for(wrong, ledger_at)

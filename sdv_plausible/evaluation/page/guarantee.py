@@ -24,6 +24,8 @@ class Guarantee(Section):
         Whether there is a ledger.
     sentence : str
         The guarantee in one quotable sentence.
+    meaning : str
+        What it means for an attacker; empty without a claim.
     entries : tuple of dict
         The ledger's entries, with ``name``, ``mechanism``, ``epsilon``, ``scope``, ``provenance``, ``note``,
         ``parts``.
@@ -39,6 +41,7 @@ class Guarantee(Section):
     template: ClassVar[str] = "guarantee.html"
     documented: bool
     sentence: str
+    meaning: str
     entries: tuple[dict[str, Any], ...]
     not_covered: tuple[str, ...]
     claimed: bool
@@ -57,6 +60,7 @@ class Guarantee(Section):
             return cls(
                 documented=False,
                 sentence=NO_GUARANTEE,
+                meaning="",
                 entries=(),
                 not_covered=(),
                 claimed=False,
@@ -72,6 +76,7 @@ class Guarantee(Section):
         return cls(
             documented=True,
             sentence=str(document["headline"]),
+            meaning=str(document.get("meaning", "")),
             entries=entries,
             not_covered=tuple(document.get("not_covered", ())),
             claimed=claimed,

@@ -26,7 +26,7 @@ from sdv_plausible.privacy.accounting.losses import (
     RhoDelta,
 )
 
-__all__ = ["calibrate_gaussian", "compose", "compose_delta"]
+__all__ = ["calibrate_gaussian", "compose", "compose_delta", "composed_delta"]
 
 _LARGE_EPSILON = 50.0  # beyond any protection; in a distribution of losses it would overflow
 _LARGEST_MU = 1e3  # where the search for a Gaussian budget starts
@@ -72,22 +72,30 @@ def compose(losses: Iterable[Loss], delta: float) -> float:
 
 def compose_delta(losses: Iterable[Loss], epsilon: float) -> float:
     """Smallest delta at the given total epsilon >= 0; otherwise as :func:`compose`. Values in [0, 1]."""
-    epsilon = check.non_negative("epsilon", epsilon)
+    return composed_delta(losses)(epsilon)
+
+
+def composed_delta(losses: Iterable[Loss]) -> Callable[[float], float]:
+    """Compose once, for :func:`compose_delta` at any epsilon."""
     used = list(losses)
     if any(isinstance(loss, InfiniteLoss) for loss in used):
-        return 1.0
+        return lambda _: 1.0
     rest, large = _set_aside_large(used)
-    if large.epsilon > epsilon:
-        return 1.0
-    epsilon -= large.epsilon
-    if not rest:
-        return min(1.0, large.delta)
-    total = SortedLosses.of(rest)
-    candidates = [Composer(total).distribution(total.mu_squared).delta(epsilon), _zcdp_delta(rest, epsilon)]
-    pair = _pair(rest)
-    if pair and pair.epsilon <= epsilon:
-        candidates.append(pair.delta)
-    return min(1.0, large.delta + min(candidates))
+    total, pair = SortedLosses.of(rest), _pair(rest)
+    distribution = Composer(total).distribution(total.mu_squared)
+
+    def delta(epsilon: float) -> float:
+        left = check.non_negative("epsilon", epsilon) - large.epsilon
+        if left < 0:
+            return 1.0
+        if not rest:
+            return min(1.0, large.delta)
+        candidates = [distribution.delta(left), _zcdp_delta(rest, left)]
+        if pair and pair.epsilon <= left:
+            candidates.append(pair.delta)
+        return min(1.0, large.delta + min(candidates))
+
+    return delta
 
 
 def calibrate_gaussian(

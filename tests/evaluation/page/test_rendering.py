@@ -53,6 +53,7 @@ def sections():
     guarantee = Guarantee(
         documented=True,
         sentence=HOSTILE,
+        meaning=HOSTILE,
         entries=(
             {**dict.fromkeys(("name", "mechanism", "scope", "provenance", "note"), HOSTILE), "epsilon": 0.5},
         ),
