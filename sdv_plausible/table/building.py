@@ -58,20 +58,16 @@ def build_domain(
     """
     for name, sdtype in private.columns.items():
         if sdtype == "datetime" and name in table:
-            _check_dates(name, table[name], specs[name].get("datetime_format"))
+            _check_dates(name, table[name], _form(declarations, name, specs))
     rows = Queryable(FrameColumns(table), ledger, private.entries(), coins, transcript=transcript)
-    forms = {
-        name: specs[name].get("datetime_format")
-        for name, sdtype in private.columns.items()
-        if sdtype == "datetime"
-    }
+    forms = {name: _form(declarations, name, specs) for name, s in private.columns.items() if s == "datetime"}
     styles = {
         name: date_style(table[name], form) for name, form in forms.items()
     }  # the table's schema, not its rows
     learned = learn_attributes(rows, private, specs, styles, max_bins)
     attributes = []
     for name in table.columns:
-        declared = declarations.attributes.get(name)
+        declared = declarations.known(name)
         spec = specs[name]
         if name in learned:
             attributes.append(learned[name])
@@ -86,6 +82,12 @@ def build_domain(
         else:
             attributes.append(declared)
     return Domain(tuple(attributes))
+
+
+def _form(declarations: Declarations, name: str, specs: Specs) -> str | None:
+    """Format of a column's dates, where it was declared."""
+    known = declarations.known(name)
+    return (known.datetime_format if known else None) or specs[name].get("datetime_format")
 
 
 def _check_dates(name: str, column: pd.Series[Any], form: str | None) -> None:

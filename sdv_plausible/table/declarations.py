@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.table.bounds import Bounds, bounds_of, is_wide
 from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.private_domain import DomainPlan
 from sdv_plausible.table.specifications import declare, declared_attribute
@@ -41,6 +42,7 @@ class Declarations:
     attributes: Mapping[str, Attribute]
     undeclared: Undeclared = "infer"
     never_missing: frozenset[str] = frozenset()
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)
 
     def plan_private(
         self,
@@ -49,23 +51,23 @@ class Declarations:
         delta: float,
         neighbours: Neighbours = ONE_ROW,
     ) -> DomainPlan:
-        """Plan what learning the undeclared columns' domains costs, from the metadata alone."""
-        if self.undeclared != "private":
-            return DomainPlan.make({}, epsilon, delta)
-        undeclared = {
-            name: spec
+        """Plan what learning domains costs, with bounds or without, from the metadata alone."""
+        learned = set(self.bounds)
+        if self.undeclared == "private":
+            learned |= set(specs) - set(self.attributes)
+        columns = {
+            name: spec["sdtype"]
             for name, spec in specs.items()
-            if name not in self.attributes and not spec.get("transformed")
+            if name in learned and not spec.get("transformed")
         }
-        columns = {name: spec["sdtype"] for name, spec in undeclared.items()}
-        declared = len(specs) - len(columns)
         return DomainPlan.make(
             columns,
             epsilon,
             delta,
-            declared=declared,
+            declared=len(specs) - len(columns),
             never_missing=self.never_missing,
             neighbours=neighbours,
+            bounds={name: bounds for name, bounds in self.bounds.items() if name in columns},
         )
 
     def planned(self, specs: Specs, private: Collection[str] = ()) -> Domain:
@@ -73,11 +75,21 @@ class Declarations:
 
         Undeclared columns stand in with one code each, marked as private or inferred.
         """
-        return Domain(tuple(self.attributes.get(name) or _stand_in(name, name in private) for name in specs))
+        return Domain(tuple(self._planned(name, name in private) for name in specs))
+
+    def _planned(self, name: str, private: bool) -> Attribute:
+        if name in self.bounds and private:
+            return replace(self.bounds[name].plain, provenance="private")
+        return self.known(name) or _stand_in(name, private)
+
+    def known(self, name: str) -> Attribute | None:
+        """Attribute that stands without a look at the rows: declared, or the equal bins of declared bounds."""
+        bounds = self.bounds.get(name)
+        return bounds.plain if bounds else self.attributes.get(name)
 
     def assumed(self, specs: Specs) -> Domain:
         """Domain for a forecast: undeclared columns with a usual number of codes."""
-        return Domain(tuple(self.attributes.get(name) or _usual(name, spec) for name, spec in specs.items()))
+        return Domain(tuple(self.known(name) or _usual(name, spec) for name, spec in specs.items()))
 
 
 def _usual(name: str, spec: Mapping[str, Any]) -> Attribute:
@@ -119,9 +131,7 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
     if isinstance(domain, str) and domain == "metadata":
         found = {name: declared_attribute(name, spec, max_bins) for name, spec in specs.items()}
         never = frozenset(name for name, spec in specs.items() if spec.get("range_is_nullable") is False)
-        return Declarations(
-            {name: attribute for name, attribute in found.items() if attribute}, undeclared, never
-        )
+        return _sorted_out({n: a for n, a in found.items() if a}, specs, undeclared, never)
     given = declared_columns(domain)
     unknown = sorted(set(given) - set(specs))
     if unknown:
@@ -129,13 +139,29 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
         raise ValueError(
             f"domain names {unknown}, which are not columns of the metadata: {sorted(specs)}{hint}"
         )
-    attributes = {}
+    attributes: dict[str, Attribute] = {}
     for name, spec in given.items():
         if says_type_alone(name, spec):
             check_agreement(name, spec, specs[name])
         else:
             attributes[name] = _declare(name, spec, max_bins, specs[name])
-    return Declarations(attributes, undeclared)
+    return _sorted_out(attributes, given, undeclared)
+
+
+def _sorted_out(
+    attributes: Mapping[str, Attribute],
+    given: Mapping[str, Any],
+    undeclared: Undeclared,
+    never_missing: frozenset[str] = frozenset(),
+) -> Declarations:
+    """Declarations with wide ranges as bounds, unless their bins were declared too."""
+    bounds = {
+        name: bounds_of(attribute, given[name])
+        for name, attribute in attributes.items()
+        if isinstance(given[name], Mapping) and is_wide(attribute) and not given[name].get("bins")
+    }
+    fixed = {name: attribute for name, attribute in attributes.items() if name not in bounds}
+    return Declarations(fixed, undeclared, never_missing, bounds)
 
 
 def declared_columns(domain: Any) -> dict[str, Any]:

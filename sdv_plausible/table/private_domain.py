@@ -15,11 +15,12 @@ post-processing (:mod:`sdv_plausible.table.lattice`):
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss
@@ -29,6 +30,7 @@ from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.counts import NumberOfRows
 from sdv_plausible.questions.frequent import threshold
 from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.table.bounds import FEW_POINTS, Bounds
 from sdv_plausible.table.columns import (
     FrequentPoints,
     FrequentValues,
@@ -43,11 +45,16 @@ from sdv_plausible.table.lattice import DATE_UNITS, MOST_DECIMALS, Cells, Lattic
 DOMAIN_SHARE = 0.35  # of mu**2, if every column is to be learned: what the domain takes from the model
 FAILURE_SHARE = 0.1  # of delta: all thresholds together
 WEIGHTS = {"categorical": 1.0, "ordinal": 1.0, "numerical": 1.0, "datetime": 1.0, "boolean": 0.25}
+BOUNDED_WEIGHT = 0.75  # of a number or date whose bounds are declared
 SIZE_WEIGHT = 0.25
 ROUNDS = 3
 # Shares of a number's or date's budget; a table too small for the finer looks spends all on the coarse ones.
 FULL = {"precision": 0.08, "values": 0.2, "magnitude": 0.36, "round": 0.12}
 COARSE = {"precision": 0.2, "values": 0.0, "magnitude": 0.8, "round": 0.0}
+# Of a column with bounds: single values, and cells in rounds; the precision where it is not declared.
+BOUNDED = {"precision": 0.1, "values": 0.45, "cells": 0.45}
+BOUNDED_ROUNDS = 2
+BY_CHANCE = 0.3  # single values of a range that noise alone is expected to lift over their threshold
 FULL_POWER = (
     500.0  # rows per standard deviation, at a column's whole budget, from which all looks are worth it
 )
@@ -71,6 +78,8 @@ class DomainPlan:
         Columns for which the user ruled out missing values.
     neighbours : Neighbours
         Whom the total protects.
+    bounds : mapping of str to Bounds
+        Those of the columns whose range is declared.
     """
 
     columns: Names
@@ -78,11 +87,13 @@ class DomainPlan:
     failure: float
     never_missing: frozenset[str] = frozenset()
     neighbours: Neighbours = ONE_ROW
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)
 
     @classmethod
     def make(
         cls, columns: Names, epsilon: float, delta: float, *, declared: int = 0,
         never_missing: frozenset[str] = frozenset(), neighbours: Neighbours = ONE_ROW,
+        bounds: Mapping[str, Bounds] | None = None,
     ) -> DomainPlan:  # fmt: skip
         """Plan within a share of (epsilon, delta); nothing is planned for no columns or an infinite epsilon.
 
@@ -99,15 +110,19 @@ class DomainPlan:
             Columns for which the user ruled out missing values.
         neighbours : Neighbours
             Whom the total protects.
+        bounds : mapping of str to Bounds, optional
+            Those of the columns whose range is declared.
         """
+        bounds = dict(bounds or {})
         if not columns or math.isinf(epsilon):
             return cls(columns={}, mu=0.0, failure=0.0)
         whole = calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE))
-        share = DOMAIN_SHARE * sum(WEIGHTS[s] for s in columns.values()) / (len(columns) + declared)
-        failure = FAILURE_SHARE * delta / max(1, _thresholded(columns))
+        weights = sum(_weight(name, sdtype, bounds) for name, sdtype in columns.items())
+        share = DOMAIN_SHARE * weights / (len(columns) + declared)
+        failure = FAILURE_SHARE * delta / max(1, _thresholded(columns, bounds))
         return cls(
             columns=dict(columns), mu=whole * math.sqrt(share), failure=failure, never_missing=never_missing,
-            neighbours=neighbours,
+            neighbours=neighbours, bounds=bounds,
         )  # fmt: skip
 
     @property
@@ -115,7 +130,7 @@ class DomainPlan:
         """What all looks cost."""
         if not self.columns:
             return ()
-        tables = _thresholded(self.columns)
+        tables = _thresholded(self.columns, self.bounds)
         thresholds = (ApproxDP(epsilon=0.0, delta=self.failure, count=tables),) if tables else ()
         return (GaussianLoss(sensitivity_over_sigma=self.mu), *thresholds)
 
@@ -123,8 +138,13 @@ class DomainPlan:
         """One ledger entry, or none."""
         if not self.columns:
             return []
-        names = list(self.columns)
-        listed = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+        bounded = [name for name in self.columns if name in self.bounds]
+        whole = [name for name in self.columns if name not in self.bounds]
+        listed = "; ".join(
+            f"{what}: {_listed(names)}"
+            for what, names in (("learned", whole), ("learned within declared bounds", bounded))
+            if names
+        )
         rows = (
             f"; a category held by fewer than about {self.least_count:,} rows becomes missing"
             if self.least_count
@@ -133,7 +153,7 @@ class DomainPlan:
         return [
             LedgerEntry(
                 name="domain",
-                mechanism=f"learned: {listed}; noisy and thresholded counts, mu {self.mu:.4g} in all{rows}",
+                mechanism=f"{listed}; noisy and thresholded counts, mu {self.mu:.4g} in all{rows}",
                 losses=self.losses,
                 scope="the domain",
                 parts=("domain",),
@@ -155,17 +175,30 @@ class DomainPlan:
         """Rows that a category needs to be found about every other time; 0 without categories."""
         if not {"categorical", "ordinal"} & set(self.columns.values()):
             return 0
-        sigma = Allowance(mu=self.mu).for_counts(self.neighbours).sigma(self.share("categorical"))
+        category = next(n for n, sdtype in self.columns.items() if sdtype in ("categorical", "ordinal"))
+        sigma = Allowance(mu=self.mu).for_counts(self.neighbours).sigma(self.share(category))
         return threshold(sigma, self.failure, self.neighbours)
 
-    def share(self, sdtype: str | None = None) -> float:
-        """Share of mu**2 for a column of this type, or (None) for the number of rows."""
-        whole = SIZE_WEIGHT + sum(WEIGHTS[s] for s in self.columns.values())
-        return (SIZE_WEIGHT if sdtype is None else WEIGHTS[sdtype]) / whole
+    def share(self, name: str | None = None) -> float:
+        """Share of mu**2 for a column, or (None) for the number of rows."""
+        weights = {n: _weight(n, sdtype, self.bounds) for n, sdtype in self.columns.items()}
+        return (SIZE_WEIGHT if name is None else weights[name]) / (SIZE_WEIGHT + sum(weights.values()))
 
 
-def _thresholded(columns: Names) -> int:
-    return sum(sdtype != "boolean" for sdtype in columns.values())
+def _weight(name: str, sdtype: str, bounds: Mapping[str, Bounds]) -> float:
+    return BOUNDED_WEIGHT if name in bounds else WEIGHTS[sdtype]
+
+
+def _thresholded(columns: Names, bounds: Mapping[str, Bounds]) -> int:
+    """Number of columns for which values that occur may be asked for."""
+    return sum(
+        sdtype != "boolean" and (name not in bounds or bounds[name].may_be_long)
+        for name, sdtype in columns.items()
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
 def learn_attributes(
@@ -196,7 +229,7 @@ def learn_attributes(
     found = {}
     for name, sdtype in plan.columns.items():
         look = _Column(
-            rows=rows, share=plan.share(sdtype), failure=plan.failure, size=float(size.values[0]),
+            rows=rows, share=plan.share(name), failure=plan.failure, size=float(size.values[0]),
             size_sigma=size.sigma,
             may_miss=name not in plan.never_missing,
         )  # fmt: skip
@@ -205,8 +238,13 @@ def learn_attributes(
         elif sdtype in ("categorical", "ordinal"):
             found[name] = look.categories(name, sdtype)
         else:
-            reading = Reading(name, sdtype, specs.get(name, {}).get("datetime_format"))
-            found[name] = look.numbers(reading, max_bins, date_styles.get(name, {}))
+            form, style = specs.get(name, {}).get("datetime_format"), date_styles.get(name, {})
+            if name in plan.bounds:
+                bounds = plan.bounds[name]
+                reading = Reading(name, sdtype, bounds.plain.datetime_format or form)
+                found[name] = look.bounded(reading, bounds, max_bins, style)
+            else:
+                found[name] = look.numbers(Reading(name, sdtype, form), max_bins, style)
     return found
 
 
@@ -262,6 +300,47 @@ class _Column:
             last in bins),
             unit=lattice.unit, provenance="private", **style,
         )  # fmt: skip
+
+    def bounded(self, reading: Reading, bounds: Bounds, max_bins: int, style: Mapping[str, Any]) -> Attribute:
+        """Single values of a declared range, then parts of it, finer where there are many rows."""
+        nullable, lattice = bool(bounds.nullable), bounds.lattice
+        shares = {what: self.share * s for what, s in BOUNDED.items()}
+        if bounds.asks_precision:
+            precision = self.rows.ask(Precision(reading), shares["precision"])
+            if bounds.nullable is None:
+                nullable = bool(precision.values[-1] > PRESENT * precision.sigma)
+            if lattice is None:
+                lattice = _lattice(reading.sdtype, _finest(precision.values[:-1], precision.sigma))
+        assert lattice is not None
+        spikes = self._single_points(reading, lattice, bounds, shares["values"], max_bins // 2)
+
+        def count(first: np.ndarray, last: np.ndarray) -> Cells:
+            question = RunCounts(reading, lattice, first, last, tuple(spikes))
+            answer = self.rows.ask(question, shares["cells"] / BOUNDED_ROUNDS)
+            return Cells(first, last, answer.values, np.full(len(first), answer.sigma))
+
+        cells = count(*bounds.grid(lattice))
+        target = max(self.size / max_bins, 4 * float(cells.deviations[0]))
+        for _ in range(BOUNDED_ROUNDS - 1):
+            cells, parts = split_heavy(cells, target)
+            if parts:
+                first, last = np.array(parts, dtype=np.int64).T
+                cells = cells.join(count(first, last))
+        bins = make_bins(cells, spikes, max_bins)
+        return bounds.attribute(lattice, bins, nullable=nullable, style=style)
+
+    def _single_points(
+        self, reading: Reading, lattice: Lattice, bounds: Bounds, share: float, most: int
+    ) -> list[int]:
+        """Points of a range that many rows hold: of all where they are few, else of those that occur."""
+        low, high = bounds.ends(lattice)
+        if high - low >= FEW_POINTS:
+            return [p for p in self._frequent_points(reading, lattice, share, most) if low <= p <= high]
+        points = np.arange(low, high + 1)
+        answer = self.rows.ask(RunCounts(reading, lattice, points, points), share)
+        least = answer.sigma * float(norm.isf(BY_CHANCE / len(points)))
+        heaviest = np.argsort(-answer.values, kind="stable")[:most]
+        return sorted(points[i] for i in heaviest.tolist() if answer.values[i] > least)
 
     def _frequent_points(self, reading: Reading, lattice: Lattice, share: float, most: int) -> list[int]:
         """Lattice points that many rows hold, at most ``most`` of them."""

@@ -14,6 +14,8 @@ from sdv_plausible.table.dates import format_unit
 from sdv_plausible.table.domain import MAX_BINS, Attribute
 from sdv_plausible.table.words import CATEGORIES, MODELLED_SDTYPES, check_keys, check_words, suggestion
 
+SINGLES = 2  # times the bins: up to so many values of a range stay single values
+
 
 def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_BINS) -> Attribute | None:
     """Build an attribute from what a user declared, in the words of SDV's metadata.
@@ -171,10 +173,14 @@ def _as_stamp(value: Any, form: str | None) -> int:
 
 
 def equal_bins(low: int, high: int, max_bins: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Cut the integers low..high into at most ``max_bins`` runs of nearly equal length (closed ends)."""
+    """Cut the integers low..high into ``max_bins`` runs of nearly equal length, or into single values.
+
+    The latter up to ``SINGLES`` times as many: ages from 0 to 110 stay years.
+    """
     if high < low:
         raise ValueError(f"range_max ({high}) must not be below range_min ({low})")
-    count = min(max_bins, high - low + 1)
+    points = high - low + 1
+    count = points if points <= SINGLES * max_bins else max_bins
     starts = [low + (high - low + 1) * i // count for i in range(count)]
     return tuple(starts), tuple([s - 1 for s in starts[1:]] + [high])
 

@@ -1,0 +1,120 @@
+"""Declared ranges: what is known of a column beforehand, while its bins are learned within the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.lattice import Lattice, Run
+
+FEW_POINTS = 2**15  # up to here every single value of a range is looked at; beyond, those that occur
+PARTS = 64  # of a range, besides powers of two or calendar years: what is counted first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """A declared range of a number or date, whose bins are learned.
+
+    Parameters
+    ----------
+    plain : Attribute
+        The range in equal bins: its ends, its type, and what stands in while nothing is learned.
+    resolution : int, optional
+        Dates: nanoseconds between two values. None: learned.
+    nullable : bool, optional
+        Whether there are missing values. None: learned.
+    """
+
+    plain: Attribute
+    resolution: int | None = None
+    nullable: bool | None = None
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return self.plain.name
+
+    @property
+    def sdtype(self) -> str:
+        """SDV's semantic type."""
+        return "datetime" if self.plain.kind == "datetime" else "numerical"
+
+    @property
+    def lattice(self) -> Lattice | None:
+        """Points that the column may show; None where its precision is to be learned."""
+        if self.plain.kind == "integer":
+            return Lattice(kind="integer")
+        if self.plain.kind == "datetime":
+            return None if self.resolution is None else Lattice(kind="datetime", unit=self.resolution)
+        decimals = self.plain.decimals
+        return None if decimals is None else Lattice(kind="float", decimals=decimals)
+
+    @property
+    def may_be_long(self) -> bool:
+        """Whether the range may have so many points that only those that occur are looked at."""
+        if self.lattice is None:
+            return True
+        low, high = self.ends(self.lattice)
+        return high - low >= FEW_POINTS
+
+    @property
+    def asks_precision(self) -> bool:
+        """Whether the precision or the presence of missing values is to be learned."""
+        return self.lattice is None or self.nullable is None
+
+    def ends(self, lattice: Lattice) -> Run:
+        """First and last point of the range."""
+        number = np.int64 if self.plain.kind == "datetime" else np.float64
+        low, high = lattice.index(np.array([self.plain.lower[0], self.plain.upper[-1]], dtype=number))
+        return int(low), int(high)
+
+    def grid(self, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
+        """First and last point of the cells that are counted first.
+
+        Equal parts of the range, and powers of two or calendar years: mass is anywhere in a range that was
+        declared, but often about zero or in few years of it.
+        """
+        low, high = self.ends(lattice)
+        starts, _ = lattice.grid()
+        inside = starts[(starts > low) & (starts <= high)].tolist()
+        width = min(PARTS, high - low + 1)
+        parts = [low + (high - low + 1) * i // width for i in range(width)]
+        edges = np.array(sorted({*inside, *parts, high + 1}), dtype=np.int64)
+        return edges[:-1], edges[1:] - 1
+
+    def attribute(
+        self, lattice: Lattice, bins: list[Run], *, nullable: bool, style: Mapping[str, Any]
+    ) -> Attribute:
+        """Attribute of learned bins; its ends are those that were declared."""
+        if not bins:
+            return replace(self.plain, nullable=nullable, provenance="private", **style)
+        lower = [lattice.value(first) for first, _ in bins]
+        upper = [lattice.value(last) for _, last in bins]
+        lower[0] = max(lower[0], self.plain.lower[0])
+        upper[-1] = min(max(upper[-1], lower[-1]), max(self.plain.upper[-1], lower[-1]))
+        return replace(
+            self.plain, kind=lattice.kind, lower=tuple(lower), upper=tuple(upper), nullable=nullable,
+            decimals=lattice.decimals, unit=lattice.unit, provenance="private", **style,
+        )  # fmt: skip
+
+
+def bounds_of(plain: Attribute, spec: Mapping[str, Any]) -> Bounds:
+    """Bounds of a declared range: what the declaration leaves open is learned."""
+    nullable = spec.get("range_is_nullable")
+    known = plain.datetime_format is not None
+    return Bounds(
+        plain=plain,
+        resolution=plain.unit if plain.kind == "datetime" and known else None,
+        nullable=None if nullable is None else bool(nullable),
+    )
+
+
+def is_wide(plain: Attribute) -> bool:
+    """Whether a range in equal bins has a bin of more than one value, so that learning its bins pays."""
+    if plain.kind == "float":
+        return any(low < high for low, high in zip(plain.lower, plain.upper, strict=True))
+    return any(high - low >= plain.unit for low, high in zip(plain.lower, plain.upper, strict=True))
