@@ -304,9 +304,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     @property
     def _needs_rows(self) -> bool:
-        return self._declared.undeclared == "infer" and not set(self._modelled_specs()) <= set(
-            self._declared.attributes
-        )
+        columns = self._modelled_specs()
+        return self._declared.undeclared == "infer" and not all(map(self._declared.known, columns))
 
     @property
     def _is_slow(self) -> bool:

@@ -67,10 +67,11 @@ class Bounds:
         return self.lattice is None or self.nullable is None
 
     def ends(self, lattice: Lattice) -> Run:
-        """First and last point of the range."""
+        """First and last point inside the range; the last is the smaller one where there is none."""
+        low, high = self.plain.lower[0], self.plain.upper[-1]
         number = np.int64 if self.plain.kind == "datetime" else np.float64
-        low, high = lattice.index(np.array([self.plain.lower[0], self.plain.upper[-1]], dtype=number))
-        return int(low), int(high)
+        first, last = (int(point) for point in lattice.index(np.array([low, high], dtype=number)))
+        return first + (lattice.value(first) < low), last - (lattice.value(last) > high)
 
     def grid(self, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
         """First and last point of the cells that are counted first.
@@ -79,6 +80,8 @@ class Bounds:
         declared, but often about zero or in few years of it.
         """
         low, high = self.ends(lattice)
+        if high < low:  # the range lies between two points
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         starts, _ = lattice.grid()
         inside = starts[(starts > low) & (starts <= high)].tolist()
         width = min(PARTS, high - low + 1)
@@ -89,16 +92,14 @@ class Bounds:
     def attribute(
         self, lattice: Lattice, bins: list[Run], *, nullable: bool, style: Mapping[str, Any]
     ) -> Attribute:
-        """Attribute of learned bins; its ends are those that were declared."""
+        """Attribute of learned bins; in equal bins where the range has no point of this precision."""
         if not bins:
             return replace(self.plain, nullable=nullable, provenance="private", **style)
-        lower = [lattice.value(first) for first, _ in bins]
-        upper = [lattice.value(last) for _, last in bins]
-        lower[0] = max(lower[0], self.plain.lower[0])
-        upper[-1] = min(max(upper[-1], lower[-1]), max(self.plain.upper[-1], lower[-1]))
         return replace(
-            self.plain, kind=lattice.kind, lower=tuple(lower), upper=tuple(upper), nullable=nullable,
-            decimals=lattice.decimals, unit=lattice.unit, provenance="private", **style,
+            self.plain, kind=lattice.kind, nullable=nullable, provenance="private",
+            lower=tuple(lattice.value(first) for first, _ in bins),
+            upper=tuple(lattice.value(last) for _, last in bins),
+            decimals=lattice.decimals, unit=lattice.unit, **style,
         )  # fmt: skip
 
 

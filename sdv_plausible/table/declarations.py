@@ -83,7 +83,7 @@ class Declarations:
         return self.known(name) or _stand_in(name, private)
 
     def known(self, name: str) -> Attribute | None:
-        """Attribute that stands without a look at the rows: declared, or the equal bins of declared bounds."""
+        """Attribute known without a look at the rows; of declared bounds, their equal bins."""
         bounds = self.bounds.get(name)
         return bounds.plain if bounds else self.attributes.get(name)
 

@@ -319,6 +319,8 @@ class _Column:
             answer = self.rows.ask(question, shares["cells"] / BOUNDED_ROUNDS)
             return Cells(first, last, answer.values, np.full(len(first), answer.sigma))
 
+        if not len(bounds.grid(lattice)[0]):
+            return bounds.attribute(lattice, [], nullable=nullable, style=style)
         cells = count(*bounds.grid(lattice))
         target = max(self.size / max_bins, 4 * float(cells.deviations[0]))
         for _ in range(BOUNDED_ROUNDS - 1):
@@ -334,13 +336,15 @@ class _Column:
     ) -> list[int]:
         """Points of a range that many rows hold: of all where they are few, else of those that occur."""
         low, high = bounds.ends(lattice)
+        if high < low:
+            return []
         if high - low >= FEW_POINTS:
             return [p for p in self._frequent_points(reading, lattice, share, most) if low <= p <= high]
         points = np.arange(low, high + 1)
         answer = self.rows.ask(RunCounts(reading, lattice, points, points), share)
         least = answer.sigma * float(norm.isf(BY_CHANCE / len(points)))
         heaviest = np.argsort(-answer.values, kind="stable")[:most]
-        return sorted(points[i] for i in heaviest.tolist() if answer.values[i] > least)
+        return sorted(low + i for i in heaviest.tolist() if answer.values[i] > least)
 
     def _frequent_points(self, reading: Reading, lattice: Lattice, share: float, most: int) -> list[int]:
         """Lattice points that many rows hold, at most ``most`` of them."""

@@ -120,7 +120,7 @@ def test_the_html_has_the_ledgers_words_and_figures():
     ledger = ledger_of(entry(note="a remark"), entry(name="domain", losses=(), scope="the domain"))
     words = words_of(ledger.to_html())
     expected = (
-        f"{ledger.sentence()} what how epsilon covers status remarks arcs noise "
+        f"{ledger.sentence()} {ledger.meaning()} what how epsilon covers status remarks arcs noise "
         f"{ledger.entries[0].epsilon(ledger.delta):.3g} the model charged a remark domain noise the domain declared "
         "Epsilon of each entry is stated as if it stood alone; the total composes them. Not covered: "
         + " ".join(ledger.not_covered)

@@ -73,7 +73,7 @@ class SeveralTimes(Loss):
 def new_values_shown(made: PlausibleDeniabilitySynthesizer, rows: int) -> float:
     """Chance that a value of one person alone is released, at thresholds and noise for one row."""
     plan = made._plan_private(made._modelled_specs(), made._settings)
-    sigma = Allowance(mu=plan.mu).sigma(plan.share("categorical"))
+    sigma = Allowance(mu=plan.mu).sigma(plan.share(next(iter(plan.columns))))
     least = threshold(sigma, plan.failure, ONE_ROW)
     z = np.arange(-math.ceil(30 * sigma), math.ceil(30 * sigma) + 1)
     weight = np.exp(-(z**2) / (2 * sigma**2))

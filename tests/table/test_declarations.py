@@ -47,12 +47,12 @@ def test_nothing_is_declared_by_ranges_in_the_metadata_alone():
 
 def test_types_and_formats_of_dates_are_schema():
     found = read({"day": {"range_min": "2020-01-01", "range_max": "2020-01-05"}})
-    assert found.attributes["day"].datetime_format == "%Y-%m-%d"
+    assert found.known("day").datetime_format == "%Y-%m-%d"
     other = read(
         {"day": {"range_min": "2020", "range_max": "2021", "datetime_format": "%Y"}},
         specs={"day": {"sdtype": "datetime"}},
     )
-    assert other.attributes["day"].datetime_format == "%Y"
+    assert other.known("day").datetime_format == "%Y"
     with pytest.raises(ValueError, match="the domain says datetime_format '%Y', the metadata '%Y-%m-%d'"):
         read({"day": {"range_min": "2020", "range_max": "2021", "datetime_format": "%Y"}})
 
@@ -61,7 +61,7 @@ def test_types_and_formats_of_dates_are_schema():
     "form", ["mapping", "Domain", "file of a Domain", "file of a mapping", "path as text"]
 )
 def test_every_form_says_the_same(form, tmp_path):
-    mapping = {"age": {"range_min": 0, "range_max": 99}}
+    mapping = {"age": {"range_min": 0, "range_max": 3}}
     domain = Domain.from_declarations(mapping, {"age": "numerical"}, 2)
     given = {"mapping": mapping, "Domain": domain}.get(form)
     if given is None:

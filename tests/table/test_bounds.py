@@ -1,0 +1,182 @@
+"""Declared ranges whose bins are learned: what is known beforehand, what is asked, and what comes of it."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.questions.frequent import Frequent
+from sdv_plausible.questions.queryable import Answer, Queryable
+from sdv_plausible.table.bounds import FEW_POINTS, PARTS, Bounds, bounds_of, is_wide
+from sdv_plausible.table.columns import FrameColumns, RunCounts
+from sdv_plausible.table.declarations import read_declarations
+from sdv_plausible.table.lattice import Lattice
+from sdv_plausible.table.private_domain import DomainPlan, learn_attributes
+from sdv_plausible.table.specifications import declare
+
+RANGES = {
+    "whole": {"range_min": 0, "range_max": 999},
+    "wide": {"range_min": -5, "range_max": 10**9, "range_is_nullable": False},
+    "cents": {"range_min": 0.0, "range_max": 9.5, "decimal_places": 2},
+    "unknown digits": {"range_min": 0.0, "range_max": 9.5},
+    "dates": {"range_min": "2019-06-01", "range_max": "2024-12-31", "datetime_format": "%Y-%m-%d"},
+}
+
+
+def bounds(spec: dict, max_bins: int = 30) -> Bounds:
+    return bounds_of(declare("x", spec, None, max_bins), spec)
+
+
+def plan(spec: dict) -> DomainPlan:
+    known = bounds(spec)
+    return DomainPlan.make({"x": known.sdtype}, 1.0, 1e-6, bounds={"x": known})
+
+
+def learn(column, spec: dict, seed: int = 0, max_bins: int = 30):
+    made = plan(spec)
+    ledger = PrivacyLedger(delta=1e-6)
+    rows = Queryable(FrameColumns(pd.DataFrame({"x": column})), ledger, made.entries(), Coins.from_seed(seed))
+    return learn_attributes(rows, made, {"x": {}}, {}, max_bins)["x"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "wide"),
+    [
+        ({"range_min": 0, "range_max": 110}, False), ({"range_min": 0, "range_max": 199}, False),
+        ({"range_min": 0, "range_max": 200}, True), ({"range_min": 0.0, "range_max": 1.0}, True),
+        ({"range_min": 2.5, "range_max": 2.5}, False),
+        ({"range_min": "2020-01-01", "range_max": "2020-03-01", "datetime_format": "%Y-%m-%d"}, False),
+        ({"range_min": "2020-01-01", "range_max": "2023-01-01", "datetime_format": "%Y-%m-%d"}, True),
+    ],
+)  # fmt: skip
+def test_ranges_of_few_values_are_single_values_and_need_no_learning(spec, wide):
+    attribute = declare("x", spec, None, 100)
+    assert is_wide(attribute) == wide
+    if not wide:
+        assert attribute.lower == attribute.upper
+    found = read_declarations({"x": spec}, "infer", 100, {"x": {}})
+    assert (set(found.bounds), set(found.attributes)) == (({"x"}, set()) if wide else (set(), {"x"}))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(-(2**40), 2**40), st.integers(0, 2**41), st.sampled_from([None, 1, 2]))
+def test_the_grid_covers_the_range_once(low, width, decimals):
+    spec = {"range_min": low / 4, "range_max": (low + width) / 4, "decimal_places": decimals}
+    lattice = bounds(spec).lattice or Lattice(kind="float")
+    known = bounds(spec)
+    first, last = known.grid(lattice)
+    low_point, high_point = known.ends(lattice)
+    assert spec["range_min"] <= lattice.value(low_point) or high_point < low_point
+    assert lattice.value(high_point) <= spec["range_max"] or high_point < low_point
+    if len(first):
+        assert (first[0], last[-1]) == (low_point, high_point)
+        assert (first[1:] == last[:-1] + 1).all()
+        assert (first <= last).all()
+        assert len(first) >= min(PARTS, high_point - low_point + 1)
+
+
+def test_a_range_between_two_points_keeps_equal_bins():
+    """Whole numbers were found in a range without one."""
+    spec = {"range_min": 0.2, "range_max": 0.8}
+    found = learn([0.0] * 5000, spec)
+    assert (found.kind, found.lower[0], found.upper[-1], found.provenance) == ("float", 0.2, 0.8, "private")
+
+
+def test_spikes_zeros_and_tails_are_found():
+    """A column like capital gains: 90 % zeros, two heavy values, a tail. False alarm: noise 30 sd away.
+
+    Control: equal bins hold the zeros with 333 other values.
+    """
+    rng = np.random.default_rng(0)
+    column = np.where(rng.random(40_000) < 0.9, 0, rng.choice([7688, 15024], 40_000))
+    spec = {"range_min": 0, "range_max": 99_999}
+    found = learn(column, spec)
+    singles = {low for low, high in zip(found.lower, found.upper, strict=True) if low == high}
+    assert {0, 7688, 15024} <= singles
+    assert (found.lower[0], found.upper[-1], found.nullable) == (0, 99_999, False)
+    assert len(found.lower) <= 30
+    assert bounds(spec).plain.upper[0] == 3332
+
+
+def test_missing_values_and_digits_are_learned_where_they_are_not_declared():
+    column = np.where(np.arange(20_000) % 5 == 0, np.nan, np.arange(20_000) % 900 / 100)
+    found = learn(column, RANGES["unknown digits"])
+    assert (found.nullable, found.decimals) == (True, 2)
+    assert not learn(column[1:5], {**RANGES["cents"], "range_is_nullable": False}).nullable
+    assert learn(np.arange(20_000) % 9 / 1.0, RANGES["unknown digits"]).kind == "integer"
+
+
+@pytest.mark.parametrize("spec", RANGES.values(), ids=RANGES)
+def test_what_is_drawn_is_what_was_charged(spec):
+    dates = pd.Series(pd.date_range("2020-01-01", periods=1500).strftime("%Y-%m-%d"))
+    column = dates if "datetime_format" in spec else pd.Series(np.arange(1500) % 9.25)
+    made = plan(spec)
+    with record_calls() as calls:
+        learn(column, spec)
+    spent = sum((c.sensitivity / c.scale) ** 2 for c in calls)
+    assert 0.5 * made.mu**2 < spent <= made.mu**2 * (1 + 1e-9)
+    known = bounds(spec)
+    if not known.may_be_long:  # every single value got noise, whether a row holds it or not
+        low, high = known.ends(known.lattice)
+        assert any(c.shape == (high - low + 1,) for c in calls)
+
+
+def recorded(values: list, spec: dict, monkeypatch) -> list[np.ndarray]:
+    """Every table that is measured, when the noisy answers are the same whatever the rows are."""
+    seen: list[np.ndarray] = []
+
+    def ask(self, question, share):
+        exact = np.array(question.exact(self._rows))
+        seen.append(exact)
+        return Answer(values=np.where(np.arange(len(exact)) % 61 < 2, 900.0, 0.0), sigma=1.0)
+
+    def ask_frequent(self, question, share, failure):
+        points, counts, _ = question.occurring(self._rows)
+        seen.append(np.bincount(np.searchsorted(sorted(ALPHABET), points), counts, minlength=9))
+        return Frequent(values=[], counts=np.zeros(0), public=np.zeros(0), sigma=1.0)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Queryable, "ask", ask)
+        patch.setattr(Queryable, "ask_frequent", ask_frequent)
+        learn(pd.Series(values, dtype=float), spec, max_bins=8)
+    return seen
+
+
+ALPHABET = [0.0, 4.0, 999.0, -7.0, 5e6, 4.25, np.nan]
+
+
+@pytest.mark.parametrize("name", ["whole", "wide", "cents", "unknown digits"])
+def test_one_row_changes_each_measured_table_by_one(name, monkeypatch):
+    """Brute force over all tables of up to two rows and all rows added to them."""
+    for size in (0, 1, 2):
+        for rows in itertools.combinations_with_replacement(ALPHABET, size):
+            before = recorded(list(rows), RANGES[name], monkeypatch)
+            for extra in ALPHABET:
+                after = recorded([*rows, extra], RANGES[name], monkeypatch)
+                assert max(np.abs(a - b).sum() for a, b in zip(before, after, strict=True)) <= 1
+
+
+def test_overlapping_cells_are_caught(monkeypatch):
+    """Planted: cells that share their ends."""
+    count = RunCounts.exact
+    monkeypatch.setattr(RunCounts, "exact", lambda self, rows: count(replace(self, last=self.last + 1), rows))
+    before, after = (recorded(rows, RANGES["whole"], monkeypatch) for rows in ([4.0], [4.0, 4.0]))
+    assert max(np.abs(a - b).sum() for a, b in zip(before, after, strict=True)) > 1
+
+
+def test_a_short_range_needs_no_threshold_and_a_long_one_does():
+    assert not bounds(RANGES["whole"]).may_be_long
+    assert bounds({"range_min": 0, "range_max": FEW_POINTS}).may_be_long
+    assert not bounds({"range_min": 0, "range_max": FEW_POINTS - 1}).may_be_long
+    assert bounds(RANGES["unknown digits"]).may_be_long
+    assert [len(plan(RANGES[name]).losses) for name in ("whole", "wide")] == [1, 2]
+    assert "learned within declared bounds: x" in plan(RANGES["whole"]).entries()[0].mechanism
