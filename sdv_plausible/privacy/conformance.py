@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -53,7 +54,7 @@ def conformance_page(record: LedgerRecord, *, pages: str = "docs") -> str:
     lines = [
         "# Conformance, in the words of NIST SP 800-226",
         "",
-        f"> {record.headline}",
+        f"> {_cell(record.headline)}",
         "",
         "Made from the privacy ledger: the software's own account and no certificate.",
         "",
@@ -67,8 +68,8 @@ def conformance_page(record: LedgerRecord, *, pages: str = "docs") -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that stays in its cell of a table, whatever the columns are called."""
-    return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").split())
+    """Text that stays text, and in its cell, whatever the columns are called."""
+    return " ".join(re.sub(r"([\\|\[])", r"\\\1", text).replace("<", "&lt;").split())
 
 
 # --- what is promised -----------------------------------------------------------------------------------

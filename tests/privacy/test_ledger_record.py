@@ -51,8 +51,14 @@ def test_a_ledger_that_was_written_before_there_were_parts():
 def test_no_claim_no_papers():
     endless = LedgerEntry(name="x", mechanism="m", losses=(InfiniteLoss(),), scope="all", note="leave it out")
     for made in (ledger(endless), ledger(CHARGED, endless), PrivacyLedger(delta=1e-9)):
-        for paper in (made.to_registry, made.to_conformance, lambda made=made: LedgerRecord.from_json(made.to_json())):
-            with pytest.raises(ValueError, match="claim, and this one has none: (No diff.*leave it out|Nothing)"):
+        for paper in (
+            made.to_registry,
+            made.to_conformance,
+            lambda made=made: LedgerRecord.from_json(made.to_json()),
+        ):
+            with pytest.raises(
+                ValueError, match="claim, and this one has none: (No diff.*leave it out|Nothing)"
+            ):
                 paper()
 
 

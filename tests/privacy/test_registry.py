@@ -97,7 +97,7 @@ def test_technical_fields_are_the_ledgers():
     assert all(item in entry["privacy_loss"]["privacy_unit_details"] for item in made.not_covered)
     assert made.sentence() in entry["privacy_loss"]["privacy_parameters_details"]
     charged = [e for e in made.entries if e.status == "charged"]
-    assert len(charged) == 2
+    assert {e.name for e in charged} >= {"seeds", "tables"}
     for e in charged:
         assert e.mechanism in entry["implementation"]["mechanisms"]
         assert f"- {e.name}: epsilon {at_most(e.epsilon(made.delta)):g}" in entry["accounting"]["composition"]
@@ -113,7 +113,7 @@ def test_columns_are_listed_where_the_domain_is_given():
     release = releases.shared().release()
     entry = yaml.safe_load(release.ledger.to_registry(domain=release.domain))
     said = entry["deployment"]["dp_variant"]["data_domain"]
-    assert "- city: categorical, 3 codes, declared" in said
+    assert "- city: categorical, 4 codes, declared" in said  # three cities, and missing
     assert all(f"- {name}: " in said for name in release.domain.names)
     mine = yaml.safe_load(release.ledger.to_registry(domain=release.domain, data_domain="mine"))
     assert mine["deployment"]["dp_variant"]["data_domain"] == "mine"
@@ -151,8 +151,8 @@ def test_our_fields_are_the_schemas():
         there = sections[field.section]["properties"][name]
         assert (there.get("type") == "array") is field.many
         assert tuple(there.get("enum", ())) == field.choices
-    assert SECTORS == tuple(sections["basic"]["properties"]["data_product_sector"]["enum"])
-    assert RELEASE_TYPES == tuple(sections["deployment_model"]["properties"]["release_type"]["enum"])
+    assert tuple(sections["basic"]["properties"]["data_product_sector"]["enum"]) == SECTORS
+    assert tuple(sections["deployment_model"]["properties"]["release_type"]["enum"]) == RELEASE_TYPES
 
 
 def test_every_field_of_the_schema_is_answered():
@@ -206,7 +206,9 @@ def test_yaml_is_read_as_it_was_meant(texts, text, epsilon, delta):
     assert yaml.safe_load(to_yaml(entry)) == entry
 
 
-@pytest.mark.parametrize("word", ["yes", "null", "on", "1e-09", "2020", "- a", "# x", "a: b", "", " a ", "\ud800", "\x85", "  "])
+@pytest.mark.parametrize(
+    "word", ["yes", "null", "on", "1e-09", "2020", "- a", "# x", "a: b", "", " a ", "\ud800", "\x85", "  "]
+)
 def test_words_with_a_meaning_in_yaml_stay_text(word):
     entry = {"url_slug": word, "a": word, "b": f"{word}\n{word}", "many": [word]}
     assert yaml.safe_load(to_yaml(entry)) == entry
