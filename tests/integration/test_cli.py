@@ -511,7 +511,7 @@ def release(tmp_path):
 
 
 def papers(tmp_path, source, *more):
-    entry, table = tmp_path / "entry.yaml", tmp_path / "table.md"
+    entry, table = tmp_path / "entry.yaml", tmp_path / "README.md"
     found = main(["registry", str(tmp_path / source), "-o", str(entry), "--conformance", str(table), *more])
     return found, entry, table
 
@@ -545,9 +545,9 @@ def test_papers_from_a_ledger_or_a_release(tmp_path, capsys, release, source):
         ("\xff", (), "it is not JSON"),
         (None, ("--publication-date", "soon"), "must be a date such as"),
         (None, ("-o", "ledger.json"), "ledger.json are the same file"),
-        (None, ("-o", "entry.md"), "must end in .yaml"),
+        (None, ("-o", "entry.txt"), "must end in .yaml"),
         (None, ("--conformance", "table.txt"), "must end in .md"),
-        (None, ("--conformance", "no folder/table.md"), "missing or not writable"),
+        (None, ("--conformance", "no folder/README.md"), "missing or not writable"),
     ],
 )
 def test_papers_are_refused_with_one_line(tmp_path, capsys, monkeypatch, release, content, more, words):
