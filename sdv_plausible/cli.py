@@ -140,7 +140,8 @@ def _add_papers(command: argparse.ArgumentParser) -> None:
         if field.many:
             command.add_argument(option, nargs="+", metavar="TEXT", help=field.hint)
         else:
-            command.add_argument(option, metavar="TEXT", choices=field.choices or None, help=field.hint)
+            hint = f"{field.hint}: {', '.join(field.choices)}" if field.choices else field.hint
+            command.add_argument(option, metavar="TEXT", help=hint)
     command.set_defaults(run=_registry)
 
 
