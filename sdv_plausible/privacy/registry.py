@@ -109,9 +109,7 @@ Entry = dict[str, Any]
 def registry_entry(
     record: LedgerRecord, *, domain: HasAttributes | None = None, **known: str | Sequence[str]
 ) -> Entry:
-    """Return the entry as plain data.
-
-    Technical fields are the ledger's; what nobody gave is blank.
+    """Return the entry as plain data: technical fields are the ledger's, what nobody gave is blank.
 
     Parameters
     ----------
