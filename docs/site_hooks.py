@@ -12,7 +12,14 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
-OUTSIDE = ("CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/**/*.md", "benchmarks/**/*.png", "benchmarks/*.py")
+OUTSIDE = (
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "benchmarks/**/*.md",
+    "benchmarks/**/*.png",
+    "benchmarks/*.py",
+)
 
 DISPLAYED = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 LIST_AFTER_TEXT = re.compile(r"^(?![-\s]|\d+\. )(.+)\n(?=- |1\. )", re.MULTILINE)

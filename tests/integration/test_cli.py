@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, cli
+from sdv_plausible import PlausibleDeniabilitySynthesizer, cli, metadata_of
 from sdv_plausible.cli import main
 from sdv_plausible.datasets import census_like
 from sdv_plausible.sdv.versions import SDV_MAJOR
@@ -492,3 +493,87 @@ def test_errors_before_the_rows_are_read_are_shown(tmp_path, capsys):
     err = capsys.readouterr().err
     assert "numericle" in err
     assert err.count("\n") == 1
+
+
+# --- papers -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def release(tmp_path):
+    columns = {"age": {"range_min": 0, "range_max": 110}, "sex": {"range_values": ["f", "m"]}}
+    table = pd.DataFrame({"age": [20, 30, 40] * 50, "sex": ["f", "m", "f"] * 50})
+    types = {"age": {"sdtype": "numerical"}, "sex": {"sdtype": "categorical"}}
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(types), domain=columns)
+    synth.fit(table)
+    synth.release().save(tmp_path / "x.release")
+    (tmp_path / "ledger.json").write_text(synth.privacy_ledger().to_json())
+    return synth.privacy_ledger()
+
+
+def papers(tmp_path, source, *more):
+    entry, table = tmp_path / "entry.yaml", tmp_path / "README.md"
+    found = main(["registry", str(tmp_path / source), "-o", str(entry), "--conformance", str(table), *more])
+    return found, entry, table
+
+
+@pytest.mark.parametrize("source", ["ledger.json", "x.release"])
+def test_papers_from_a_ledger_or_a_release(tmp_path, capsys, release, source):
+    found, entry, table = papers(
+        tmp_path, source, "--name", "Ages", "--data-curators", "Office A", "Office B"
+    )
+    assert found == 0
+    said = yaml.safe_load(entry.read_text())["deployment"]
+    assert said["basic"]["name"] == "Ages"
+    assert said["basic"]["data_curators"] == ["Office A", "Office B"]
+    assert release.total() <= said["privacy_loss"]["privacy_parameters"]["epsilon"] <= 1
+    columns = said["dp_variant"]["data_domain"]
+    assert ("- age: integer" in columns) == (source == "x.release")
+    assert table.read_text() == release.to_conformance()
+    printed = capsys.readouterr().out
+    assert "To be filled in" in printed
+    assert "publication_date" in printed
+    assert ("data_domain" in printed) == (source == "ledger.json")
+    assert papers(tmp_path, source)[0] == 2  # they exist
+    assert papers(tmp_path, source, "--overwrite")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "words"),
+    [
+        ('{"format":"sdv-plausible-release/1"}', (), "is not a release file, or is damaged"),
+        ("{}", (), "no privacy ledger"),
+        ("\xff", (), "it is not JSON"),
+        (None, ("--publication-date", "soon"), "must be a date such as"),
+        (None, ("--data-product-sector", "Sport"), "must be one of Technology"),
+        (None, ("-o", "ledger.json"), "ledger.json are the same file"),
+        (None, ("-o", "entry.txt"), "must end in .yaml"),
+        (None, ("--conformance", "table.txt"), "must end in .md"),
+        (None, ("--conformance", "no folder/README.md"), "missing or not writable"),
+    ],
+)
+def test_papers_are_refused_with_one_line(tmp_path, capsys, monkeypatch, release, content, more, words):
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        Path("ledger.json").write_bytes(content.encode("latin-1"))
+    found, entry, table = papers(tmp_path, "ledger.json", *more)
+    shown = capsys.readouterr().err
+    assert found == 2
+    assert shown.count("\n") == 1
+    assert words in shown
+    assert not entry.exists()
+    assert not table.exists()
+
+
+def test_no_papers_without_a_claim(people, tmp_path, capsys):
+    ledger = tmp_path / "ledger.json"
+    options = ["--ledger", str(ledger), "--random-state", "1", "--rows", "10"]
+    assert main(["synthesize", str(people), "-o", str(tmp_path / "o.csv"), *options]) == 0
+    found, entry, _ = papers(tmp_path, "ledger.json")
+    assert found == 2
+    assert "this one has none: No differential-privacy claim" in capsys.readouterr().err
+    assert not entry.exists()
+
+
+def test_no_file_no_papers(tmp_path, capsys):
+    assert papers(tmp_path, "gone.json")[0] == 2
+    assert "there is no ledger file" in capsys.readouterr().err

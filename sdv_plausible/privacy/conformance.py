@@ -1,0 +1,257 @@
+"""One page in the vocabulary of NIST SP 800-226: what a release covers, and what it does not."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from sdv_plausible.privacy.ledger_record import LedgerRecord, at_most
+
+State = Literal["covered", "not covered", "yours to do"]
+PROMISE, THREATS = "explanation/privacy_promise.md", "explanation/threat_model.md"
+LIMITS, PROOFS = "explanation/limitations.md", "explanation/proofs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """One line of the page.
+
+    Attributes
+    ----------
+    topic : str
+        What is asked, in the publication's words.
+    answer : str
+        What holds for this release, or what there is to do.
+    state : {"covered", "not covered", "yours to do"}
+        Who answers for it.
+    page : str
+        The page that proves or explains it, under ``docs``; empty for none.
+    """
+
+    topic: str
+    answer: str
+    state: State
+    page: str = ""
+
+    def __post_init__(self) -> None:
+        if self.state == "covered" and not self.page:
+            raise ValueError(f"{self.topic!r} is said to be covered: name the page that proves it")
+
+
+def conformance_page(record: LedgerRecord, *, pages: str = "docs") -> str:
+    """Return the page as Markdown.
+
+    Parameters
+    ----------
+    record : LedgerRecord
+        The ledger.
+    pages : str
+        Where the folder ``docs`` of this package is: a path or an address.
+    """
+    lines = [
+        "# Conformance, in the words of NIST SP 800-226",
+        "",
+        f"> {_cell(record.headline)}",
+        "",
+        "Made from the privacy ledger: the software's own account and no certificate.",
+        "",
+        "| question | this release | |",
+        "|---|---|---|",
+    ]
+    for item in (*_guarantee(record), *_algorithms(record), *_deployment()):
+        state = f"[{item.state}]({pages.rstrip('/')}/{item.page})" if item.page else item.state
+        lines.append(f"| {item.topic} | {_cell(item.answer)} | {state} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Text that stays text, and in its cell, whatever the columns are called."""
+    return " ".join(re.sub(r"([\\|\[])", r"\\\1", text).replace("<", "&lt;").split())
+
+
+# --- what is promised -----------------------------------------------------------------------------------
+
+
+def _guarantee(record: LedgerRecord) -> Iterator[Item]:
+    epsilon = at_most(record.epsilon)
+    factor = f"{math.exp(epsilon):.4g}" if epsilon < 700 else f"exp({epsilon:g})"
+    yield Item(
+        topic="Privacy guarantee",
+        answer="(epsilon, delta)-differential privacy of everything that the ledger's words name",
+        state="covered",
+        page=PROMISE,
+    )
+    yield Item(
+        topic="Epsilon",
+        answer=f"at most {epsilon:g}: no conclusion gets more than {factor} times as likely, or unlikely",
+        state="covered",
+        page=f"{PROOFS}/composition.md",
+    )
+    yield Item(
+        topic="Delta",
+        answer=f"{record.delta:g}: an additional probability of at most so much",
+        state="covered",
+        page=f"{PROOFS}/composition.md",
+    )
+    yield Item(
+        topic="Is it little enough?",
+        answer="judge epsilon for these people and this use; delta should be far below 1 / number of people",
+        state="yours to do",
+    )
+    yield from _unit(record)
+    yield Item(
+        topic="Budget across releases",
+        answer="this is one fit; others of these people add up: list them, add, set a limit",
+        state="yours to do",
+        page=LIMITS,
+    )
+
+
+def _unit(record: LedgerRecord) -> Iterator[Item]:
+    page = f"{PROOFS}/persons.md"
+    yield Item(topic="Unit of privacy", answer=record.unit, state="covered", page=page)
+    yield Item(topic="Neighbouring tables", answer=record.neighbours, state="covered", page=page)
+    if record.of_people:
+        yield Item(
+            topic="Bounded contribution",
+            answer="no more rows of a person are used; people with more count as if they had so many",
+            state="covered",
+            page=page,
+        )
+        yield Item(
+            topic="Is the unit right?",
+            answer="make sure that each person has one value of that column in all rows",
+            state="yours to do",
+        )
+    else:
+        yield Item(
+            topic="Is the unit right?",
+            answer="make sure that each person has one row at most; else fit again with person=...",
+            state="yours to do",
+            page=f"{PROMISE}#whom-it-protects",
+        )
+
+
+# --- how it is kept -------------------------------------------------------------------------------------
+
+
+def _algorithms(record: LedgerRecord) -> Iterator[Item]:
+    charged = "; ".join(entry.name for entry in record.charged) or "nothing"
+    yield Item(
+        topic="Algorithms and their correctness",
+        answer=f"charged: {charged}. What this package charges is proved, checked, and tested with faults",
+        state="covered",
+        page=f"{PROOFS}/learning.md",
+    )
+    yield Item(
+        topic="Composition",
+        answer="all parts together, each as if it saw the same people",
+        state="covered",
+        page=f"{PROOFS}/composition.md",
+    )
+    yield Item(
+        topic="Queries of other people's code",
+        answer="a model of your own is as good as what it charges: check_learner",
+        state="yours to do",
+        page="how_to/own_model.md",
+    )
+    yield from _before_the_noise(record)
+    yield Item(
+        topic="Floating point",
+        answer="answers and noise are whole numbers; OpenDP draws the noise",
+        state="covered",
+        page=f"{THREATS}#noise-and-accounting",
+    )
+    yield Item(
+        topic="Random numbers",
+        answer="the operating system's; no seed that anybody knows",
+        state="covered",
+        page=f"{THREATS}#noise-and-accounting",
+    )
+    yield Item(
+        topic="Side channels: time, memory",
+        answer="they depend on the rows: do not let others measure a fit",
+        state="not covered",
+        page=f"{PROMISE}#out-of-scope",
+    )
+    yield Item(
+        topic="Side channels: messages, logs, failures",
+        answer="what SDV shows while fitting, and whether a fit failed, is for the holder alone",
+        state="yours to do",
+        page=f"{PROMISE}#out-of-scope",
+    )
+
+
+def _before_the_noise(record: LedgerRecord) -> Iterator[Item]:
+    yield Item(
+        topic="Data-dependent preprocessing: reading",
+        answer="read with read_csv, read_parquet or the command line: they read each cell alone",
+        state="yours to do",
+        page=f"{PROOFS}/reading.md",
+    )
+    for entry in record.charged:
+        if "domain" in entry.parts:
+            yield Item(
+                topic="Data-dependent preprocessing: value sets",
+                answer=entry.mechanism,
+                state="covered",
+                page=f"{PROOFS}/private_domain.md",
+            )
+    for entry in record.declared:
+        if entry.parts != ("seeds",):
+            yield Item(
+                topic=f"Declared: {_cell(entry.name)}",
+                answer=f"{entry.mechanism}. Vouch that this was not chosen by looking at the rows",
+                state="yours to do",
+                page=f"{PROMISE}#when-nothing-is-promised",
+            )
+    yield Item(
+        topic="Data-dependent choice of epsilon and arguments",
+        answer="choose them before, or count every fit that was tried",
+        state="yours to do",
+        page=LIMITS,
+    )
+
+
+# --- where it is used -----------------------------------------------------------------------------------
+
+
+def _deployment() -> Iterator[Item]:
+    yield Item(
+        topic="Trust model",
+        answer="central: the table's holder and machine are trusted, whoever gets the release is not",
+        state="covered",
+        page=THREATS,
+    )
+    yield Item(
+        topic="Data collection, security, access control",
+        answer="protect the table, the machine and its backups; differential privacy does not",
+        state="yours to do",
+    )
+    yield Item(
+        topic="Integrity of what is handed over",
+        answer="a release file runs no code; give its digest on another way, and load with expect_sha256",
+        state="yours to do",
+        page="reference/release_file.md",
+    )
+    yield Item(
+        topic="Utility",
+        answer="noise costs small groups most: compare with the table by the report, for your eyes alone",
+        state="yours to do",
+        page=LIMITS,
+    )
+    yield Item(
+        topic="Bias: systemic, human, statistical",
+        answer="the rows repeat the table's bias and add that of noise and bounds: tell their users",
+        state="not covered",
+        page=LIMITS,
+    )
+    yield Item(
+        topic="Synthetic data taken for real",
+        answer="intervals computed from the rows leave out the noise and are too short",
+        state="not covered",
+        page=LIMITS,
+    )

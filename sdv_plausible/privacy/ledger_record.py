@@ -1,0 +1,141 @@
+"""A ledger as it was written down, for papers made from it: from the ledger itself or from its JSON text."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
+_TEXTS = ("name", "mechanism", "scope", "provenance", "note")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedEntry:
+    """One entry of a ledger, in words and with its own epsilon; None where it is free."""
+
+    name: str
+    mechanism: str
+    scope: str
+    provenance: str
+    note: str
+    epsilon: float | None
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerRecord:
+    """What a ledger with a claim says.
+
+    Attributes
+    ----------
+    headline : str
+        The guarantee, total first.
+    epsilon, delta : float
+        The total.
+    unit, neighbours : str
+        Who is protected, and against which change of the table.
+    entries : tuple of RecordedEntry
+        What was charged or declared.
+    not_covered : tuple of str
+        What the total does not speak of.
+    """
+
+    headline: str
+    epsilon: float
+    delta: float
+    unit: str
+    neighbours: str
+    entries: tuple[RecordedEntry, ...]
+    not_covered: tuple[str, ...]
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> LedgerRecord:
+        """Read the plain form, :meth:`~sdv_plausible.PrivacyLedger.to_dict`.
+
+        Raises
+        ------
+        ValueError
+            If it is no ledger, or one that makes no claim.
+        """
+        try:
+            record = cls(
+                headline=_text(plain["headline"]),
+                epsilon=_number(plain["epsilon"]),
+                delta=_number(plain["delta"]),
+                unit=_text(plain["unit"]),
+                neighbours=_text(plain["neighbours"]),
+                entries=tuple(_entry(entry) for entry in plain["entries"]),
+                not_covered=tuple(_text(item) for item in plain["not_covered"]),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"this is no privacy ledger ({error}): give what ledger.to_json() or --ledger wrote"
+            ) from None
+        if (
+            not record.entries
+            or not math.isfinite(record.epsilon)
+            or any(entry.provenance == "no claim" for entry in record.entries)
+        ):
+            raise ValueError(
+                f"papers are for releases with a differential-privacy claim, and this one has none: "
+                f"{record.headline}"
+            )
+        return record
+
+    @classmethod
+    def from_json(cls, text: str) -> LedgerRecord:
+        """Read what :meth:`~sdv_plausible.PrivacyLedger.to_json` wrote."""
+        try:
+            plain = json.loads(text)
+        except (ValueError, RecursionError):
+            raise ValueError("this is no privacy ledger: it is not JSON") from None
+        return cls.of(plain)
+
+    @property
+    def charged(self) -> tuple[RecordedEntry, ...]:
+        """Entries that cost something."""
+        return tuple(entry for entry in self.entries if entry.provenance == "charged")
+
+    @property
+    def declared(self) -> tuple[RecordedEntry, ...]:
+        """Entries that are free because somebody vouches for them."""
+        return tuple(entry for entry in self.entries if entry.provenance == "declared")
+
+    @property
+    def of_people(self) -> bool:
+        """Whether the unit is a person rather than a row."""
+        return self.unit.startswith("one person")
+
+
+def at_most(epsilon: float) -> float:
+    """Round a total up to four digits: what is published may not be below it."""
+    if epsilon == 0:
+        return 0.0
+    digits = 3 - math.floor(math.log10(epsilon))
+    rounded = round(epsilon, digits)
+    return rounded if rounded >= epsilon else round(rounded + 10.0**-digits, digits)
+
+
+def _entry(entry: Mapping[str, Any]) -> RecordedEntry:
+    cost = entry["epsilon"]
+    texts = {name: _text(entry[name]) for name in _TEXTS}
+    parts = tuple(_text(part) for part in entry.get("parts", ()))
+    return RecordedEntry(**texts, epsilon=None if cost is None else _number(cost), parts=parts)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} in the place of a text")
+    return value
+
+
+def _number(value: object) -> float:
+    """Return a number; where there is no claim, null stands in the place of one."""
+    if value is None:
+        return math.inf
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        raise TypeError(f"{value!r} in the place of a number")
+    return float(value)

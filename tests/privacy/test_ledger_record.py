@@ -1,0 +1,110 @@
+"""A ledger as it was written down is read back, or refused with one clear line."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.ledger_record import LedgerRecord, at_most
+from sdv_plausible.privacy.neighbours import Neighbours
+
+CHARGED = LedgerEntry(
+    name="model", mechanism="noise", losses=(GaussianLoss(sensitivity_over_sigma=0.1),), scope="the model"
+)
+DECLARED = LedgerEntry(name="domain", mechanism="declared: age", losses=(), scope="", parts=("domain",))
+
+
+def ledger(*entries: LedgerEntry, **options) -> PrivacyLedger:
+    made = PrivacyLedger(delta=1e-9, **options)
+    made.charge(*(entries or (CHARGED, DECLARED)))
+    return made
+
+
+def test_a_record_says_what_the_ledger_says():
+    made = ledger(neighbours=Neighbours(rows=3, person="home"))
+    record = LedgerRecord.from_json(made.to_json())
+    assert record == LedgerRecord.of(made.to_dict())
+    assert (record.epsilon, record.delta) == (made.total(), made.delta)
+    assert record.headline == made.sentence()
+    assert record.unit == made.neighbours.unit
+    assert record.not_covered == made.not_covered
+    assert [entry.name for entry in record.charged] == ["model"]
+    assert [entry.parts for entry in record.declared] == [("domain",)]
+    assert record.of_people
+    assert not LedgerRecord.of(ledger().to_dict()).of_people
+
+
+def test_a_ledger_that_was_written_before_there_were_parts():
+    plain = ledger().to_dict()
+    for entry in plain["entries"]:
+        del entry["parts"]
+    assert {entry.parts for entry in LedgerRecord.of(plain).entries} == {()}
+
+
+def test_no_claim_no_papers():
+    endless = LedgerEntry(name="x", mechanism="m", losses=(InfiniteLoss(),), scope="all", note="leave it out")
+    for made in (ledger(endless), ledger(CHARGED, endless), PrivacyLedger(delta=1e-9)):
+        for paper in (
+            made.to_registry,
+            made.to_conformance,
+            lambda made=made: LedgerRecord.from_json(made.to_json()),
+        ):
+            with pytest.raises(
+                ValueError, match="claim, and this one has none: (No diff.*leave it out|Nothing)"
+            ):
+                paper()
+
+
+DAMAGES = [
+    lambda plain: plain.pop("unit"),
+    lambda plain: plain.update(epsilon="1"),
+    lambda plain: plain.update(epsilon=True),
+    lambda plain: plain.update(epsilon=-1),
+    lambda plain: plain.update(epsilon=math.nan),
+    lambda plain: plain.update(headline=None),
+    lambda plain: plain.update(entries=5),
+    lambda plain: plain.update(entries=[5]),
+    lambda plain: plain.update(not_covered=[1]),
+    lambda plain: plain["entries"][0].pop("mechanism"),
+    lambda plain: plain["entries"][0].update(epsilon="much"),
+    lambda plain: plain["entries"][0].update(parts=[1]),
+]
+
+
+@pytest.mark.parametrize("number", range(len(DAMAGES)))
+def test_what_is_no_ledger_is_refused(number):
+    plain = ledger().to_dict()
+    DAMAGES[number](plain)
+    with pytest.raises(ValueError, match=r"this is no privacy ledger \(.*\): give what ledger.to_json"):
+        LedgerRecord.from_json(json.dumps(plain))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "a: b"])
+def test_what_is_no_json_is_refused(text):
+    with pytest.raises(ValueError, match="this is no privacy ledger: it is not JSON"):
+        LedgerRecord.from_json(text)
+
+
+@pytest.mark.parametrize("text", ["[]", "5", "null", '"x"', "{}"])
+def test_json_of_something_else_is_refused(text):
+    with pytest.raises(ValueError, match="this is no privacy ledger"):
+        LedgerRecord.from_json(text)
+
+
+@given(st.floats(1e-12, 1e12))
+def test_a_published_total_is_never_below_the_true_one(epsilon):
+    shown = at_most(epsilon)
+    assert Fraction(epsilon) <= Fraction(shown) <= Fraction(epsilon) * Fraction(1002, 1000)
+
+
+def test_rounding():
+    assert [at_most(x) for x in (0.0, 1.0, 0.99871, 0.998712, 12.10001, 123456.0)] == [
+        0.0, 1.0, 0.9988, 0.9988, 12.11, 123500.0,
+    ]  # fmt: skip
