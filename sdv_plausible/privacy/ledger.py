@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -105,6 +105,9 @@ class PrivacyLedger:
     The ledger holds no figure that depends on the rows: not their number, no attempt count, no pass rate.
     """
 
+    before_charge: Callable[[tuple[Loss, ...]], None] | None = None
+    """Told all losses before they are charged, and may refuse: a budget over several releases, during a fit."""
+
     def __init__(
         self,
         *,
@@ -150,6 +153,8 @@ class PrivacyLedger:
                     f"the budget of {self.epsilon:.4g}: raise epsilon, or spend less on the parts. Nothing "
                     "was spent."
                 )
+        if self.before_charge is not None:
+            self.before_charge(tuple(loss for entry in extended for loss in entry.losses))
         self._entries = extended
 
     def total(self, delta: float | None = None) -> float:
@@ -173,12 +178,11 @@ class PrivacyLedger:
             reasons = "; ".join(e.note or e.mechanism for e in self._entries if e.status == "no claim")
             return f"No differential-privacy claim is made for this release: {reasons}."
         total = self.total()
-        who, delta = self.neighbours, f"{self.delta:.3g}"
+        who = self.neighbours
         return (
-            f"Total epsilon {total:.3g} at delta {delta}, for the {who.relation}: every conclusion that "
-            f"anyone can draw from this release ({self._scope()}) is at most {_factor(total)} times as "
-            f"likely {who.comparison}, or the reverse, apart from an additional probability of at most "
-            f"{delta}. {PUBLIC}"
+            f"Total epsilon {total:.3g} at delta {self.delta:.3g}, for the {who.relation}: every conclusion that "
+            f"anyone can draw from this release ({self._scope()}) "
+            f"{conclusions(who, total, self.delta)}. {PUBLIC}"
         )
 
     def _scope(self) -> str:
@@ -263,6 +267,14 @@ def _total(entries: Iterable[LedgerEntry], delta: float) -> float:
     if any(isinstance(loss, InfiniteLoss) for loss in losses):
         return math.inf
     return compose(losses, delta) if losses else 0.0
+
+
+def conclusions(who: Neighbours, epsilon: float, delta: float) -> str:
+    """What a guarantee says of conclusions, to follow the words that say which."""
+    return (
+        f"is at most {_factor(epsilon)} times as likely {who.comparison}, or the reverse, apart from an "
+        f"additional probability of at most {delta:.3g}"
+    )
 
 
 def _factor(epsilon: float) -> str:
