@@ -106,7 +106,7 @@ class PrivacyLedger:
     """
 
     before_charge: Callable[[tuple[Loss, ...]], None] | None = None
-    """Told all losses before they are charged, and may refuse: a budget over several releases, during a fit."""
+    """Told all losses before they are charged, and may refuse: during a fit that drew from a budget."""
 
     def __init__(
         self,

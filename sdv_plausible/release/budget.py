@@ -5,8 +5,8 @@ Proofs: ``docs/explanation/proofs/budget.md``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal
@@ -52,9 +52,7 @@ class Budget:
     >>> print(budget)  # doctest: +SKIP
     """
 
-    def __init__(
-        self, epsilon: float, delta: float, path: str | Path, *, filter: FilterName = "sum"
-    ) -> None:
+    def __init__(self, epsilon: float, delta: float, path: str | Path, *, filter: FilterName = "sum") -> None:
         if filter not in FILTERS:
             raise ValueError(f'filter ({filter!r}) must be "sum" or "rho"')
         self._filter = FILTERS[filter](epsilon, delta)
@@ -70,7 +68,7 @@ class Budget:
         """The file."""
         return self._path
 
-    def draw(self, planned: PrivacyLedger, what: str = "a fit") -> Drawing:
+    def draw(self, planned: PrivacyLedger, what: str = "a fit") -> None:
         """Charge a fit, before it looks at a row.
 
         Parameters
@@ -79,11 +77,6 @@ class Budget:
             Everything that the fit will charge.
         what : str
             The fit in words, for the file.
-
-        Returns
-        -------
-        Drawing
-            Covers what was planned; what more the fit charges must be drawn by it.
 
         Raises
         ------
@@ -99,12 +92,19 @@ class Budget:
                 "with budget=None and release nothing of it"
             )
         cost = self._filter.cost(planned.losses, planned.delta)
-        fit = Fit(when=datetime.now(timezone.utc).isoformat(timespec="seconds"), what=what, cost=cost)
-        number = self._change(lambda state: len(state.fits), fit, planned.neighbours)
-        return Drawing(self, number, fit, planned)
+        when = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        with locked(self._path):
+            state = self._read()
+            _check_unit(state.neighbours, planned.neighbours)
+            if not state.filter.admits([*state.costs, cost]):
+                raise BudgetExceededError(_too_much(state, cost))
+            state.with_fit(Fit(when=when, what=what, cost=cost), planned.neighbours).write(self._path)
 
     def left(self, delta: float) -> float:
-        """Return the epsilon that a further fit may ask for at its delta (Gaussian noise alone); 0 for none."""
+        """Return the epsilon that a further fit may ask for at its delta; 0 for none.
+
+        Under filter "rho" for Gaussian noise; thresholds of a learned domain take from delta besides.
+        """
         state = self._read()
         return state.filter.left(state.costs, delta)
 
@@ -152,61 +152,27 @@ class Budget:
             )
         return state
 
-    def _change(self, place: Callable[[State], int], fit: Fit, neighbours: Neighbours) -> int:
-        """Put a fit into the file if it is admitted; nobody else reads or writes meanwhile."""
-        with locked(self._path):
-            state = self._read()
-            if state.neighbours not in (None, neighbours):
-                raise ValueError(
-                    f"budget: this fit is for the {neighbours.relation}, and the earlier ones are for the "
-                    f"{state.neighbours.relation}: fit with the same person, rows_per_person and neighbours, "  # type: ignore[union-attr]
-                    "or use a budget of its own; the two totals then say nothing together"
-                )
-            number = place(state)
-            changed = state.with_fit(number, fit, neighbours)
-            if not state.filter.admits(changed.costs):
-                raise BudgetExceededError(_too_much(state, number, fit.cost))
-            changed.write(self._path)
-            return number
+
+def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
+    """Refuse, for a ledger's ``before_charge``, whatever was not drawn from the budget beforehand."""
+    drawn = Counter(planned.losses)
+
+    def check_planned(losses: tuple[Loss, ...]) -> None:
+        if not Counter(losses) <= drawn:
+            raise BudgetExceededError(
+                "budget: this fit charges what its plan did not say, such as a learner whose plan depends on "
+                "a learned domain: declare the domain, or fit without a budget. What was drawn stays drawn"
+            )
+
+    return check_planned
 
 
-@dataclass
-class Drawing:
-    """What one fit has drawn from a budget.
-
-    Parameters
-    ----------
-    budget : Budget
-        Where it was drawn.
-    number : int
-        Place of the fit in the file.
-    fit : Fit
-        The charge.
-    planned : PrivacyLedger
-        What it was for.
-    """
-
-    budget: Budget
-    number: int
-    fit: Fit
-    planned: PrivacyLedger
-
-    def cover(self, losses: Sequence[Loss]) -> None:
-        """Draw what is lacking, if all losses of the fit so far are more than was planned.
-
-        A learned domain may change a learner's plan a little.
-
-        Raises
-        ------
-        BudgetExceededError
-            If less is left.
-        """
-        cost = self.budget._filter.cost(losses, self.planned.delta)
-        more = {unit: max(amount, self.fit.cost[unit]) for unit, amount in cost.items()}
-        if more != self.fit.cost:
-            fit = replace(self.fit, cost=more)
-            self.budget._change(lambda _: self.number, fit, self.planned.neighbours)
-            self.fit = fit
+def _check_unit(earlier: Neighbours | None, now: Neighbours) -> None:
+    if earlier not in (None, now):
+        raise ValueError(
+            f"budget: this fit is for the {now.relation}, and earlier ones are for the "
+            f"{earlier.relation}: fit with the same person, rows_per_person and neighbours"
+        )
 
 
 def _total(state: State) -> dict[str, float]:
@@ -214,13 +180,13 @@ def _total(state: State) -> dict[str, float]:
     return {unit: float(total.get(unit, 0)) for unit in state.filter.limits}
 
 
-def _too_much(state: State, number: int, cost: Cost) -> str:
-    others = add_up(c for i, c in enumerate(state.costs) if i != number)
+def _too_much(state: State, cost: Cost) -> str:
+    total = _total(state)
     what = "; ".join(
-        f"{unit}: {cost[unit]:.4g} wanted, {max(0.0, limit - float(others.get(unit, 0))):.4g} of {limit:.4g} left"
+        f"{unit} {cost[unit]:.4g} wanted, {max(0.0, limit - total[unit]):.4g} of {limit:.4g} left"
         for unit, limit in state.filter.limits.items()
     )
     return (
-        f"budget: this fit would exceed it ({what}): ask for a smaller epsilon or delta, see "
-        "budget.left(delta). Nothing was charged"
+        f"budget: this fit would exceed it ({what}): ask for less, budget.left(delta) says how much. Nothing "
+        "was charged"
     )

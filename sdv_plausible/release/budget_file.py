@@ -64,10 +64,9 @@ class State:
         """Cost of every fit."""
         return [fit.cost for fit in self.fits]
 
-    def with_fit(self, number: int, fit: Fit, neighbours: Neighbours) -> State:
-        """The state with a fit put in at a place, the end included."""
-        fits = (*self.fits[:number], fit, *self.fits[number + 1 :])
-        return replace(self, fits=fits, neighbours=neighbours)
+    def with_fit(self, fit: Fit, neighbours: Neighbours) -> State:
+        """The state with one more fit."""
+        return replace(self, fits=(*self.fits, fit), neighbours=neighbours)
 
     def write(self, path: Path) -> None:
         """Replace the file; it is on the disk when this returns."""

@@ -20,7 +20,7 @@ from sdv_plausible.privacy.neighbours import Neighbours, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.transcript import Transcript
-from sdv_plausible.release.budget import Budget, Drawing
+from sdv_plausible.release.budget import Budget, only_planned
 from sdv_plausible.release.fitting import fit_release
 from sdv_plausible.release.plan import Plan, plan
 from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
@@ -133,7 +133,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     _ledger: PrivacyLedger | None
     _taken: tuple[Any, ...] | None = None  # only while a release is put in
     budget: Budget | None = None
-    _drawing: Drawing | None = None  # only while a fit draws from the budget
+    _drawn: PrivacyLedger | None = None  # what a fit drew from the budget, while it is under way
     _lost_budget = False  # saved files hold no budget
 
     def __init__(
@@ -304,7 +304,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _before_rows(self, frame: pd.DataFrame) -> None:
         """Draw the whole fit from the budget."""
-        self._drawing = None
+        self._drawn = None
         if self._lost_budget and self.budget is None:
             raise ValueError(
                 "budget: this synthesizer drew from one, which its saved file does not hold: set "
@@ -314,18 +314,19 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             if not self._sdv_sees_rows:
                 self._check_columns(frame)  # a wrong schema costs nothing
             planned = self.plan().ledger
-            self._drawing = self.budget.draw(planned, f"{self._table_name}, epsilon {self.epsilon:g}")
+            self.budget.draw(planned, f"{self._table_name}, epsilon {self.epsilon:g}")
+            self._drawn = planned
 
     def _drawn_ledger(self) -> PrivacyLedger:
         """Ledger of a fit: what it charges is covered by what was drawn from the budget, if there is one."""
         ledger = self._settings.empty_ledger()
-        if self._drawing is not None:
-            ledger.before_charge = self._drawing.cover
+        if self._drawn is not None:
+            ledger.before_charge = only_planned(self._drawn)
         return ledger
 
     def _closed(self, ledger: PrivacyLedger) -> PrivacyLedger:
         """The ledger of a fit that is done, without its budget."""
-        ledger.before_charge = self._drawing = None
+        ledger.before_charge = self._drawn = None
         return ledger
 
     def _rows_used(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -383,7 +384,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             )
         held = copy(self)
         held._lost_budget = self._lost_budget or self.budget is not None
-        held.budget = held._drawing = None  # the data holder's, with a path of this machine
+        held.budget = held._drawn = None  # the data holder's, with a path of this machine
         super(PlausibleDeniabilitySynthesizer, held).save(filepath)
 
     # --- the release as a file
