@@ -180,9 +180,8 @@ class PrivacyLedger:
         total = self.total()
         who = self.neighbours
         return (
-            f"Total epsilon {total:.3g} at delta {self.delta:.3g}, for the {who.relation}: every conclusion that "
-            f"anyone can draw from this release ({self._scope()}) "
-            f"{conclusions(who, total, self.delta)}. {PUBLIC}"
+            f"Total epsilon {total:.3g} at delta {self.delta:.3g}, for the {who.relation}: every conclusion "
+            f"that anyone can draw from this release ({self._scope()}) {conclusions(who, total, self.delta)}. {PUBLIC}"
         )
 
     def _scope(self) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, add_up
 from sdv_plausible.privacy.accounting.losses import Loss
-from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
+from sdv_plausible.privacy.ledger import PUBLIC, BudgetExceededError, PrivacyLedger, conclusions
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.release.budget_file import Fit, State
 from sdv_plausible.whole_files import locked
@@ -123,7 +123,7 @@ class Budget:
             f"Total epsilon {epsilon:.3g} at delta {delta:.3g}, for the {state.neighbours.relation}: every "
             f"conclusion that anyone can draw from everything released by the {fits} charged to this budget, "
             "and by those still to come, each chosen in the light of earlier releases or not, "
-            f"{conclusions(state.neighbours, epsilon, delta)}."
+            f"{conclusions(state.neighbours, epsilon, delta)}. {PUBLIC}"
         )
 
     def __str__(self) -> str:

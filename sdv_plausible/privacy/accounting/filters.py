@@ -111,8 +111,9 @@ class SumFilter(PrivacyFilter):
 class RhoFilter(PrivacyFilter):
     """The sum of the fits' rho = mu^2/2, for Gaussian noise (proof page budget.md, Theorem 2).
 
-    Counts Gaussian noise, each by the mu of the mechanism that dominates it, and thresholds, which fail with a
-    probability; of delta they have a share of their own, fixed beforehand. Two fits cost about 1.4 times one.
+    Counts Gaussian noise, each by the mu of the mechanism that dominates it, and thresholds, which fail with
+    a probability; of delta they have a share of their own, fixed beforehand. Two fits cost about 1.4 times
+    one.
     """
 
     name = "rho"
