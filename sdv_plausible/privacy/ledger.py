@@ -30,7 +30,7 @@ SEVERAL_NAMES = "a person whose rows are under several values of {person}"
 
 
 class BudgetExceededError(ValueError):
-    """An entry would push the total over the declared budget. Nothing was spent."""
+    """A charge would push a total over its budget. It was not made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +181,8 @@ class PrivacyLedger:
         who = self.neighbours
         return (
             f"Total epsilon {total:.3g} at delta {self.delta:.3g}, for the {who.relation}: every conclusion "
-            f"that anyone can draw from this release ({self._scope()}) {conclusions(who, total, self.delta)}. {PUBLIC}"
+            f"that anyone can draw from this release ({self._scope()}) "
+            f"{conclusions(who, total, self.delta)}. {PUBLIC}"
         )
 
     def _scope(self) -> str:

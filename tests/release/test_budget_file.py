@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 
@@ -28,7 +27,7 @@ def test_what_is_written_comes_back(tmp_path, made):
     path = tmp_path / "b"
     made.write(path)
     assert State.read(path) == made
-    assert os.listdir(tmp_path) == ["b"]
+    assert [file.name for file in tmp_path.iterdir()] == ["b"]
 
 
 def changed(content: dict, *, digest: bool = False, **entries) -> str:
