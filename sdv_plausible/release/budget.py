@@ -137,7 +137,11 @@ class Budget:
         ]
         return "\n".join(lines)
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        try:
+            return str(self)
+        except (OSError, ValueError) as error:
+            return str(error)
 
     # --- the file ---------------------------------------------------------------------------------------
 

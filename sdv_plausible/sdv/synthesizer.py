@@ -304,7 +304,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _before_rows(self, frame: pd.DataFrame) -> None:
         """Draw the whole fit from the budget."""
-        self._drawn = None
+        self.__dict__.pop("_drawn", None)  # of a fit that failed
         if self._lost_budget and self.budget is None:
             raise ValueError(
                 "budget: this synthesizer drew from one, which its saved file does not hold: set "
@@ -326,7 +326,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _closed(self, ledger: PrivacyLedger) -> PrivacyLedger:
         """The ledger of a fit that is done, without its budget."""
-        ledger.before_charge = self._drawn = None
+        for held, name in ((self, "_drawn"), (ledger, "before_charge")):  # nor a trace that there was one
+            held.__dict__.pop(name, None)
         return ledger
 
     def _rows_used(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -383,8 +384,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 stacklevel=2,
             )
         held = copy(self)
-        held._lost_budget = self._lost_budget or self.budget is not None
-        held.budget = held._drawn = None  # the data holder's, with a path of this machine
+        if self.budget is not None:  # the data holder's, with a path of this machine
+            held.budget, held._lost_budget = None, True
+        held.__dict__.pop("_drawn", None)
         super(PlausibleDeniabilitySynthesizer, held).save(filepath)
 
     # --- the release as a file

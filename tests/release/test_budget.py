@@ -99,6 +99,7 @@ def test_a_file_that_went_away_is_not_made_anew(path):
     with pytest.raises(ValueError, match="is gone"):
         budget.draw(ledger(0.1))
     assert not path.exists()
+    assert "is gone" in repr(budget)
 
 
 def test_a_link_to_the_file_is_the_same_budget(path):
@@ -358,6 +359,18 @@ def test_a_saved_synthesizer_holds_no_budget_and_asks_for_one(path, tmp_path):
     loaded.budget = budget
     loaded.fit(table())
     assert "2 fits" in budget.sentence()
+
+
+def test_a_file_saved_after_a_failed_fit_holds_no_budget(path, tmp_path, monkeypatch):
+    synth = synthesizer(Budget(2.0, 1e-8, path))
+    synth.fit(table())
+    monkeypatch.setattr(synth, "_rows_used", lambda frame: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        synth.fit(table())
+    monkeypatch.undo()
+    synth.save(tmp_path / "s")
+    assert str(path).encode() not in (tmp_path / "s").read_bytes()
+    assert PlausibleDeniabilitySynthesizer.load(tmp_path / "s")._drawn is None
 
 
 def test_without_a_budget_nothing_changes(tmp_path):
