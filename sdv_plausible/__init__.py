@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sdv_plausible.models.checks import check_learner, check_model
     from sdv_plausible.models.registered import register_model_type
     from sdv_plausible.privacy.ledger import PrivacyLedger
+    from sdv_plausible.release.budget import Budget
     from sdv_plausible.release.plan import plan
     from sdv_plausible.release_file.release import Release
     from sdv_plausible.sdv.versions import metadata_of
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 _HOME = {
     "PlausibleDeniabilitySynthesizer": "sdv_plausible.synthesizer",
     "Attribute": "sdv_plausible.table.domain",
+    "Budget": "sdv_plausible.release.budget",
     "Domain": "sdv_plausible.table.domain",
     "PrivacyLedger": "sdv_plausible.privacy.ledger",
     "Release": "sdv_plausible.release_file.release",
@@ -41,6 +43,7 @@ _HOME = {
 
 __all__ = [
     "Attribute",
+    "Budget",
     "Domain",
     "PlausibleDeniabilitySynthesizer",
     "PrivacyLedger",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -43,6 +44,23 @@ def write_whole(path: str | Path, content: str | bytes | Callable[[Path], object
         else:
             temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
         temporary.replace(path)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other programs and threads that do the same from a file while the block runs.
+
+    The lock is on an empty file beside it, which stays: the file itself may be replaced meanwhile. If the
+    program is killed the operating system gives the lock back.
+
+    Raises
+    ------
+    OSError
+        If the file system has no locks, or the place cannot be written to.
+    """
+    with path.with_name(f".{path.name}.lock").open("ab") as file:
+        _wait_for_lock(file.fileno())
+        yield
 
 
 @contextmanager
@@ -122,3 +140,14 @@ def _lock(folder: Path) -> int | None:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def _wait_for_lock(descriptor: int) -> None:
+    """Lock an open file; closing it gives the lock back."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)  # tries for ten seconds
+    else:
+        flock(descriptor, LOCK_EX)

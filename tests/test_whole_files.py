@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.whole_files import locked, write_whole
 
 
 @pytest.mark.parametrize("content", ["grüezi", lambda path: path.write_text("grüezi", encoding="utf-8")])
@@ -37,3 +39,20 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, error
 def test_a_folder_that_is_not_there_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         write_whole(tmp_path / "none" / "a.txt", "x")
+
+
+def test_a_lock_is_held_by_one_at_a_time_and_given_back(tmp_path):
+    path, order = tmp_path / "f", []
+
+    def other():
+        with locked(path):
+            order.append("other")
+
+    thread = threading.Thread(target=other)
+    with locked(path):
+        thread.start()
+        thread.join(0.2)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "other"]
+    assert not path.exists()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sdv_plausible.privacy.accounting.attackers import Attackers, attackers
@@ -34,7 +35,7 @@ SEVERAL_NAMES = "a person whose rows are under several values of {person}"
 
 
 class BudgetExceededError(ValueError):
-    """An entry would push the total over the declared budget. Nothing was spent."""
+    """A charge would push a total over its budget. It was not made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +110,9 @@ class PrivacyLedger:
     The ledger holds no figure that depends on the rows: not their number, no attempt count, no pass rate.
     """
 
+    before_charge: Callable[[tuple[Loss, ...]], None] | None = None
+    """Told all losses before they are charged, and may refuse: during a fit that drew from a budget."""
+
     def __init__(
         self,
         *,
@@ -154,6 +158,8 @@ class PrivacyLedger:
                     f"the budget of {self.epsilon:.4g}: raise epsilon, or spend less on the parts. Nothing "
                     "was spent."
                 )
+        if self.before_charge is not None:
+            self.before_charge(tuple(loss for entry in extended for loss in entry.losses))
         self._entries = extended
 
     def total(self, delta: float | None = None) -> float:
@@ -177,12 +183,11 @@ class PrivacyLedger:
             reasons = "; ".join(e.note or e.mechanism for e in self._entries if e.status == "no claim")
             return f"No differential-privacy claim is made for this release: {reasons}."
         total = self.total()
-        who, delta = self.neighbours, f"{self.delta:.3g}"
+        who = self.neighbours
         return (
-            f"Total epsilon {total:.3g} at delta {delta}, for the {who.relation}: every conclusion that "
-            f"anyone can draw from this release ({self._scope()}) is at most {_factor(total)} times as "
-            f"likely {who.comparison}, or the reverse, apart from an additional probability of at most "
-            f"{delta}. {PUBLIC}"
+            f"Total epsilon {rounded_up(total)} at delta {self.delta:.3g}, for the {who.relation}: every conclusion "
+            f"that anyone can draw from this release ({self._scope()}) "
+            f"{conclusions(who, total, self.delta)}. {PUBLIC}"
         )
 
     def attackers(self) -> Attackers:
@@ -323,5 +328,21 @@ def _total(entries: Iterable[LedgerEntry], delta: float) -> float:
     return compose(losses, delta) if losses else 0.0
 
 
+def conclusions(who: Neighbours, epsilon: float, delta: float) -> str:
+    """What a guarantee says of conclusions, to follow the words that say which."""
+    return (
+        f"is at most {_factor(epsilon)} times as likely {who.comparison}, or the reverse, apart from an "
+        f"additional probability of at most {delta:.3g}"
+    )
+
+
 def _factor(epsilon: float) -> str:
-    return f"{math.exp(epsilon):.3g}" if epsilon < 700 else f"exp({epsilon:.3g})"
+    return rounded_up(math.exp(epsilon)) if epsilon < 700 else f"exp({rounded_up(epsilon)})"
+
+
+def rounded_up(figure: float, digits: int = 3) -> str:
+    """Figure with so many digits, never below it: a guarantee is not to look better than it is."""
+    if not math.isfinite(figure):
+        return f"{figure}"
+    up = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(figure)))
+    return f"{float(up):.{digits}g}"

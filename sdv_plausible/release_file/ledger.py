@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from sdv_plausible.privacy.accounting import losses as known_losses
 from sdv_plausible.privacy.accounting.losses import Loss
-from sdv_plausible.privacy.ledger import NOT_COVERED, LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.ledger import Part as Known
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
 from sdv_plausible.release_file.reading import LONGEST_NAME, Part
@@ -46,7 +46,7 @@ class Statement:
     def of(cls, ledger: PrivacyLedger) -> Statement:
         """Let a ledger speak."""
         total = ledger.total() if ledger.claims_privacy else None
-        return cls(sentence=ledger.sentence(), epsilon=total, not_covered=tuple(NOT_COVERED))
+        return cls(sentence=ledger.sentence(), epsilon=total, not_covered=ledger.not_covered)
 
 
 def write_ledger(ledger: PrivacyLedger, statement: Statement) -> dict[str, Any]:

@@ -101,6 +101,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             If it does not match the metadata.
         """
         given, frame = sdv_compat.split_input(data)
+        self._before_rows(frame)
         frame = self._rows_used(frame)
         if not frame.shape[1] or (not len(frame) and self._needs_rows):
             raise ValueError(
@@ -135,6 +136,9 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             raise InvalidDataError(errors)
         self._rows = frame.set_axis(frame.columns.astype(str), axis=1)
         return stand_in_table(frame.dtypes, self._column_specs(), self._data_processor._keys)
+
+    def _before_rows(self, frame: pd.DataFrame) -> None:
+        """Whatever a fit must have done before its first look at a row of the frame."""
 
     def _rows_used(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The rows that a fit uses, of those given."""
@@ -203,6 +207,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def fit_processed_data(self, processed_data: Any) -> None:
         """Fit to what :meth:`preprocess` returned. If it fails, an earlier fit stays as it was."""
         given, frame = sdv_compat.split_input(processed_data, "processed_data")
+        if self._rows is None:  # else fit() calls
+            self._before_rows(frame)
         with self._restored_on_error(), _quiet_about_rows():
             self._forget_fit()
             super().fit_processed_data(sdv_compat.to_native(given or self._table_name, frame))

@@ -22,7 +22,8 @@ from sdv_plausible.sdv.versions import metadata_from_table
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.domain import Domain
 
-NOT_SETTINGS = ("metadata", "domain", "random_state")  # the domain has a section; a seed would tell the noise
+# The domain has a section, a seed would tell the noise, and a budget is the data holder's.
+NOT_SETTINGS = ("metadata", "domain", "random_state", "budget")
 PACKAGES = ("sdv-plausible", "sdv", "opendp", "dp-accounting", "numpy", "pandas")
 _TABLE_KEYS = {"columns", "primary_key", "alternate_keys", "column_relationships"}
 

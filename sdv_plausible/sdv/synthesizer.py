@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from sdv_plausible.privacy.neighbours import Neighbours, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.transcript import Transcript
+from sdv_plausible.release.budget import Budget, only_planned
 from sdv_plausible.release.fitting import fit_release
 from sdv_plausible.release.plan import Plan, epsilon_for, plan
 from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
@@ -111,6 +112,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     neighbours : {"add_remove", "replace_one"}
         What the guarantee compares: tables with a row (or person) more or less, or with another one in its
         place. Under the latter the number of rows (or people) counts as public.
+    budget : Budget, optional
+        A total over several releases, from which every fit draws before it looks at a row.
     random_state : int, optional
         Reproducible runs for tests and utility studies; the ledger then makes no privacy claim.
     types : {"declared", "detected"}
@@ -129,6 +132,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     _sampler: Sampler | None
     _ledger: PrivacyLedger | None
     _taken: tuple[Any, ...] | None = None  # only while a release is put in
+    budget: Budget | None = None
+    _drawn: PrivacyLedger | None = None  # what a fit drew from the budget, while it is under way
+    _lost_budget = False  # saved files hold no budget
 
     def __init__(
         self,
@@ -158,6 +164,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         person: str | None = None,
         rows_per_person: int = 1,
         neighbours: Relation = "add_remove",
+        budget: Budget | None = None,
     ) -> None:
         self.epsilon, self.delta, self.k, self.gamma, self.epsilon0 = epsilon, delta, k, gamma, epsilon0
         self.omega, self.privacy_test, self.model, self.structure = omega, privacy_test, model, structure
@@ -172,6 +179,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         )
         self.least_rows, self.types = least_rows, types
         self.person, self.rows_per_person, self.neighbours = person, rows_per_person, neighbours
+        if not isinstance(budget, (Budget, type(None))):
+            raise ValueError(f"budget ({budget!r}) must be a Budget, or None: try Budget(1.0, 1e-8, path)")
+        self.budget = budget
         self._settings = Settings(
             epsilon=epsilon, delta=delta, k=k, gamma=gamma, epsilon0=epsilon0, omega=omega,
             privacy_test=privacy_test, row_cap=row_cap, seed_free_share=seed_free_share, split=split,
@@ -208,7 +218,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         order = {name: i for i, name in enumerate(specs)}
         names = sorted(map(str, table.columns), key=lambda name: (order.get(name, len(order)), name))
         table = table[names].reset_index(drop=True)  # the index may hold the primary key
-        ledger = self._settings.empty_ledger()
+        ledger = self._drawn_ledger()
         raw_specs = self._raw_specs(table, specs)
         private = self._plan_private(raw_specs, self._settings)
         transcript, spawned = Transcript(), coins.spawn("domain")
@@ -223,7 +233,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         codec = Codec(domain)
         rows = CodeArray(codec.encode(table, coins.spawn("cells outside the domain")), domain.cardinalities)
         sampler = fit_release(rows, domain, self._settings, self._learner, ledger, coins, transcript)
-        return self._hold(dtypes, codec, sampler, ledger)
+        return self._hold(dtypes, codec, sampler, self._closed(ledger))
 
     def _hold(self, dtypes: pd.Series[Any], codec: Codec, sampler: Sampler, ledger: PrivacyLedger) -> None:
         """Keep what a fit made."""
@@ -290,6 +300,34 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     # --- hooks of the base class ------------------------------------------------------------------
 
+    def _before_rows(self, frame: pd.DataFrame) -> None:
+        """Draw the whole fit from the budget."""
+        self.__dict__.pop("_drawn", None)  # of a fit that failed
+        if self._lost_budget and self.budget is None:
+            raise ValueError(
+                "budget: this synthesizer drew from one, which its saved file does not hold: set "
+                "synthesizer.budget = Budget(...) before you fit again"
+            )
+        if self.budget is not None:
+            if not self._sdv_sees_rows:
+                self._check_columns(frame)  # a wrong schema costs nothing
+            planned = self.plan().ledger
+            self.budget.draw(planned, f"{self._table_name}, epsilon {self.epsilon:g}")
+            self._drawn = planned
+
+    def _drawn_ledger(self) -> PrivacyLedger:
+        """Ledger of a fit: what it charges is covered by what was drawn from the budget, if there is one."""
+        ledger = self._settings.empty_ledger()
+        if self._drawn is not None:
+            ledger.before_charge = only_planned(self._drawn)
+        return ledger
+
+    def _closed(self, ledger: PrivacyLedger) -> PrivacyLedger:
+        """The ledger of a fit that is done, without its budget."""
+        for held, name in ((self, "_drawn"), (ledger, "before_charge")):  # nor a trace that there was one
+            held.__dict__.pop(name, None)
+        return ledger
+
     def _rows_used(self, frame: pd.DataFrame) -> pd.DataFrame:
         if self.person is None:
             return frame
@@ -316,8 +354,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._sampler = self._ledger = None
 
     def _fit_nothing(self) -> None:
-        self._ledger = self._settings.empty_ledger()
-        self._ledger.charge(*self._side_entries())
+        ledger = self._drawn_ledger()
+        ledger.charge(*self._side_entries())
+        self._ledger = self._closed(ledger)
 
     def _check_condition(self, name: str, value: Any) -> None:
         if self._sampler is not None and name in self._codec.domain:
@@ -341,7 +380,11 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 "safe as the table itself. privacy_test='release' saves no record",
                 stacklevel=2,
             )
-        super().save(filepath)
+        held = copy(self)
+        if self.budget is not None:  # the data holder's, with a path of this machine
+            held.budget, held._lost_budget = None, True
+        held.__dict__.pop("_drawn", None)
+        super(PlausibleDeniabilitySynthesizer, held).save(filepath)
 
     # --- the release as a file --------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import re
 from html import unescape
@@ -10,7 +11,7 @@ from typing import get_args
 import pytest
 
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
-from sdv_plausible.privacy.ledger import LedgerEntry, Part, PrivacyLedger
+from sdv_plausible.privacy.ledger import LedgerEntry, Part, PrivacyLedger, rounded_up
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
@@ -137,3 +138,14 @@ def test_the_html_escapes_every_text():
     fragment = ledger.to_html()
     assert "<script" not in fragment
     assert words_of(fragment).count(HOSTILE) == 5  # once more in the sentence
+
+
+@pytest.mark.parametrize(
+    ("figure", "said"),
+    [(1.0049, "1.01"), (1.0, "1"), (0.9989, "0.999"), (1e-9, "1e-09"), (0.0, "0"), (math.inf, "inf")],
+)
+def test_figures_of_a_guarantee_are_rounded_up(figure, said):
+    """Control: rounding to the nearest would say 1 for 1.0049."""
+    assert rounded_up(figure) == said
+    assert float(said) >= figure
+    assert f"{1.0049:.3g}" == "1"

@@ -1,0 +1,178 @@
+"""Privacy filters: how long fits may go on whose costs are chosen in the light of earlier releases.
+
+Composition adds up costs that were fixed beforehand. A filter fixes limits beforehand, and the costs as one
+goes: every fit has a cost for each limit, and a fit is refused if a sum of costs would exceed one. Everything
+that was let through is then (epsilon, delta)-DP together. Proofs: ``docs/explanation/proofs/budget.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.crossing import largest_within, smallest_within
+from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
+from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
+
+__all__ = ["FILTERS", "Cost", "PrivacyFilter", "RhoFilter", "SumFilter", "add_up"]
+
+FAILURE_SHARE = 0.1  # of delta, which the rho filter keeps for thresholds: as much as a learned domain takes
+_LARGEST_MU = 1e3
+Cost = Mapping[str, float]
+"""Cost of a fit, or a limit: an amount for each of the filter's units."""
+
+
+@dataclass(frozen=True)
+class PrivacyFilter(ABC):
+    """A total that is fixed beforehand, for costs that are not.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What everything together may cost; epsilon > 0, delta in (0, 1).
+    """
+
+    epsilon: float
+    delta: float
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        check.positive("epsilon", self.epsilon, "it is the total of all fits; try 1.0")
+        check.delta("delta", self.delta, "it is the failure probability of all fits together; try 1e-8")
+
+    @property
+    @abstractmethod
+    def limits(self) -> Cost:
+        """Most that the costs of all fits may add up to, in every unit."""
+
+    @abstractmethod
+    def cost(self, losses: Sequence[Loss], delta: float) -> Cost:
+        """Cost of one fit.
+
+        Parameters
+        ----------
+        losses : sequence of Loss
+            Everything that the fit charges, none of it infinite.
+        delta : float
+            At which the fit states its total.
+
+        Raises
+        ------
+        ValueError
+            If the filter cannot count one of the losses.
+        """
+
+    @abstractmethod
+    def left(self, costs: Iterable[Cost], delta: float) -> float:
+        """Epsilon that a further fit with Gaussian noise alone may ask for at its delta; 0 for none."""
+
+    def admits(self, costs: Iterable[Cost]) -> bool:
+        """Whether the costs, added up exactly, are within every limit."""
+        total = add_up(costs)
+        return all(total.get(unit, 0) <= _exact(limit) for unit, limit in self.limits.items())
+
+    def _rest(self, costs: Iterable[Cost]) -> dict[str, float]:
+        total = add_up(costs)
+        return {unit: float(_exact(limit) - total.get(unit, 0)) for unit, limit in self.limits.items()}
+
+
+class SumFilter(PrivacyFilter):
+    """The sum of the fits' epsilons, and that of their deltas (proof page budget.md, Theorem 1).
+
+    Takes every fit that makes a claim, whatever it is made of.
+    """
+
+    name = "sum"
+
+    @property
+    def limits(self) -> Cost:
+        """The totals themselves."""
+        return {"epsilon": self.epsilon, "delta": self.delta}
+
+    def cost(self, losses: Sequence[Loss], delta: float) -> Cost:
+        """Composed total at the fit's delta, and that delta."""
+        _refuse_infinite(losses)
+        if not losses:
+            return {"epsilon": 0.0, "delta": 0.0}
+        return {"epsilon": compose(losses, delta), "delta": delta}
+
+    def left(self, costs: Iterable[Cost], delta: float) -> float:
+        """What is left of epsilon, if so much is left of delta."""
+        rest = self._rest(costs)
+        return max(0.0, rest["epsilon"]) if delta <= rest["delta"] else 0.0
+
+
+class RhoFilter(PrivacyFilter):
+    """The sum of the fits' rho = mu^2/2, for Gaussian noise (proof page budget.md, Theorem 2).
+
+    Counts Gaussian noise, each by the mu of the mechanism that dominates it, and thresholds, which fail with
+    a probability; of delta they have a share of their own, fixed beforehand. Two fits cost about 1.4 times
+    one.
+    """
+
+    name = "rho"
+
+    @property
+    def limits(self) -> Cost:
+        """The largest rho within epsilon at delta without the share for thresholds, and that share."""
+        mu = largest_within(
+            lambda mu: math.exp(gaussian_log_delta(mu, self.epsilon)),
+            self.delta * (1 - FAILURE_SHARE), 1e-9, _LARGEST_MU,
+        )  # fmt: skip
+        return {"rho": mu * mu / 2, "failure": self.delta * FAILURE_SHARE}
+
+    def cost(self, losses: Sequence[Loss], delta: float) -> Cost:  # noqa: ARG002  rho has none
+        """Sums over Gaussian noise and over thresholds."""
+        _refuse_infinite(losses)
+        rho, failure = [], []
+        for loss in losses:
+            if isinstance(loss, GaussianLoss):
+                rho.append(loss.count * loss.mu**2 / 2)
+            elif isinstance(loss, ApproxDP) and loss.epsilon == 0:
+                failure.append(loss.count * loss.delta)
+            else:
+                raise ValueError(
+                    f"filter ('rho') counts Gaussian noise and thresholds, and this fit also has a "
+                    f"{type(loss).__name__}: use a budget with filter='sum', or privacy_test='release' with "
+                    "omega='all'"
+                )
+        return {"rho": math.fsum(rho), "failure": math.fsum(failure)}
+
+    def left(self, costs: Iterable[Cost], delta: float) -> float:
+        """Epsilon of what is left of rho, at this delta."""
+        rho = self._rest(costs)["rho"]
+        mu = math.sqrt(2 * max(rho, 0.0))
+        if mu == 0:
+            return 0.0
+        upper = mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / delta)) + 1e-9
+        return smallest_within(lambda e: math.exp(gaussian_log_delta(mu, e)), delta, 0.0, upper)
+
+
+FILTERS: dict[str, type[PrivacyFilter]] = {made.name: made for made in (SumFilter, RhoFilter)}
+
+
+def add_up(costs: Iterable[Cost]) -> dict[str, Fraction]:
+    """Exact sum of costs, each amount as it is written: ten times 1e-10 is 1e-9."""
+    total: dict[str, Fraction] = {}
+    for cost in costs:
+        for unit, amount in cost.items():
+            total[unit] = total.get(unit, Fraction()) + _exact(amount)
+    return total
+
+
+def _exact(amount: float) -> Fraction:
+    return Fraction(repr(float(amount)))
+
+
+def _refuse_infinite(losses: Sequence[Loss]) -> None:
+    if any(isinstance(loss, InfiniteLoss) for loss in losses):
+        raise ValueError(
+            "budget: this fit makes no privacy claim, so it cannot draw from one: mend what plan() or the "
+            "ledger names, or fit with budget=None"
+        )

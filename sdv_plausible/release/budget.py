@@ -1,0 +1,197 @@
+"""A budget over several releases: fits of the same rows draw from one file, and never more than is in it.
+
+Proofs: ``docs/explanation/proofs/budget.md``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Literal
+
+from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, add_up
+from sdv_plausible.privacy.accounting.losses import Loss
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
+from sdv_plausible.privacy.ledger_record import PUBLIC
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.release.budget_file import Fit, State
+from sdv_plausible.whole_files import locked
+
+FilterName = Literal["sum", "rho"]
+
+
+class Budget:
+    """A total for everything that is released from one table, kept in a file.
+
+    A fit draws from it before it looks at a row, and what was drawn stays drawn, also if the fit fails. A fit
+    that would exceed the total is refused. The epsilon of each fit may be chosen after seeing earlier
+    releases.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What all fits together may cost; epsilon > 0, delta in (0, 1).
+    path : str or Path
+        The file; made if it is not there. One file for one table: who deletes or copies it loses count.
+    filter : {"sum", "rho"}
+        How fits add up, fixed when the file is made. ``"sum"``: the epsilons and the deltas add up; for every
+        kind of fit. ``"rho"``: squares add up, so that several fits cost much less; for Gaussian noise alone
+        (the default ``privacy_test`` and ``omega``).
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range or not what the file was made with, or the file is damaged.
+
+    Examples
+    --------
+    >>> budget = Budget(epsilon=1.0, delta=1e-8, path="census.budget")  # doctest: +SKIP
+    >>> synth = PlausibleDeniabilitySynthesizer(metadata, epsilon=0.3, budget=budget)  # doctest: +SKIP
+    >>> synth.fit(table)  # doctest: +SKIP
+    >>> print(budget)  # doctest: +SKIP
+    """
+
+    def __init__(self, epsilon: float, delta: float, path: str | Path, *, filter: FilterName = "sum") -> None:
+        if filter not in FILTERS:
+            raise ValueError(f'filter ({filter!r}) must be "sum" or "rho"')
+        self._filter = FILTERS[filter](epsilon, delta)
+        self._path = Path(path).resolve()  # a link to it is the same budget
+        with locked(self._path):
+            if self._path.exists():
+                self._read()
+            else:
+                State(filter=self._filter).write(self._path)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
+
+    def draw(self, planned: PrivacyLedger, what: str = "a fit") -> None:
+        """Charge a fit, before it looks at a row.
+
+        Parameters
+        ----------
+        planned : PrivacyLedger
+            Everything that the fit will charge.
+        what : str
+            The fit in words, for the file.
+
+        Raises
+        ------
+        BudgetExceededError
+            If less is left. Nothing is charged then.
+        ValueError
+            If the fit makes no claim, protects others than the earlier fits, or costs what the filter cannot
+            count; nothing is charged.
+        """
+        if not planned.claims_privacy:
+            raise ValueError(
+                f"budget: a fit without a claim cannot draw from it. {planned.sentence()} Mend that, or fit "
+                "with budget=None and release nothing of it"
+            )
+        cost = self._filter.cost(planned.losses, planned.delta)
+        when = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        with locked(self._path):
+            state = self._read()
+            _check_unit(state.neighbours, planned.neighbours)
+            if not state.filter.admits([*state.costs, cost]):
+                raise BudgetExceededError(_too_much(state, cost))
+            state.with_fit(Fit(when=when, what=what, cost=cost), planned.neighbours).write(self._path)
+
+    def left(self, delta: float) -> float:
+        """Return the epsilon that a further fit may ask for at its delta; 0 for none.
+
+        Under filter "rho" for Gaussian noise; thresholds of a learned domain take from delta besides.
+        """
+        state = self._read()
+        return state.filter.left(state.costs, delta)
+
+    def charged(self) -> dict[str, float]:
+        """Return what was charged so far, in the units of the filter."""
+        return _total(self._read())
+
+    def sentence(self) -> str:
+        """Return the guarantee of everything released, in one quotable sentence."""
+        state = self._read()
+        if not state.fits or state.neighbours is None:
+            return "Nothing has been charged to this budget yet: no row has been looked at."
+        fits = "1 fit" if len(state.fits) == 1 else f"{len(state.fits)} fits"
+        epsilon, delta = state.filter.epsilon, state.filter.delta
+        return (
+            f"Total epsilon {epsilon:.3g} at delta {delta:.3g}, for the {state.neighbours.relation}: every "
+            f"conclusion that anyone can draw from everything released by the {fits} charged to this budget, "
+            "and by those still to come, each chosen in the light of earlier releases or not, "
+            f"{conclusions(state.neighbours, epsilon, delta)}. {PUBLIC}"
+        )
+
+    def __str__(self) -> str:
+        state = self._read()
+        limits, total = state.filter.limits, _total(state)
+        of = ", ".join(f"{unit} {total[unit]:.4g} of {limit:.4g}" for unit, limit in limits.items())
+        lines = [self.sentence(), "", f"  Charged so far: {of} (filter {state.filter.name!r})"]
+        lines += [
+            f"  {fit.when}  " + ", ".join(f"{u} {c:.4g}" for u, c in fit.cost.items()) + f"  {fit.what}"
+            for fit in state.fits
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        try:
+            return str(self)
+        except (OSError, ValueError) as error:
+            return str(error)
+
+    # --- the file ---------------------------------------------------------------------------------------
+
+    def _read(self) -> State:
+        state = State.read(self._path)
+        if state.filter != self._filter:
+            there = state.filter
+            raise ValueError(
+                f"epsilon ({self._filter.epsilon:g}), delta ({self._filter.delta:g}), filter "
+                f"({self._filter.name!r}) must be those that {str(self._path)!r} was made with: "
+                f"{there.epsilon:g}, {there.delta:g}, {there.name!r}"
+            )
+        return state
+
+
+def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
+    """Refuse, for a ledger's ``before_charge``, whatever was not drawn from the budget beforehand."""
+    drawn = Counter(planned.losses)
+
+    def check_planned(losses: tuple[Loss, ...]) -> None:
+        if not Counter(losses) <= drawn:
+            raise BudgetExceededError(
+                "budget: this fit charges what its plan did not say, such as a learner whose plan depends on "
+                "a learned domain: declare the domain, or fit without a budget. What was drawn stays drawn"
+            )
+
+    return check_planned
+
+
+def _check_unit(earlier: Neighbours | None, now: Neighbours) -> None:
+    if earlier not in (None, now):
+        raise ValueError(
+            f"budget: this fit is for the {now.relation}, and earlier ones are for the "
+            f"{earlier.relation}: fit with the same person, rows_per_person and neighbours"
+        )
+
+
+def _total(state: State) -> dict[str, float]:
+    total: dict[str, Any] = add_up(state.costs)
+    return {unit: float(total.get(unit, 0)) for unit in state.filter.limits}
+
+
+def _too_much(state: State, cost: Cost) -> str:
+    total = _total(state)
+    what = "; ".join(
+        f"{unit} {cost[unit]:.4g} wanted, {max(0.0, limit - total[unit]):.4g} of {limit:.4g} left"
+        for unit, limit in state.filter.limits.items()
+    )
+    return (
+        f"budget: this fit would exceed it ({what}): ask for less, budget.left(delta) says how much. Nothing "
+        "was charged"
+    )

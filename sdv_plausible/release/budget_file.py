@@ -1,0 +1,145 @@
+"""The file of a budget over several releases: what was fixed when it was made, and every charge since."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, PrivacyFilter
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.whole_files import write_whole
+
+FORMAT = "sdv-plausible budget 1"
+_MOST_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """One charge.
+
+    It is written before a row is looked at, and says nothing that depends on the rows: not whether the fit
+    succeeded.
+
+    Parameters
+    ----------
+    when : str
+        Date and time of the charge, in UTC.
+    what : str
+        What was planned, in words.
+    cost : mapping of str to float
+        An amount for each unit of the filter.
+    """
+
+    when: str
+    what: str
+    cost: Cost
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What a budget file holds.
+
+    Parameters
+    ----------
+    filter : PrivacyFilter
+        The total, and how costs add up.
+    neighbours : Neighbours, optional
+        Whom all fits protect; None until the first.
+    fits : tuple of Fit
+        In the order in which they were charged.
+    """
+
+    filter: PrivacyFilter
+    neighbours: Neighbours | None = None
+    fits: tuple[Fit, ...] = ()
+
+    @property
+    def costs(self) -> list[Cost]:
+        """Cost of every fit."""
+        return [fit.cost for fit in self.fits]
+
+    def with_fit(self, fit: Fit, neighbours: Neighbours) -> State:
+        """The state with one more fit."""
+        return replace(self, fits=(*self.fits, fit), neighbours=neighbours)
+
+    def write(self, path: Path) -> None:
+        """Replace the file; it is on the disk when this returns."""
+        content = {
+            "format": FORMAT,
+            "epsilon": self.filter.epsilon,
+            "delta": self.filter.delta,
+            "filter": self.filter.name,
+            "neighbours": None if self.neighbours is None else asdict(self.neighbours),
+            "fits": [asdict(fit) for fit in self.fits],
+        }
+        text = json.dumps(content | {"sha256": _digest(content)}, indent=1, allow_nan=False) + "\n"
+
+        def write(place: Path) -> None:
+            with place.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+
+        write_whole(path, write)
+
+    @classmethod
+    def read(cls, path: Path) -> State:
+        """Read a file.
+
+        Raises
+        ------
+        ValueError
+            If it is no budget file, or was changed or damaged.
+        """
+        try:
+            data = path.read_bytes()
+            if len(data) > _MOST_BYTES:
+                raise ValueError("too large")
+            return _state(json.loads(data.decode("utf-8"), parse_constant=_no_constant))
+        except FileNotFoundError:
+            raise ValueError(
+                f"path ({str(path)!r}): the budget file is gone. Put it back: what was charged still counts"
+            ) from None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+            raise ValueError(
+                f"path ({str(path)!r}) is no budget file, or was changed or damaged ({type(error).__name__}: "
+                f"{str(error)[:80]}): put a whole copy back; what was charged still counts"
+            ) from None
+
+
+def _state(content: Any) -> State:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"not of format {FORMAT!r}")
+    if content.pop("sha256", None) != _digest(content):
+        raise ValueError("its digest does not fit")
+    of_whom = content["neighbours"]
+    state = State(
+        filter=FILTERS[content["filter"]](content["epsilon"], content["delta"]),
+        neighbours=None if of_whom is None else Neighbours(**of_whom),
+        fits=tuple(Fit(when=f["when"], what=f["what"], cost=dict(f["cost"])) for f in content["fits"]),
+    )
+    units = set(state.filter.limits)
+    for cost in state.costs:
+        if set(cost) != units or not all(_is_amount(amount) for amount in cost.values()):
+            raise ValueError(f"a cost is not made of {', '.join(sorted(units))}")
+    if not state.filter.admits(state.costs) or (state.neighbours is None and state.fits):
+        raise ValueError("its charges contradict its limits")
+    return state
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, float) and math.isfinite(value) and value >= 0
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode("utf-8")).hexdigest()
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number")

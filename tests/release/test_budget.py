@@ -1,0 +1,387 @@
+"""A budget over several releases: charged before the first row, kept, never overspent, one unit, one file."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import multiprocessing as mp
+import pickle
+import re
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, PrivacyLedger, Release
+from sdv_plausible.models.uniform import UniformLearner
+from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss
+from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.release import budget as budget_module
+from sdv_plausible.release.budget import only_planned
+from sdv_plausible.release.budget_file import State
+from sdv_plausible.sdv.versions import metadata_from_columns
+
+DELTA = 1e-9
+
+
+def ledger(epsilon: float, neighbours: Neighbours = ONE_ROW) -> PrivacyLedger:
+    """Plan of a fit at (epsilon, DELTA)."""
+    made = PrivacyLedger(delta=DELTA, neighbours=neighbours)
+    losses = (ApproxDP(epsilon=epsilon, delta=DELTA),)
+    made.charge(LedgerEntry(name="all", mechanism="m", losses=losses, scope="s"))
+    return made
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "table.budget"
+
+
+def test_draws_add_up_and_nothing_is_overspent(path):
+    budget = Budget(1.0, 1e-8, path)
+    assert budget.charged() == {"epsilon": 0.0, "delta": 0.0}
+    assert "no row" in budget.sentence()
+    budget.draw(ledger(0.6))
+    before = path.read_bytes()
+    with pytest.raises(
+        BudgetExceededError, match=r"epsilon 0\.5 wanted, 0\.4 of 1 left.*Nothing was charged"
+    ):
+        budget.draw(ledger(0.5))
+    assert path.read_bytes() == before
+    again = Budget(1.0, 1e-8, str(path))
+    again.draw(ledger(0.4), "the second")
+    assert budget.charged() == {"epsilon": 1.0, "delta": 2e-9}
+    assert budget.left(DELTA) == 0.0
+    assert "2 fits" in budget.sentence()
+    assert "the second" in str(budget)
+
+
+def test_the_deltas_run_out_too(path):
+    budget = Budget(1.0, 2 * DELTA, path)
+    budget.draw(ledger(0.1))
+    budget.draw(ledger(0.1))
+    with pytest.raises(BudgetExceededError, match="delta 1e-09 wanted, 0 of 2e-09 left"):
+        budget.draw(ledger(0.1))
+
+
+def test_the_sentence_is_the_total_of_the_filter_and_not_what_is_charged_so_far(path):
+    budget = Budget(1.0, 1e-8, path)
+    budget.draw(ledger(0.1))
+    assert budget.sentence().startswith(
+        "Total epsilon 1 at delta 1e-08, for the addition or removal of any one row: every conclusion"
+    )
+    assert "at most 2.72 times as likely" in budget.sentence()
+    assert "\n" not in budget.sentence()
+    assert "epsilon 0.1 of 1, delta 1e-09 of 1e-08" in repr(budget)
+
+
+@pytest.mark.parametrize("others", [(0.9, 1e-8), (1.0, 1e-7), (1.0, 1e-8, "rho")])
+def test_other_totals_than_the_files_are_refused(path, others):
+    Budget(1.0, 1e-8, path)
+    with pytest.raises(
+        ValueError, match=r"^epsilon .* must be those that .* was made with: 1, 1e-08, 'sum'$"
+    ):
+        Budget(*others[:2], path, **({"filter": others[2]} if others[2:] else {}))
+
+
+def test_bad_parameters_leave_no_file(path):
+    for bad in ({"epsilon": 0}, {"delta": 2}, {"filter": "least"}):
+        with pytest.raises(ValueError, match=f"^{next(iter(bad))} .*must"):
+            Budget(**{"epsilon": 1.0, "delta": 1e-8, "path": path, **bad})
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_file_that_went_away_is_not_made_anew(path):
+    budget = Budget(1.0, 1e-8, path)
+    path.unlink()
+    with pytest.raises(ValueError, match="is gone"):
+        budget.draw(ledger(0.1))
+    assert not path.exists()
+    assert "is gone" in repr(budget)
+
+
+def test_a_link_to_the_file_is_the_same_budget(path):
+    budget = Budget(1.0, 1e-8, path)
+    link = path.with_name("link")
+    link.symlink_to(path)
+    Budget(1.0, 1e-8, link).draw(ledger(0.7))
+    assert budget.charged()["epsilon"] == 0.7
+    assert link.is_symlink()
+
+
+def test_another_unit_is_refused(path):
+    budget = Budget(1.0, 1e-8, path)
+    budget.draw(ledger(0.1))
+    for other in (Neighbours(replace=True), Neighbours(rows=2, person="p"), Neighbours(rows=1, person="p")):
+        with pytest.raises(ValueError, match="^budget: this fit is for the .*, and earlier ones are for the"):
+            budget.draw(ledger(0.1, other))
+    assert budget.charged()["epsilon"] == 0.1
+
+
+def test_no_claim_is_refused_with_the_way_out(path):
+    budget, none = Budget(1.0, 1e-8, path), PrivacyLedger(delta=DELTA)
+    none.charge(LedgerEntry(name="x", mechanism="m", losses=(InfiniteLoss(),), scope="s", note="declare it"))
+    with pytest.raises(ValueError, match="without a claim.*declare it.*budget=None"):
+        budget.draw(none)
+    assert budget.charged()["epsilon"] == 0.0
+
+
+def test_a_ledger_charges_nothing_that_was_not_drawn():
+    planned, drawn = ledger(0.5), PrivacyLedger(delta=DELTA)
+    drawn.before_charge = only_planned(planned)
+    drawn.charge(*planned.entries)
+    with pytest.raises(BudgetExceededError, match="what its plan did not say"):
+        drawn.charge(*planned.entries)  # twice
+    assert len(drawn.entries) == 1
+
+
+# --- two at once ----------------------------------------------------------------------------------------------
+
+
+def draw_when_all_are_there(path, barrier, results):
+    """In a process of its own."""
+    budget = Budget(1.0, 1e-8, path)
+    barrier.wait(60)
+    try:
+        budget.draw(ledger(0.6))
+        results.put("drawn")
+    except BudgetExceededError:
+        results.put("refused")
+
+
+def test_of_two_processes_that_want_more_than_half_one_gets_it(path):
+    started = mp.get_context("spawn")
+    barrier, results = started.Barrier(2), started.Queue()
+    processes = [
+        started.Process(target=draw_when_all_are_there, args=(path, barrier, results)) for _ in range(2)
+    ]
+    for process in processes:
+        process.start()
+    found = sorted(results.get(timeout=120) for _ in processes)
+    for process in processes:
+        process.join()
+    assert found == ["drawn", "refused"]
+    assert Budget(1.0, 1e-8, path).charged()["epsilon"] == 0.6
+
+
+def race(path, monkeypatch, patience: float) -> list[str]:
+    """Two draws, each of which waits between reading and writing for the other to get as far."""
+    budget, both, results = Budget(1.0, 1e-8, path), threading.Barrier(2), []
+    write = State.write
+
+    def late(state, place):
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(patience)
+        write(state, place)
+
+    def draw():
+        try:
+            budget.draw(ledger(0.6))
+            results.append("drawn")
+        except BudgetExceededError:
+            results.append("refused")
+
+    monkeypatch.setattr(State, "write", late)
+    threads = [threading.Thread(target=draw) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sorted(results)
+
+
+def test_nobody_reads_between_another_ones_reading_and_writing(path, monkeypatch):
+    assert race(path, monkeypatch, 0.2) == ["drawn", "refused"]  # however long they wait
+
+
+def test_planted_no_lock_lets_both_draw(path, monkeypatch):
+    monkeypatch.setattr(budget_module, "locked", contextlib.nullcontext)
+    assert race(path, monkeypatch, 60) == ["drawn", "drawn"]
+
+
+# --- fits -----------------------------------------------------------------------------------------------------
+
+COLUMNS = {"city": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"}}
+DOMAIN = {"city": {"range_values": ["A", "B"]}, "age": {"range_min": 0, "range_max": 9}}
+
+
+def table(n: int = 500) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"city": rng.choice(["A", "B"], n), "age": rng.integers(0, 10, n)})
+
+
+def synthesizer(budget, **options) -> PlausibleDeniabilitySynthesizer:
+    options = {"epsilon": 0.6, "domain": DOMAIN, "model": "independent", **options}
+    return PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), budget=budget, **options)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"model": "bayesian_network"}, {"domain": None, "undeclared": "private"}, {"structure": "cfs", "model":
+    "bayesian_network", "domain": None, "undeclared": "private"}, {"omega": 1, "k": 5},
+    {"privacy_test": "randomized", "row_cap": 5, "epsilon": 0.1, "least_rows": 100},
+], ids=str)  # fmt: skip
+def test_a_fit_draws_its_total(path, options):
+    budget = Budget(50.0, 1e-8, path)
+    synth = synthesizer(budget, **options)
+    synth.fit(table())
+    assert budget.charged() == {"epsilon": synth.privacy_ledger().total(), "delta": 1e-9}
+    assert synth.privacy_ledger().before_charge is None
+
+
+def test_a_second_fit_that_does_not_fit_is_refused_before_any_row(path, monkeypatch):
+    synth = synthesizer(Budget(1.0, 1e-8, path))
+    synth.fit(table())
+    kept = synth.privacy_ledger().to_json()
+    monkeypatch.setattr(synth, "_rows_used", lambda frame: pytest.fail("looked at rows"))
+    with pytest.raises(BudgetExceededError, match="this fit would exceed it"):
+        synth.fit(table())
+    assert synth.privacy_ledger().to_json() == kept
+    assert len(synth.sample(3)) == 3  # the earlier fit stays
+
+
+def test_rho_lets_more_through_than_the_sum(path):
+    budget = Budget(1.0, 1e-8, path, filter="rho")
+    for _ in range(3):
+        synthesizer(budget).fit(table())
+    with pytest.raises(BudgetExceededError, match="rho .* wanted"):
+        synthesizer(budget, epsilon=0.9).fit(table())
+    synthesizer(budget, epsilon=budget.left(1e-9), domain=None, undeclared="private").fit(table())
+    assert budget.charged()["failure"] == pytest.approx(1e-10)
+    with pytest.raises(ValueError, match=r"^filter \('rho'\) counts Gaussian noise"):
+        synthesizer(budget, epsilon=0.1, omega=1).fit(table())
+
+
+def failing_fit(path, monkeypatch) -> Budget:
+    """Draws 0.6 and fails in the middle, after noisy answers."""
+    budget = Budget(1.0, 1e-8, path)
+    synth = synthesizer(budget, model=UniformLearner(), domain=None, undeclared="private")
+    with monkeypatch.context() as patch:
+        patch.setattr(UniformLearner, "fit", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            synth.fit(table())
+    return budget
+
+
+def test_what_a_failed_fit_drew_stays_drawn(path, monkeypatch):
+    assert failing_fit(path, monkeypatch).charged()["epsilon"] > 0.2
+
+
+def test_planted_a_charge_forgotten_after_a_failed_fit_is_caught(path, monkeypatch):
+    fit = PlausibleDeniabilitySynthesizer.fit
+
+    def forgetful(synth, data):
+        before = path.read_bytes()
+        try:
+            fit(synth, data)
+        except ZeroDivisionError:
+            path.write_bytes(before)
+            raise
+
+    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "fit", forgetful)
+    with pytest.raises(AssertionError):
+        test_what_a_failed_fit_drew_stays_drawn(path, monkeypatch)
+
+
+def test_it_is_charged_before_rows_are_chosen(path, monkeypatch):
+    budget = Budget(1.0, 1e-8, path)
+    synth = synthesizer(budget)
+    monkeypatch.setattr(synth, "_rows_used", lambda frame: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        synth.fit(table())
+    assert budget.charged()["epsilon"] > 0.5
+
+
+def test_a_wrong_schema_costs_nothing(path):
+    budget = Budget(1.0, 1e-8, path)
+    with pytest.raises(Exception, match="not in the metadata"):
+        synthesizer(budget).fit(table().assign(more=1))
+    assert budget.charged()["epsilon"] == 0.0
+
+
+def test_processed_data_is_charged_once(path):
+    budget = Budget(10.0, 1e-8, path)
+    synth = synthesizer(budget)
+    processed = synth.preprocess(table())
+    assert budget.charged()["epsilon"] == 0.0
+    synth.fit_processed_data(processed)
+    assert budget.charged()["epsilon"] == synth.privacy_ledger().total()
+
+
+@pytest.mark.parametrize("options", [
+    {"random_state": 1}, {"epsilon": math.inf}, {"domain": None}, {"types": "detected"}, {"privacy_test": "deterministic"},
+], ids=str)  # fmt: skip
+def test_a_fit_without_a_claim_cannot_draw(path, options):
+    budget = Budget(1.0, 1e-8, path)
+    with pytest.raises(ValueError, match="^budget: a fit without a claim"):
+        synthesizer(budget, **options).fit(table())
+    assert budget.charged()["epsilon"] == 0.0
+
+
+def test_budget_must_be_one():
+    with pytest.raises(ValueError, match=r"^budget \(1\.0\) must be a Budget"):
+        synthesizer(1.0)
+
+
+# --- what is handed over --------------------------------------------------------------------------------------
+
+
+def test_a_release_holds_no_budget_and_comes_back(path, tmp_path):
+    budget = Budget(1.0, 1e-8, path)
+    synth = synthesizer(budget)
+    synth.fit(table())
+    file = tmp_path / "r.release"
+    synth.release().save(file)
+    assert b"budget" not in file.read_bytes()
+    release = Release.load(file)
+    assert len(PlausibleDeniabilitySynthesizer.from_release(release).sample(5)) == 5
+    again = PlausibleDeniabilitySynthesizer.from_release(release, budget=budget)
+    assert budget.charged()["epsilon"] == synth.privacy_ledger().total()  # nothing was drawn
+    with pytest.raises(BudgetExceededError):
+        again.fit(table())
+
+
+def test_a_saved_synthesizer_holds_no_budget_and_asks_for_one(path, tmp_path):
+    budget = Budget(2.0, 1e-8, path)
+    synth = synthesizer(budget)
+    synth.fit(table())
+    file = tmp_path / "s.pkl"
+    synth.save(file)
+    assert str(path).encode() not in file.read_bytes()
+    assert synth.budget is budget
+    loaded = PlausibleDeniabilitySynthesizer.load(file)
+    assert len(loaded.sample(5)) == 5
+    loaded.save(file)
+    loaded = PlausibleDeniabilitySynthesizer.load(file)
+    with pytest.raises(ValueError, match="^budget: this synthesizer drew from one"):
+        loaded.fit(table())
+    loaded.budget = budget
+    loaded.fit(table())
+    assert "2 fits" in budget.sentence()
+
+
+def test_a_file_saved_after_a_failed_fit_holds_no_budget(path, tmp_path, monkeypatch):
+    synth = synthesizer(Budget(2.0, 1e-8, path))
+    synth.fit(table())
+    monkeypatch.setattr(synth, "_rows_used", lambda frame: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        synth.fit(table())
+    monkeypatch.undo()
+    synth.save(tmp_path / "s")
+    assert str(path).encode() not in (tmp_path / "s").read_bytes()
+    assert PlausibleDeniabilitySynthesizer.load(tmp_path / "s")._drawn is None
+
+
+def test_without_a_budget_nothing_changes(tmp_path):
+    synth = synthesizer(None)
+    synth.fit(table())
+    synth.save(tmp_path / "s")
+    PlausibleDeniabilitySynthesizer.load(tmp_path / "s").fit(table())
+
+
+def test_a_budget_travels_as_its_path(path):
+    budget = Budget(1.0, 1e-8, path)
+    budget.draw(ledger(0.5))
+    assert pickle.loads(pickle.dumps(budget)).charged() == budget.charged()
+    assert re.fullmatch(r"[^\n]+\n\n  Charged so far: [^\n]+\n  20[^\n]+", str(budget))
