@@ -33,7 +33,7 @@ DECLARED: dict[str, Any] = {
     "member": {},
     "age": {"range_min": 0, "range_max": 110},
     "share": {"range_min": 0.0, "range_max": 1.0, "decimal_places": 3},
-    "start": {"range_min": "2000-01-01", "range_max": "2030-12-31"},
+    "start": {"range_min": "2000-01-01", "range_max": "2030-12-31", "range_is_nullable": True},
     "zoned": {"range_min": "2000-01-01", "range_max": "2030-12-31"},
     "day": {"range_min": "01.01.2000", "range_max": "31.12.2030"},
 }

@@ -185,8 +185,8 @@ class PrivacyLedger:
         total = self.total()
         who = self.neighbours
         return (
-            f"Total epsilon {rounded_up(total)} at delta {self.delta:.3g}, for the {who.relation}: every conclusion "
-            f"that anyone can draw from this release ({self._scope()}) "
+            f"Total epsilon {rounded_up(total)} at delta {self.delta:.3g}, for the {who.relation}: every "
+            f"conclusion that anyone can draw from this release ({self._scope()}) "
             f"{conclusions(who, total, self.delta)}. {PUBLIC}"
         )
 
