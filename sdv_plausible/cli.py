@@ -237,8 +237,9 @@ def _synthesize(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    from sdv_plausible.table.declarations import declared_columns
-    from sdv_plausible.table.outside import count_outside
+    from sdv_plausible.table.checking import check_columns
+    from sdv_plausible.table.declarations import read_declarations
+    from sdv_plausible.table.domain import MAX_BINS
     from sdv_plausible.table.reading import count_unreadable
 
     _check_inputs(options)
@@ -246,21 +247,15 @@ def _check(options: argparse.Namespace) -> None:
     options.rows_were_read, unread = True, {}
     if not _is_parquet(options.data):
         unread = count_unreadable(options.data, types, **_how(options, *_HOW_READ, *_HOW_SPELLED))
-    outside = {}
-    if options.domain not in (None, "metadata"):
-        outside = count_outside(
-            _read(options, types),
-            declared_columns(options.domain),
-            {name: kind.sdtype for name, kind in types.items()},
-        )
-    print("NOT private: counts of your table, for your eyes.")
-    for what, counts in (
-        ("cannot be read, and count as missing", unread),
-        ("are outside the declared values", outside),
-    ):
-        print(
-            f"Cells that {what}: {', '.join(f'{name} {count:,}' for name, count in counts.items()) or 'none'}"
-        )
+    counts = ", ".join(f"{name} {count:,}" for name, count in unread.items())
+    print(f"NOT private, for your eyes. Cells that cannot be read, and count as missing: {counts or 'none'}")
+    if options.domain in (None, "metadata"):
+        return
+    words = {name: kind.words for name, kind in types.items()}
+    declared = read_declarations(options.domain, "infer", MAX_BINS, words)
+    known = {name: attribute for name in declared.names if (attribute := declared.known(name))}
+    said = {name: declared.says_missing(name) for name in known}
+    print(check_columns(_read(options, types), known, said, print))
 
 
 def _registry(options: argparse.Namespace) -> None:

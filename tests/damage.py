@@ -87,11 +87,12 @@ def damage_json(data: bytes, rng: random.Random) -> bytes:
     return json.dumps(document).encode()
 
 
-def damage_arrays(data: bytes, rng: random.Random) -> bytes:
+def damage_arrays(data: bytes, rng: random.Random, section: str | None = None) -> bytes:
     """Change numbers, shape or type of arrays, and write them as they should be written."""
     document = json.loads(data)
-    for _ in range(rng.choice([1, 1, 3])):
-        holder, key = rng.choice(_arrays(document))
+    arrays = _arrays(document if section is None else document[section])
+    for _ in range(rng.choice([1, 1, 3]) if arrays else 0):
+        holder, key = rng.choice(arrays)
         array = decode(holder[key])
         flat = array.ravel().copy()
         kind = rng.randrange(6)
@@ -112,6 +113,11 @@ def damage_arrays(data: bytes, rng: random.Random) -> bytes:
             )
         holder[key] = encode(array, readable=rng.random() < 0.5)
     return json.dumps(document).encode()
+
+
+def damage_seeds(data: bytes, rng: random.Random) -> bytes:
+    """The same in what was released of the seeds."""
+    return damage_arrays(data, rng, "seeds")
 
 
 Damage = Callable[[bytes, random.Random], bytes]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -26,20 +26,24 @@ from sdv_plausible.release.plan import Plan, epsilon_for, plan
 from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release_file.release import Release
+from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
 from sdv_plausible.sdv.releasing import rebuilt, released
 from sdv_plausible.sdv.schema import with_id
 from sdv_plausible.sdv.side_entries import Types, side_entries
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.table.building import build_domain, domain_entries
+from sdv_plausible.table.checking import Check, check_columns, mostly_outside
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.column_types import metadata_columns
 from sdv_plausible.table.declarations import Specs, Undeclared, read_declarations
-from sdv_plausible.table.domain import MAX_BINS
+from sdv_plausible.table.domain import MAX_BINS, Attribute
 from sdv_plausible.table.output_types import usual_types
 from sdv_plausible.table.persons import choose_rows, person_entry, unknown_persons
 from sdv_plausible.table.private_domain import DomainPlan
 from sdv_plausible.table.words import MODELLED_SDTYPES
+
+WARNED_FROM = 5000  # rows that a fit looks at before it warns that a declaration does not fit
 
 
 class RowCapExceededError(ValueError):
@@ -230,6 +234,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         ledger.charge(*domain_entries(domain), *self._side_entries())
         if self._rows is None:
             ledger.charge(*unknown_persons(ledger.neighbours))
+        self._warn_of_strangers(table)
         codec = Codec(domain)
         rows = CodeArray(codec.encode(table, coins.spawn("cells outside the domain")), domain.cardinalities)
         sampler = fit_release(rows, domain, self._settings, self._learner, ledger, coins, transcript)
@@ -241,6 +246,24 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         write_as_domain(self._data_processor, codec.domain, dtypes)
         self._model = sampler  # SDV asks whether there is a model
         self._charged_calls: dict[tuple[Any, ...], int] = {}
+
+    def _warn_of_strangers(self, table: pd.DataFrame) -> None:
+        """Tell the holder, by column names alone, where a declaration does not fit at all."""
+        first = table.iloc[:WARNED_FROM]
+        names = mostly_outside(first, {name: self._known(name) for name in self._declared.names})
+        if names:
+            warnings.warn(
+                f"most cells of {names} are outside what was declared and are lost (for you, not for "
+                "publication): synth.check(table) says why",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def _known(self, name: str) -> Attribute:
+        known = self._declared.known(name)
+        assert known is not None
+        form = self._modelled_specs()[name].get("datetime_format") if known.kind == "datetime" else None
+        return replace(known, datetime_format=known.datetime_format or form) if form else known
 
     def _take(self, dtypes: pd.Series[Any], *made: Any) -> None:
         """Hold what another fit made, of which there is no row here.
@@ -423,6 +446,36 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if self._ledger is None:
             raise SamplingError("there is no ledger yet: fit first, or use plan() to see the cost beforehand")
         return deepcopy(self._ledger)
+
+    def check(self, data: Any, show: Callable[[str], object] = print) -> Check:
+        """Compare a table with the declarations. NOT private: for the holder of the data alone.
+
+        Parameters
+        ----------
+        data : DataFrame, or dict of one
+            The real rows.
+        show : callable
+            Gets a few values of each column that does not fit; by default they are printed, and they are
+            kept nowhere.
+
+        Returns
+        -------
+        Check
+            What does not fit, by column, without values; true if everything fits.
+
+        Raises
+        ------
+        ValueError
+            If the table lacks a declared column.
+        """
+        _, frame = sdv_compat.split_input(data)
+        frame = frame.rename(columns=str)
+        declared = self._declared
+        absent = sorted(set(declared.names) - set(frame.columns))
+        if absent:
+            raise ValueError(f"data lacks the declared columns {absent}; it has {list(frame.columns)}")
+        known = {name: self._known(name) for name in declared.names}
+        return check_columns(frame, known, {name: declared.says_missing(name) for name in known}, show)
 
     def plan(
         self,

@@ -82,6 +82,17 @@ class Declarations:
             return replace(self.bounds[name].plain, provenance="private")
         return self.known(name) or _stand_in(name, private)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Declared columns."""
+        return (*self.attributes, *self.bounds)
+
+    def says_missing(self, name: str) -> bool | None:
+        """Whether a column's declaration allows missing values; None where it leaves that open."""
+        if name in self.bounds:
+            return self.bounds[name].nullable
+        return None if self.attributes[name].nullable else False
+
     def known(self, name: str) -> Attribute | None:
         """Attribute known without a look at the rows; of declared bounds, their equal bins."""
         bounds = self.bounds.get(name)

@@ -44,11 +44,12 @@ def count_outside(
     absent = sorted(set(domain.names) - set(table.columns))
     if absent:
         raise ValueError(f"domain names {absent}, which are not columns of the table: {list(table.columns)}")
-    counts = {attribute.name: _count(table[attribute.name], attribute) for attribute in domain}
+    counts = {a.name: int(is_outside(table[a.name], a).sum()) for a in domain}
     return {name: count for name, count in counts.items() if count}
 
 
-def _count(column: pd.Series[Any], attribute: Attribute) -> int:
+def is_outside(column: pd.Series[Any], attribute: Attribute) -> np.ndarray:
+    """Mask of cells that the attribute does not hold: also missing ones, where missing is no value of it."""
     codec = ColumnCodec(attribute)
     codes, present = codec.encode(column), column.notna().to_numpy()
     outside = (codes < 0) | ((codes == attribute.missing_code) & present)
@@ -56,4 +57,4 @@ def _count(column: pd.Series[Any], attribute: Attribute) -> int:
         numbers = codec.numbers(column)
         with np.errstate(invalid="ignore"):
             outside |= ((numbers < attribute.lower[0]) | (numbers > attribute.upper[-1])) & present
-    return int(outside.sum())
+    return np.asarray(outside)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from damage import DAMAGES, damage_arrays, damage_json, damaged
+from damage import DAMAGES, damage_json, damage_seeds, damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -135,7 +135,7 @@ def any_value(self: Part, *args: Any, **kwargs: Any) -> Any:
 
 
 FAULTS = {
-    "codes of the seeds": (seeds, "_read", any_codes, damage_arrays),
+    "codes of the seeds": (seeds, "_read", any_codes, damage_seeds),
     "ranges of whole numbers": (Part, "whole", any_value, damage_json),
     "finite numbers": (Part, "number", any_value, damage_json),
     "texts": (Part, "text", any_value, damage_json),

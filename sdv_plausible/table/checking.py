@@ -1,0 +1,155 @@
+"""What of a table does not fit its declarations. For the data holder only: nothing here is private."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.table.cells import canonical
+from sdv_plausible.table.codec import ColumnCodec
+from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.outside import is_outside
+
+EXAMPLES = 5  # values shown of a column
+MOST = 0.5  # share of a column's cells outside from which a fit warns
+FEW_CELLS = 20  # present cells below which it does not: a small table says little
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What does not fit in one column, without any value of it.
+
+    Attributes
+    ----------
+    column : str
+        Its name.
+    problem : str
+        What does not fit, and what to do.
+    cells : int
+        How many cells.
+    share : float
+        The same as a share of the column's present cells; of all cells where missing ones are meant.
+    """
+
+    column: str
+    problem: str
+    cells: int
+    share: float
+
+    def __str__(self) -> str:
+        return f"{self.column}: {self.cells:,} cells ({self.share:.1%}) {self.problem}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """Findings of a table, for its holder. They are counts of the real rows: do not publish them."""
+
+    findings: tuple[Finding, ...]
+
+    def __bool__(self) -> bool:
+        """Whether everything fits."""
+        return not self.findings
+
+    def __str__(self) -> str:
+        if not self.findings:
+            return "NOT private, for your eyes: every cell fits what was declared."
+        return "\n".join(["NOT private, for your eyes:", *(f"  {finding}" for finding in self.findings)])
+
+
+def check_columns(
+    table: pd.DataFrame,
+    known: Mapping[str, Attribute],
+    nullable: Mapping[str, bool | None],
+    show: Callable[[str], object],
+) -> Check:
+    """Compare a table with what was declared of its columns.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The real rows.
+    known : mapping of str to Attribute
+        Declared attributes.
+    nullable : mapping of str to bool or None
+        Whether missing values were declared; None where that is learned or was left open.
+    show : callable
+        Gets lines with values of the rows, for a screen; they are kept nowhere.
+    """
+    findings: list[Finding] = []
+    for name, attribute in known.items():
+        for finding, values in _column_findings(table[name], attribute, nullable.get(name)):
+            findings.append(finding)
+            if values:
+                show(f"{name}: {', '.join(map(repr, values))}, ...")
+    return Check(tuple(findings))
+
+
+def mostly_outside(table: pd.DataFrame, known: Mapping[str, Attribute]) -> list[str]:
+    """Names of the columns of which most cells are outside their declaration."""
+    found = []
+    for name, attribute in known.items():
+        present = int(table[name].notna().sum())
+        wrong = is_outside(table[name], attribute) & table[name].notna().to_numpy()
+        if present >= FEW_CELLS and wrong.sum() > MOST * present:
+            found.append(name)
+    return found
+
+
+def _column_findings(
+    column: pd.Series[Any], attribute: Attribute, nullable: bool | None
+) -> Iterator[tuple[Finding, list[Any]]]:
+    name, present = attribute.name, int(column.notna().sum())
+    missing = len(column) - present
+    wrong = is_outside(column, attribute) & column.notna().to_numpy()
+    if wrong.any():
+        values = column[wrong].value_counts().index[:EXAMPLES].tolist()
+        cells = int(wrong.sum())
+        yield Finding(name, _why(column[wrong], attribute), cells, cells / max(present, 1)), values
+    if missing and nullable is False:
+        problem = "are missing, which was declared not to be: they get random values. Say range_is_nullable"
+        yield Finding(name, problem, missing, missing / len(column)), []
+    if nullable and not missing and len(column):
+        yield Finding(name, "are missing, which was declared to be: is it another column?", 0, 0.0), []
+    if attribute.kind == "integer" and not wrong.all():
+        numbers = pd.to_numeric(column, errors="coerce")
+        broken = int(((numbers % 1) > 0).sum())
+        if broken:
+            problem = "have a fraction, which is cut off: give decimal_places"
+            yield Finding(name, problem, broken, broken / present), []
+
+
+def _why(cells: pd.Series[Any], attribute: Attribute) -> str:
+    """Words for cells outside: another type, other spelling, or simply outside."""
+    if attribute.values:
+        texts = {str(value): value for value in attribute.values}
+        distinct = cells.drop_duplicates().tolist()
+        if all(str(_plain(value)) in texts for value in distinct):
+            there, here = (_kind(v) for v in (distinct[0], next(iter(attribute.values))))
+            return f"hold {there}, the declaration {here}: declare the values as they are in the table"
+        folded = {text.strip().casefold() for text in texts}
+        if all(str(value).strip().casefold() in folded for value in distinct):
+            return "differ from declared values in capitals or spaces alone: write them as in the table"
+        return "are none of the declared values, and become missing"
+    readable = ColumnCodec(attribute).numbers(cells)
+    unread = np.isnan(readable) if readable.dtype.kind == "f" else readable == np.iinfo(np.int64).min
+    if unread.all():
+        what = "dates in the declared format" if attribute.kind == "datetime" else "numbers"
+        return f"are no {what}, and become missing"
+    return "are outside the declared range, and are moved to its ends"
+
+
+def _plain(value: Any) -> Any:
+    value = canonical(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "truth values"
+    if isinstance(value, str):
+        return "texts"
+    return "whole numbers" if isinstance(_plain(value), int) else "numbers"
