@@ -27,11 +27,18 @@ class Bounds:
         Dates: nanoseconds between two values. None: learned.
     nullable : bool, optional
         Whether there are missing values. None: learned.
+    low, high : float
+        Ends of the range.
+    special : tuple of float
+        Values that stay single, inside the range or beside it.
     """
 
     plain: Attribute
     resolution: int | None = None
     nullable: bool | None = None
+    low: float
+    high: float
+    special: tuple[float, ...] = ()
 
     @property
     def name(self) -> str:
@@ -68,10 +75,14 @@ class Bounds:
 
     def ends(self, lattice: Lattice) -> Run:
         """First and last point inside the range; the last is the smaller one where there is none."""
-        low, high = self.plain.lower[0], self.plain.upper[-1]
+        low, high = self.low, self.high
         number = np.int64 if self.plain.kind == "datetime" else np.float64
         first, last = (int(point) for point in lattice.index(np.array([low, high], dtype=number)))
         return first + (lattice.value(first) < low), last - (lattice.value(last) > high)
+
+    def special_points(self, lattice: Lattice) -> list[int]:
+        """Points of the special values."""
+        return sorted({int(point) for point in lattice.index(np.array(self.special, dtype=np.float64))})
 
     def grid(self, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
         """First and last point of the cells that are counted first.
@@ -107,11 +118,24 @@ def bounds_of(plain: Attribute, spec: Mapping[str, Any]) -> Bounds:
     """Bounds of a declared range: what the declaration leaves open is learned."""
     nullable = spec.get("range_is_nullable")
     known = plain.datetime_format is not None
+    special = tuple(spec.get("special_values") or ())
+    inside = [(a, b) for a, b in zip(plain.lower, plain.upper, strict=True) if a < b or a not in special] or [
+        (plain.lower[0], plain.upper[-1])
+    ]
     return Bounds(
         plain=plain,
+        low=_end(spec.get("range_min"), inside[0][0]),
+        high=_end(spec.get("range_max"), inside[-1][1]),
+        special=special,
         resolution=plain.unit if plain.kind == "datetime" and known else None,
         nullable=None if nullable is None else bool(nullable),
     )
+
+
+def _end(declared: Any, known: float) -> float:
+    """A declared number, which a special value may stand for in the bins; dates were read already."""
+    is_number = isinstance(declared, (int, float, np.integer, np.floating))
+    return declared if is_number else known
 
 
 def is_wide(plain: Attribute) -> bool:

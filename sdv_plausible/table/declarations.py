@@ -169,7 +169,7 @@ def _sorted_out(
     bounds = {
         name: bounds_of(attribute, given[name])
         for name, attribute in attributes.items()
-        if isinstance(given[name], Mapping) and is_wide(attribute) and not given[name].get("bins")
+        if isinstance(given[name], Mapping) and is_wide(attribute) and given[name].get("bins") is None
     }
     fixed = {name: attribute for name, attribute in attributes.items() if name not in bounds}
     return Declarations(fixed, undeclared, never_missing, bounds)

@@ -312,7 +312,9 @@ class _Column:
             if lattice is None:
                 lattice = _lattice(reading.sdtype, _finest(precision.values[:-1], precision.sigma))
         assert lattice is not None
+        known = bounds.special_points(lattice)
         spikes = self._single_points(reading, lattice, bounds, shares["values"], max_bins // 2)
+        spikes = sorted({*known, *spikes})
 
         def count(first: np.ndarray, last: np.ndarray) -> Cells:
             question = RunCounts(reading, lattice, first, last, tuple(spikes))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
         Column name.
     spec : mapping
         ``sdtype`` and, as needed, ``range_min``, ``range_max``, ``range_values``, ``range_is_nullable``
-        (default True), ``decimal_places``, ``datetime_format``; also ``buckets``.
+        (default True), ``decimal_places``, ``datetime_format``; also ``bins`` (a number of equal bins, or
+        edges), ``special_values`` (numbers that stay single values, also beside the range), ``buckets``.
     max_bins : int
         A wider range is cut into this many equal bins.
 
@@ -47,50 +49,122 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     if spec.get("buckets") is not None:
         common["buckets"] = tuple(spec["buckets"])
     if sdtype in CATEGORIES:
-        values = spec.get("range_values")
-        if values is None or not len(values):
-            values = (False, True) if sdtype == "boolean" else None
-        if values is None:
-            return None
-        kind = "ordinal" if sdtype == "ordinal" else "categorical"
-        return Attribute(kind=kind, values=tuple(v for v in values if not pd.isna(v)), **common)  # type: ignore[arg-type]
-    low, high = spec.get("range_min"), spec.get("range_max")
+        return _categories(spec, common)
+    if sdtype == "datetime":
+        return _dates(name, spec, max_bins, common)
+    return _numbers(name, spec, max_bins, common) if sdtype == "numerical" else None
+
+
+def _categories(spec: Mapping[str, Any], common: dict[str, Any]) -> Attribute | None:
+    values = spec.get("range_values")
+    if values is None or not len(values):
+        values = (False, True) if spec["sdtype"] == "boolean" else None
+    if values is None:
+        return None
+    kind = "ordinal" if spec["sdtype"] == "ordinal" else "categorical"
+    return Attribute(kind=kind, values=tuple(v for v in values if not pd.isna(v)), **common)  # type: ignore[arg-type]
+
+
+def _dates(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str, Any]) -> Attribute | None:
+    low, high, bins = spec.get("range_min"), spec.get("range_max"), spec.get("bins")
     if low is None or high is None:
         return None
-    if sdtype == "datetime":
-        form = spec.get("datetime_format")
-        unit = format_unit(form)
-        start, end = _declared_dates(name, low, high, form)
-        lower, upper = equal_bins(start // unit, end // unit, max_bins)
-        lower, upper = (tuple(v * unit for v in ends) for ends in (lower, upper))
-        return Attribute(kind="datetime", lower=lower, upper=upper, unit=unit, datetime_format=form, **common)
-    if sdtype != "numerical":
+    if isinstance(bins, Collection):
+        raise ValueError(f"column {name!r}: bins ({bins!r}) of dates must be a whole number, or left out")
+    form = spec.get("datetime_format")
+    unit = format_unit(form)
+    start, end = _declared_dates(name, low, high, form)
+    ends = equal_bins(start // unit, end // unit, bins or max_bins, singles=1 if bins else SINGLES)
+    lower, upper = (tuple(v * unit for v in side) for side in ends)
+    return Attribute(kind="datetime", lower=lower, upper=upper, unit=unit, datetime_format=form, **common)
+
+
+def _numbers(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str, Any]) -> Attribute | None:
+    low, high, bins = spec.get("range_min"), spec.get("range_max"), spec.get("bins")
+    edges = list(bins) if isinstance(bins, Collection) else None
+    if edges and low is None and high is None:
+        low, high = edges[0], edges[-1]
+    if low is None or high is None:
         return None
     _check_declared_range(name, low, high)
-    decimals = spec.get("decimal_places")
+    decimals, special = spec.get("decimal_places"), spec.get("special_values") or ()
+    number = max_bins if bins is None or edges else bins
+    singles = SINGLES if bins is None else 1
     if decimals == 0 or (decimals is None and _is_integral(low) and _is_integral(high)):
-        low, high = math.ceil(low), math.floor(high)
-        if low > high or max(-low, high) >= 2**63:
-            raise ValueError(
-                f"column {name!r}: between range_min ({spec['range_min']!r}) and range_max "
-                f"({spec['range_max']!r}) there must "
-                "be whole numbers, of 64 bits: widen the range, or give decimal_places for numbers with a "
-                "fraction"
-            )
-        lower, upper = equal_bins(low, high, max_bins)
+        whole = _whole_bins(name, math.ceil(low), math.floor(high), edges, number, singles)
+        lower, upper = with_points(*whole, [_whole_special(name, v) for v in special])
         return Attribute(kind="integer", lower=lower, upper=upper, **common)
-    edges = (
-        np.linspace(float(low), float(high), max_bins + 1)
-        if high > low
-        else np.array([low, high], dtype=float)
-    )
-    return Attribute(
-        kind="float",
-        lower=tuple(edges[:-1].tolist()),
-        upper=tuple(edges[1:].tolist()),
-        decimals=decimals,
-        **common,
-    )
+    if edges:
+        corners = _inside(name, low, high, [float(edge) for edge in edges])
+    else:
+        corners = np.linspace(float(low), float(high), number + 1).tolist() if high > low else [low, high]
+    lower, upper = with_points(corners[:-1], corners[1:], [float(v) for v in special])
+    return Attribute(kind="float", lower=lower, upper=upper, decimals=decimals, **common)
+
+
+def _whole_bins(
+    name: str, low: int, high: int, edges: list[Any] | None, number: int, singles: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Bins of whole numbers: equal ones, or every edge begins one and the last edge is in the last."""
+    if low > high or max(-low, high) >= 2**63:
+        raise ValueError(
+            f"column {name!r}: between range_min ({low!r}) and range_max ({high!r}) there must be whole "
+            "numbers, of 64 bits: widen the range, or give decimal_places for numbers with a fraction"
+        )
+    if edges is None:
+        return equal_bins(low, high, number, singles)
+    starts = _inside(name, low, high, [math.ceil(edge) for edge in edges])[:-1]
+    return tuple(starts), tuple([start - 1 for start in starts[1:]] + [high])
+
+
+def with_points(
+    lower: Sequence[float], upper: Sequence[float], points: Sequence[float]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Bins with some values as bins of their own, inside the range or beside it.
+
+    Parameters
+    ----------
+    lower, upper : sequence of number
+        Closed ends of bins, increasing: whole numbers, or doubles of which neighbours may touch.
+    points : sequence of number
+        Values to stay single.
+    """
+    bins = list(zip(lower, upper, strict=True))
+    for point in points:
+        cut: list[tuple[float, float]] = [(point, point)]
+        for low, high in bins:
+            if not low <= point <= high:
+                cut.append((low, high))
+            elif low < high:
+                below, above = _next_to(point)
+                cut += [(a, b) for a, b in ((low, below), (above, high)) if a <= b]
+        bins = sorted(set(cut))
+    return tuple(low for low, _ in bins), tuple(high for _, high in bins)
+
+
+def _next_to(point: float) -> tuple[float, float]:
+    if isinstance(point, int):
+        return point - 1, point + 1
+    return math.nextafter(point, -math.inf), math.nextafter(point, math.inf)
+
+
+def _whole_special(name: str, value: Any) -> int:
+    if value != int(value):
+        raise ValueError(
+            f"column {name!r}: special_values ({value!r}) must be whole numbers like the range; give "
+            "decimal_places for numbers with a fraction"
+        )
+    return int(value)
+
+
+def _inside(name: str, low: float, high: float, edges: list[Any]) -> list[Any]:
+    """The edges, which must begin and end where the range does."""
+    if edges[0] != low or edges[-1] != high or any(a >= b for a, b in pairwise(edges)):
+        raise ValueError(
+            f"column {name!r}: bins ({edges!r}) must begin at range_min ({low!r}), end at range_max "
+            f"({high!r}) and increase; leave the range out, as the edges tell it"
+        )
+    return edges
 
 
 def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribute:
@@ -172,15 +246,17 @@ def _as_stamp(value: Any, form: str | None) -> int:
     return int(stamp.as_unit("ns").value)
 
 
-def equal_bins(low: int, high: int, max_bins: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def equal_bins(
+    low: int, high: int, max_bins: int, singles: int = SINGLES
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Cut the integers low..high into ``max_bins`` runs of nearly equal length, or into single values.
 
-    The latter up to ``SINGLES`` times as many: ages from 0 to 110 stay years.
+    The latter up to ``singles`` times as many: ages from 0 to 110 stay years.
     """
     if high < low:
         raise ValueError(f"range_max ({high}) must not be below range_min ({low})")
     points = high - low + 1
-    count = points if points <= SINGLES * max_bins else max_bins
+    count = points if points <= singles * max_bins else max_bins
     starts = [low + (high - low + 1) * i // count for i in range(count)]
     return tuple(starts), tuple([s - 1 for s in starts[1:]] + [high])
 

@@ -20,7 +20,10 @@ CATEGORIES = ("categorical", "ordinal", "boolean")
 MODELLED_SDTYPES = ("numerical", "datetime", *CATEGORIES)
 TYPE_WORDS = ("sdtype", "datetime_format", "regex_format", "pii")
 """Words that say what a column is; the others say which values it may hold."""
-VALUE_WORDS = ("range_min", "range_max", "range_values", "range_is_nullable", "decimal_places", "buckets")
+VALUE_WORDS = (
+    "range_min", "range_max", "range_values", "range_is_nullable", "decimal_places", "bins",
+    "special_values", "buckets",
+)  # fmt: skip
 _UNUSED = (
     "high_cardinality",
     "computer_representation",
@@ -29,8 +32,8 @@ _UNUSED = (
 )  # SDV's, without meaning for a value set
 _NOT_FOR = {
     "numerical": ("range_values",),
-    "datetime": ("range_values", "decimal_places"),
-    **dict.fromkeys(CATEGORIES, ("range_min", "range_max", "decimal_places")),
+    "datetime": ("range_values", "decimal_places", "special_values"),
+    **dict.fromkeys(CATEGORIES, ("range_min", "range_max", "decimal_places", "bins", "special_values")),
 }
 _NUMBERS = (int, float, np.integer, np.floating)
 _DATES = (str, dt.date, np.datetime64)
@@ -143,6 +146,12 @@ def _is_values(value: Any) -> bool:
     )
 
 
+def _is_numbers(value: Any) -> bool:
+    return _is_list(value) and all(
+        isinstance(v, _NUMBERS) and not isinstance(v, bool) and _is_finite(v) for v in value
+    )
+
+
 def _is_end(value: Any) -> bool:
     if isinstance(value, bool):
         return False
@@ -169,6 +178,14 @@ _RULES: dict[str, tuple[str, Any]] = {
     "decimal_places": (
         f"a whole number from 0 to {MOST_DIGITS}, or left out for all digits",
         lambda v: _is_whole(v) and 0 <= v <= MOST_DIGITS,
+    ),
+    "bins": (
+        "a whole number of equal bins, or a list of at least two increasing edges",
+        lambda v: (_is_whole(v) and v >= 1) or (_is_numbers(v) and len(v) > 1 and all(np.diff(v) > 0)),
+    ),
+    "special_values": (
+        "a list of distinct finite numbers",
+        lambda v: _is_numbers(v) and len(set(v)) == len(v),
     ),
     "buckets": (
         "a list of whole numbers from 0 on, one for each code",

@@ -180,3 +180,22 @@ def test_a_short_range_needs_no_threshold_and_a_long_one_does():
     assert bounds(RANGES["unknown digits"]).may_be_long
     assert [len(plan(RANGES[name]).losses) for name in ("whole", "wide")] == [1, 2]
     assert "learned within declared bounds: x" in plan(RANGES["whole"]).entries()[0].mechanism
+
+
+def test_special_values_stay_single_whatever_the_noise_says():
+    """Bank's pdays: -1 is "never", beside a range of days. Nobody holds 500."""
+    spec = {"range_min": 0, "range_max": 900, "special_values": [-1, 500], "range_is_nullable": False}
+    known = bounds(spec)
+    assert known.ends(known.lattice) == (0, 900)
+    found = learn(np.where(np.arange(20_000) % 5 > 0, -1, np.arange(20_000) % 900), spec)
+    singles = {low for low, high in zip(found.lower, found.upper, strict=True) if low == high}
+    assert {-1, 500} <= singles
+    assert (found.lower[0], found.upper[-1]) == (-1, 900)
+
+
+def test_bins_that_the_user_named_are_not_learned():
+    for bins in (20, [0, 10, 1000]):
+        found = read_declarations(
+            {"x": {"range_min": 0, "range_max": 1000, "bins": bins}}, "infer", 30, {"x": {}}
+        )
+        assert (set(found.bounds), set(found.attributes)) == (set(), {"x"})

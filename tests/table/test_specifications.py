@@ -146,3 +146,52 @@ def test_equal_bins_are_a_partition_of_nearly_equal_runs(low, width, max_bins):
     assert max(lengths) - min(lengths) <= 1
     singles = width + 1 <= SINGLES * max_bins
     assert len(lower) == (width + 1 if singles else max_bins)
+
+
+# --- bins and special values that a user names --------------------------------------------------------
+
+
+def ends(spec):
+    attribute = declared_attribute("x", {"sdtype": "numerical", **spec}, 4)
+    assert attribute is not None
+    return list(zip(attribute.lower, attribute.upper, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"range_min": 0, "range_max": 9, "bins": 2}, [(0, 4), (5, 9)]),
+        ({"range_min": 0, "range_max": 3, "bins": 4}, [(0, 0), (1, 1), (2, 2), (3, 3)]),
+        ({"bins": [0, 1, 10, 100]}, [(0, 0), (1, 9), (10, 100)]),
+        ({"bins": [0.0, 0.5, 2.0]}, [(0.0, 0.5), (0.5, 2.0)]),
+        ({"range_min": 0, "range_max": 3, "special_values": [-1, 99]}, [(-1, -1), (0, 0), (1, 1), (2, 2), (3, 3), (99, 99)]),
+        ({"range_min": 0, "range_max": 9, "bins": 1, "special_values": [4]}, [(0, 3), (4, 4), (5, 9)]),
+        ({"range_min": 0, "range_max": 9, "bins": 1, "special_values": [0, 9]}, [(0, 0), (1, 8), (9, 9)]),
+    ],
+)  # fmt: skip
+def test_bins_and_special_values(spec, expected):
+    assert ends(spec) == expected
+
+
+def test_a_special_value_of_decimals_stands_alone():
+    found = ends({"range_min": 0.0, "range_max": 1.0, "bins": 1, "special_values": [0.5, -9.0]})
+    assert found[0] == (-9.0, -9.0)
+    assert (0.5, 0.5) in found
+    assert [low <= 0.5 <= high for low, high in found].count(True) == 1
+
+
+@pytest.mark.parametrize(
+    ("spec", "rule"),
+    [
+        ({"bins": 0}, "whole number of equal bins"), ({"bins": [1]}, "two increasing edges"),
+        ({"bins": [3, 2]}, "increasing edges"), ({"bins": "2"}, "increasing edges"),
+        ({"special_values": ["N"]}, "distinct finite numbers"), ({"special_values": [1, 1]}, "distinct finite numbers"),
+        ({"range_min": 0, "range_max": 9, "special_values": [0.5]}, "must be whole numbers like the range"),
+        ({"range_min": 0, "range_max": 9, "bins": [0, 5]}, "must begin at range_min"),
+        ({"sdtype": "categorical", "range_values": ["a"], "bins": 3}, "bins does not go with sdtype 'categorical'"),
+        ({"sdtype": "datetime", "range_min": "2020", "range_max": "2021", "datetime_format": "%Y", "bins": [1, 2]}, "of dates must be a whole number"),
+    ],
+)  # fmt: skip
+def test_bins_that_are_none_are_refused(spec, rule):
+    with pytest.raises(ValueError, match=f"column 'x': .*{rule}"):
+        declared_attribute("x", {"sdtype": "numerical", **spec}, 4)
