@@ -47,6 +47,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     _model: Any
     _returns_dict = False
+    _frame_kind: sdv_compat.FrameKind | None = None
     _rows: pd.DataFrame | None = None  # only while they are being fitted
 
     def __init__(
@@ -116,7 +117,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
                 raise
             finally:
                 self._rows = None
-        self._returns_dict = given is not None
+        self._returns_dict, self._frame_kind = given is not None, sdv_compat.frame_kind(data)
 
     @property
     def _sdv_sees_rows(self) -> bool:
@@ -385,7 +386,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     def _like_fit(self, frame: pd.DataFrame) -> Any:
         frame = self._with_usual_types(frame)
-        return {self._table_name: frame} if self._returns_dict else frame
+        rows = sdv_compat.in_kind(frame, self._frame_kind)
+        return {self._table_name: rows} if self._returns_dict else rows
 
     def _sampled(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pd.DataFrame:
         """Call SDV; show our own errors instead of SDV's wrapping.

@@ -10,35 +10,69 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from inspect import BoundArguments, signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import narwhals
 import pandas as pd
 
 from sdv_plausible.table.column_types import column_types
 
+FrameKind = Literal["polars", "pyarrow"]
 SDV_MAJOR = int(version("sdv").split(".")[0])
 TAKES_DICT = SDV_MAJOR >= 2
 _OUTPUT = "output_folder_path" if TAKES_DICT else "output_file_path"
 
 
 def split_input(data: Any, parameter: str = "data") -> tuple[str | None, pd.DataFrame]:
-    """Table name (None for a bare frame) and frame of what a user passed.
+    """Table name (None for a bare frame) and pandas frame of what a user passed.
 
     Raises
     ------
     TypeError
-        If it is neither a DataFrame nor a dict of one table name and DataFrame.
+        If it is neither a frame that narwhals knows (pandas, polars, pyarrow, ...) nor a dict of one table
+        name and such a frame.
     """
-    if isinstance(data, pd.DataFrame):
-        return None, data
+    frame = _as_pandas(data)
+    if frame is not None:
+        return None, frame
     if isinstance(data, dict) and len(data) == 1:
-        name, frame = next(iter(data.items()))
-        if isinstance(frame, pd.DataFrame):
+        name, given = next(iter(data.items()))
+        frame = _as_pandas(given)
+        if frame is not None:
             return name, frame
     kind = f"a dict of {len(data)} entries" if isinstance(data, dict) else type(data).__name__
     raise TypeError(
-        f"{parameter} ({kind}) must be a pandas DataFrame or a dict of one table: {{name: DataFrame}}"
+        f"{parameter} ({kind}) must be a DataFrame (pandas, polars or pyarrow), or a dict of one: "
+        "{name: DataFrame}"
     )
+
+
+def _as_pandas(data: Any) -> pd.DataFrame | None:
+    if isinstance(data, pd.DataFrame):
+        return data
+    frame = narwhals.from_native(data, pass_through=True)
+    if isinstance(frame, narwhals.LazyFrame):
+        frame = frame.collect()
+    return frame.to_pandas() if isinstance(frame, narwhals.DataFrame) else None
+
+
+def frame_kind(data: Any) -> FrameKind | None:
+    """Kind of frame that a user passed, in a dict or not; None for pandas and for all others."""
+    given = next(iter(data.values())) if isinstance(data, dict) and data else data
+    frame = narwhals.from_native(given, pass_through=True)
+    if not isinstance(frame, (narwhals.DataFrame, narwhals.LazyFrame)):
+        return None
+    if frame.implementation.is_polars():
+        return "polars"
+    return "pyarrow" if frame.implementation.is_pyarrow() else None
+
+
+def in_kind(frame: pd.DataFrame, kind: FrameKind | None) -> Any:
+    """The rows in the kind of frame that the table was given in."""
+    if kind is None:
+        return frame
+    known = narwhals.from_native(frame.rename(columns=str), eager_only=True)
+    return known.to_polars() if kind == "polars" else known.to_arrow()
 
 
 def to_native(table_name: str, frame: pd.DataFrame) -> Any:

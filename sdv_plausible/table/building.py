@@ -13,7 +13,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.table.columns import FrameColumns
-from sdv_plausible.table.dates import date_style
+from sdv_plausible.table.dates import date_style, holds_dates
 from sdv_plausible.table.declarations import Declarations, Specs
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.inference import infer_attribute
@@ -95,10 +95,7 @@ def _check_dates(name: str, column: pd.Series[Any], form: str | None) -> None:
 
     Pandas would read all rows as the first one suggests.
     """
-    is_text = not (
-        isinstance(column.dtype, pd.DatetimeTZDtype) or pd.api.types.is_datetime64_dtype(column.dtype)
-    )
-    if is_text and form is None:
+    if not holds_dates(column) and form is None:
         raise ValueError(
             f"column {name!r} holds dates as text: give its datetime_format, such as '%Y-%m-%d', in the "
             "metadata"

@@ -24,6 +24,7 @@ def as_nanoseconds(
     ``row_by_row`` reads every row as if it were alone: text without a format must be ISO 8601 (pandas would
     guess a format from the first row and read all others by it), and what cannot be read is missing.
     """
+    column = _of_numpy(column)
     if not isinstance(column.dtype, pd.DatetimeTZDtype) and not pd.api.types.is_datetime64_dtype(
         column.dtype
     ):
@@ -52,8 +53,26 @@ def as_nanoseconds(
         ) from error
 
 
+def holds_dates(column: pd.Series[Any]) -> bool:
+    """Whether a column's type is one of dates: then no text is read."""
+    dtype = column.dtype
+    is_arrow = isinstance(dtype, pd.ArrowDtype) and dtype.kind == "M"
+    return is_arrow or isinstance(dtype, pd.DatetimeTZDtype) or pd.api.types.is_datetime64_dtype(dtype)
+
+
+def _of_numpy(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Arrow's dates as numpy's; others as they are."""
+    if not (isinstance(column.dtype, pd.ArrowDtype) and column.dtype.kind == "M"):
+        return column
+    stored = column.dtype.pyarrow_dtype
+    if stored.tz:
+        return column.astype(pd.DatetimeTZDtype(stored.unit, stored.tz))
+    return column.astype(np.dtype(f"datetime64[{stored.unit}]"))
+
+
 def date_style(column: pd.Series[Any], datetime_format: str | None) -> dict[str, Any]:
     """How a column's dates are written: its dtype's time zone, or the text format where it holds text."""
+    column = _of_numpy(column.iloc[:0])
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         return {"time_zone": str(column.dtype.tz)}
     return {"datetime_format": None if pd.api.types.is_datetime64_dtype(column.dtype) else datetime_format}
