@@ -132,8 +132,9 @@ def _wrong(real: pd.Series, synthetic: pd.Series, spec: Mapping[str, Any]) -> np
     numbers, unreadable = as_numbers(synthetic, kind, spec.get("datetime_format"))  # type: ignore[arg-type]
     wrong |= unreadable & ~special
     if kind == "datetime" and not pd.api.types.is_datetime64_any_dtype(real.dtype):
-        texts = np.array([v is None or isinstance(v, str) for v in plain_column(synthetic)], dtype=bool)
-        return wrong | (~missing & ~texts)
+        codes, values = pd.factorize(synthetic)
+        texts = np.array([*(isinstance(v, str) for v in np.asarray(values, dtype=object)), True])
+        return wrong | ~texts[codes]
     whole = as_numbers(real, kind, spec.get("datetime_format"))[0]  # type: ignore[arg-type]
     if kind == "numerical" and np.all(np.isnan(whole) | (whole == np.floor(whole))):
         wrong |= ~np.isnan(numbers) & (numbers != np.floor(numbers))
