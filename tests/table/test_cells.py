@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_plausible.table.cells import canonical, unhashable_types
+from sdv_plausible.table.cells import as_doubles, canonical, unhashable_types
 
 ZURICH = pd.Timestamp("2020-01-01 13:00", tz="Europe/Zurich")
 FAMILIES = [
@@ -69,3 +69,11 @@ def test_numbers_beyond_all_doubles_stay_as_they_are():
 def test_types_that_cannot_be_values_are_named():
     assert unhashable_types(pd.Series([1, "a", None])) == []
     assert unhashable_types(pd.Series([[1], {"a": 1}, [2], (3,)], dtype=object)) == ["dict", "list"]
+
+
+@pytest.mark.parametrize("odd", [1j, 2 + 0j, np.complex64(1j), 10**400, -(10**400), 2**64, "x", None, True])
+@pytest.mark.parametrize("others", [["3", "4.5"], [True, False], [3, "4"], [0.5, None], [2**64, -1]])
+def test_numbers_are_read_one_by_one(odd: object, others: list[object]) -> None:
+    together = as_doubles(pd.Series([*others, odd], dtype=object))
+    alone = [as_doubles(pd.Series([cell], dtype=object))[0] for cell in [*others, odd]]
+    np.testing.assert_array_equal(together, np.array(alone))
