@@ -293,7 +293,7 @@ class _Numbers:
     @classmethod
     def read(cls, column: pd.Series[Any], reading: Reading) -> _Numbers:
         if reading.sdtype == "datetime":
-            numbers = as_nanoseconds(column, reading.datetime_format)
+            numbers = as_nanoseconds(column, reading.datetime_format, row_by_row=True)
             present = numbers[numbers != np.iinfo(np.int64).min]
         else:
             numbers = as_doubles(column)
