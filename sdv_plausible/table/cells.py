@@ -8,6 +8,7 @@ that (docs/explanation/proofs/private_domain.md, "From rows to counts").
 from __future__ import annotations
 
 import datetime as dt
+import math
 import numbers
 from collections.abc import Hashable
 from decimal import Decimal
@@ -44,6 +45,25 @@ def _number(value: Any) -> Hashable:
     except OverflowError:
         return value
     return int(double) if double.is_integer() and abs(double) < _INT64 else double
+
+
+def as_doubles(column: pd.Series[Any]) -> np.ndarray:
+    """Numbers of a column, each cell read as if it were alone; what is no number is NaN."""
+    if column.dtype.kind in "Oc":  # one complex number would have pandas give up all texts beside it
+        column = column.map(_real).astype(object)
+    return np.array(pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan))
+
+
+def _real(value: Any) -> Any:
+    """Return a cell that pandas converts without a look at the others."""
+    if isinstance(value, (complex, np.complexfloating)):
+        return value.real if value.imag == 0 else math.nan
+    if isinstance(value, int) and abs(value) >= _INT64:
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+    return value
 
 
 def unhashable_types(column: pd.Series[Any]) -> list[str]:

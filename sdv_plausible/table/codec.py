@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table.cells import canonical
+from sdv_plausible.table.cells import as_doubles, canonical
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.domain import Attribute, Domain
 
@@ -104,7 +104,7 @@ class ColumnCodec:
             alone = self.attribute.provenance != "inferred"
             return as_nanoseconds(column, self.attribute.datetime_format, row_by_row=alone)
         # Always by way of floats: whether a column holds int64 or floats depends on a single missing value.
-        return pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+        return as_doubles(column)
 
     def encode(self, column: pd.Series[Any]) -> np.ndarray:
         """Code of each value; -1 for a value outside the domain that has no missing code to fall back to."""

@@ -16,7 +16,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Asked
-from sdv_plausible.table.cells import canonical
+from sdv_plausible.table.cells import as_doubles, canonical
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.lattice import DATE_UNITS, MOST_DECIMALS, Lattice
 
@@ -293,10 +293,10 @@ class _Numbers:
     @classmethod
     def read(cls, column: pd.Series[Any], reading: Reading) -> _Numbers:
         if reading.sdtype == "datetime":
-            numbers = as_nanoseconds(column, reading.datetime_format)
+            numbers = as_nanoseconds(column, reading.datetime_format, row_by_row=True)
             present = numbers[numbers != np.iinfo(np.int64).min]
         else:
-            numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+            numbers = as_doubles(column)
             present = numbers[np.isfinite(numbers)]
         return cls(reading, present, len(numbers) - len(present))
 

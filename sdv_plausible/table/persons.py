@@ -69,9 +69,12 @@ def unknown_persons(neighbours: Neighbours) -> list[LedgerEntry]:
 
 def _numbered(persons: pd.Series[Any]) -> np.ndarray:
     """Number of every row's person, and -1 where it is missing."""
-    if not pd.api.types.is_integer_dtype(persons.dtype):
-        persons = persons.astype(object).map(_identity, na_action="ignore")
-    return np.asarray(pd.factorize(persons)[0])
+    if pd.api.types.is_integer_dtype(persons.dtype):
+        return np.asarray(pd.factorize(persons)[0])
+    missing, names = persons.isna(), np.empty(len(persons), dtype=object)  # objects stay what they are: of
+    # whole numbers and one missing name pandas would make doubles, in which long numbers become one person
+    names[:] = [None if gone else _identity(name) for name, gone in zip(persons, missing, strict=True)]
+    return np.asarray(pd.factorize(names)[0])
 
 
 def _identity(value: Any) -> Hashable:

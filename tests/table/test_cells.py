@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_plausible.table.cells import canonical, unhashable_types
+from sdv_plausible.table.cells import as_doubles, canonical, unhashable_types
 
 ZURICH = pd.Timestamp("2020-01-01 13:00", tz="Europe/Zurich")
+HUGE = 10**400
 FAMILIES = [
     [1, 1.0, np.int8(1), np.float32(1), Decimal(1), Fraction(1), 1 + 0j, np.complex128(1)],
     [2.5, np.float64(2.5), Decimal("2.5"), Fraction(5, 2)],
@@ -69,3 +70,11 @@ def test_numbers_beyond_all_doubles_stay_as_they_are():
 def test_types_that_cannot_be_values_are_named():
     assert unhashable_types(pd.Series([1, "a", None])) == []
     assert unhashable_types(pd.Series([[1], {"a": 1}, [2], (3,)], dtype=object)) == ["dict", "list"]
+
+
+@pytest.mark.parametrize("odd", [1j, 2 + 0j, np.complex64(1j), HUGE, -HUGE, 2**64, "x", None, True], ids=type)
+@pytest.mark.parametrize("others", [["3", "4.5"], [True, False], [3, "4"], [0.5, None], [2**64, -1]])
+def test_numbers_are_read_one_by_one(odd: object, others: list[object]) -> None:
+    together = as_doubles(pd.Series([*others, odd], dtype=object))
+    alone = [as_doubles(pd.Series([cell], dtype=object))[0] for cell in [*others, odd]]
+    np.testing.assert_array_equal(together, np.array(alone))

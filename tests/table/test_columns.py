@@ -246,3 +246,14 @@ def test_values_that_occur_and_public_cells_hold_each_row_once_at_most(question,
         more, less = histograms
         assert not less - more
         assert sum((more - less).values()) <= relation.rows
+
+
+@pytest.mark.parametrize("odd", ["31.12.9999", "no date", 5, True, None])
+def test_a_date_that_cannot_be_read_is_missing_and_changes_no_other(odd):
+    reading, lattice = Reading("x", "datetime", "%d.%m.%Y"), Lattice(kind="datetime", unit=DATE_UNITS[0])
+    days = ["01.02.2020", "03.04.2021"]
+    before, after = frame(days, object), frame([*days, odd], object)
+    move = after.precision_counts(reading) - before.precision_counts(reading)
+    assert move.tolist() == [0] * reading.levels + [1]
+    for a, b in zip(before.point_counts(reading, lattice), after.point_counts(reading, lattice), strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -133,3 +133,12 @@ def test_entries_say_what_is_done_and_what_is_not_known() -> None:
     assert "more than 4 rows count as if they had 4" in entry.note
     (entry,) = unknown_persons(Neighbours(rows=4, person="home"))
     assert entry.status == "no claim"
+
+
+@pytest.mark.parametrize("besides", [None, "another", 1j, pytest.param(10**400, id="huge"), 0.5])
+def test_long_numbers_stay_several_people_whatever_the_cells_beside_them_are(besides: object) -> None:
+    """In doubles 2**53 and 2**53 + 1 are one number; one missing name must not make them one person."""
+    people = [2**53 + i for i in range(6)]
+    persons = pd.Series([*people, besides], dtype=object)
+    kept = choose_rows(persons, 1, Coins.from_os_entropy())
+    assert set(range(6)) <= set(kept.tolist())
