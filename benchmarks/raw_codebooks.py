@@ -41,7 +41,9 @@ class CodeBook:
     @property
     def full(self) -> Specs:
         """Everything that is known of every modelled column, wanted words included."""
-        return {n: {**self.metadata[n], **self.domain.get(n, {}), **self.wanted.get(n, {})} for n in self.modelled}
+        return {
+            n: {**self.metadata[n], **self.domain.get(n, {}), **self.wanted.get(n, {})} for n in self.modelled
+        }
 
     def declared(self, words: Collection[str] = ()) -> Specs:
         """The declaration in today's language, with the wanted words that are switched on.
@@ -51,13 +53,17 @@ class CodeBook:
         known = TODAY | set(words)
         added = {name: spec for name, spec in self.wanted.items() if set(spec) <= known}
         return {
-            n: {**self.domain.get(n, {}), **added.get(n, {})} for n in [*self.domain, *sorted(set(added) - set(self.domain))]
+            n: {**self.domain.get(n, {}), **added.get(n, {})}
+            for n in [*self.domain, *sorted(set(added) - set(self.domain))]
         }
 
     def storage(self, words: Collection[str] = ()) -> Specs:
         """Metadata of the columns; a switched-on declaration may name another semantic type."""
         declared = self.declared(words)
-        return {n: {**s, **{k: v for k, v in declared.get(n, {}).items() if k == "sdtype"}} for n, s in self.metadata.items()}
+        return {
+            n: {**s, **{k: v for k, v in declared.get(n, {}).items() if k == "sdtype"}}
+            for n, s in self.metadata.items()
+        }
 
     def metadata_document(self, specs: Specs | None = None) -> dict[str, Any]:
         """One table's metadata as a dict in SDV's words."""
@@ -66,7 +72,9 @@ class CodeBook:
 
     def fingerprint(self, words: Collection[str] = ()) -> str:
         """Short hash of what the methods are told."""
-        text = json.dumps([self.storage(words), self.declared(words), self.full, self.primary_key], sort_keys=True)
+        text = json.dumps(
+            [self.storage(words), self.declared(words), self.full, self.primary_key], sort_keys=True
+        )
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 

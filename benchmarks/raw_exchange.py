@@ -35,7 +35,11 @@ def to_peer(train: pd.DataFrame, book: CodeBook) -> tuple[Arrays, list[dict[str,
             codes, _ = as_numbers(train[name], kind, spec.get("datetime_format"))  # type: ignore[arg-type]
             present = codes[~np.isnan(codes)]
             whole = bool(np.all(present == np.floor(present)))
-            column = {"kind": "date" if kind == "datetime" else "number", "bounds": _bounds(spec), "whole": whole}
+            column = {
+                "kind": "date" if kind == "datetime" else "number",
+                "bounds": _bounds(spec),
+                "whole": whole,
+            }
         arrays[f"c{position:02d}"] = codes
         columns.append(column)
     return arrays, columns
@@ -52,7 +56,9 @@ def from_peer(arrays: Arrays, train: pd.DataFrame, book: CodeBook) -> pd.DataFra
         elif spec["sdtype"] == "datetime":
             stamps = pd.Series(pd.to_datetime(values, unit="s"))
             text = not pd.api.types.is_datetime64_any_dtype(train[name].dtype)
-            out[name] = stamps.dt.strftime(spec["datetime_format"]).where(stamps.notna(), None) if text else stamps
+            out[name] = (
+                stamps.dt.strftime(spec["datetime_format"]).where(stamps.notna(), None) if text else stamps
+            )
         else:
             out[name] = _numbers(values, train[name], spec)
     return pd.DataFrame(out)
@@ -80,4 +86,8 @@ def _numbers(values: np.ndarray, real: pd.Series, spec: dict[str, Any]) -> pd.Se
     words = [v for v in spec.get("special_values", ()) if isinstance(v, str)]
     if words and real.dtype == object:
         return rounded.astype(object).where(rounded.notna(), words[0])
-    return rounded.astype(np.int64) if pd.api.types.is_integer_dtype(real.dtype) and rounded.notna().all() else rounded
+    return (
+        rounded.astype(np.int64)
+        if pd.api.types.is_integer_dtype(real.dtype) and rounded.notna().all()
+        else rounded
+    )

@@ -148,7 +148,11 @@ def noisy_distance(train: np.ndarray, test: np.ndarray, sigma: float, seed: int)
 
 
 def grid_distances(
-    tables: tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame], name: str, book: CodeBook, epsilon: float, delta: float
+    tables: tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame],
+    name: str,
+    book: CodeBook,
+    epsilon: float,
+    delta: float,
 ) -> dict[str, tuple[float, float, float]]:
     """By column: distances to the test rows of the synthetic rows, of the noisy histogram and of the training rows."""
     grid = read_grid(name)
@@ -158,6 +162,8 @@ def grid_distances(
         form = book.full[column].get("datetime_format")
         train, test, synthetic = (cells.histogram(table[column], form) for table in tables)
         plain_histogram = noisy_distance(train, test, sigma, position)
-        ours, sampling = (float(np.abs(h / h.sum() - test / test.sum()).sum() / 2) for h in (synthetic, train))
+        ours, sampling = (
+            float(np.abs(h / h.sum() - test / test.sum()).sum() / 2) for h in (synthetic, train)
+        )
         out[column] = (ours, plain_histogram, sampling)
     return out

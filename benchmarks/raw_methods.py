@@ -37,7 +37,9 @@ class RunFailedError(Exception):
     """A method that gave no rows; the message says why."""
 
 
-def make(method: str, train: pd.DataFrame, book: CodeBook, epsilon: float, limit: float, words: Sequence[str] = ()) -> Made:
+def make(
+    method: str, train: pd.DataFrame, book: CodeBook, epsilon: float, limit: float, words: Sequence[str] = ()
+) -> Made:
     """Rows of a method, and what they took.
 
     Parameters
@@ -82,10 +84,14 @@ def make(method: str, train: pd.DataFrame, book: CodeBook, epsilon: float, limit
 def _run(command: list[Any], limit: float, folder: Path) -> None:
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     environment = {**os.environ, **one, "TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"}
-    subprocess.run(command, check=True, capture_output=True, text=True, timeout=limit, env=environment, cwd=folder)
+    subprocess.run(
+        command, check=True, capture_output=True, text=True, timeout=limit, env=environment, cwd=folder
+    )
 
 
-def _peer(method: str, train: pd.DataFrame, book: CodeBook, epsilon: float, limit: float, words: Sequence[str]) -> Made:
+def _peer(
+    method: str, train: pd.DataFrame, book: CodeBook, epsilon: float, limit: float, words: Sequence[str]
+) -> Made:
     package = method.split("-", maxsplit=1)[0]
     python = interpreter(package, PACKAGES[package])
     arrays, columns = to_peer(train, book)
@@ -96,7 +102,11 @@ def _peer(method: str, train: pd.DataFrame, book: CodeBook, epsilon: float, limi
         _run([python, HERE / "raw_peers.py", method, source, job, target], limit, Path(name))
         with np.load(target) as made:
             rows = from_peer({column: made[column] for column in arrays}, train, book)
-            return rows, {"fit s": float(made["fit"]), "sample s": float(made["sample"]), "MB": int(made["MB"])}
+            return rows, {
+                "fit s": float(made["fit"]),
+                "sample s": float(made["sample"]),
+                "MB": int(made["MB"]),
+            }
 
 
 def _inside_own_process(
@@ -147,7 +157,9 @@ def ours(method: str, book: CodeBook, epsilon: float, words: Sequence[str]) -> A
         options["domain"] = domain
         if "rules" in words:
             options["rules"] = book.rules
-    return PlausibleDeniabilitySynthesizer(_metadata(book, book.storage(words)), epsilon=epsilon, delta=DELTA, **options)
+    return PlausibleDeniabilitySynthesizer(
+        _metadata(book, book.storage(words)), epsilon=epsilon, delta=DELTA, **options
+    )
 
 
 def _metadata(book: CodeBook, specs: Specs) -> Any:
@@ -165,7 +177,9 @@ def _gaussian_copula(book: CodeBook) -> Any:
     return GaussianCopulaSynthesizer(_metadata(book, book.metadata))
 
 
-def _fit_and_sample(make_synthesizer: Callable[[], Any], train: pd.DataFrame, *, claims: float | None) -> Made:
+def _fit_and_sample(
+    make_synthesizer: Callable[[], Any], train: pd.DataFrame, *, claims: float | None
+) -> Made:
     from sdv_plausible.sdv import versions as sdv_compat
 
     synth = make_synthesizer()

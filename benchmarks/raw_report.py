@@ -78,7 +78,9 @@ def table(lines: Sequence[Line]) -> str:
         budget = "-" if method in NOT_PRIVATE else f"{epsilon:g}"
         good = runs[runs["failed"].isna()]
         if good.empty:
-            out.append(f"| {name} | {shown} | {budget} | 0 | {runs['failed'].iloc[0]} |" + " |" * (len(SHOWN) - 1))
+            out.append(
+                f"| {name} | {shown} | {budget} | 0 | {runs['failed'].iloc[0]} |" + " |" * (len(SHOWN) - 1)
+            )
             continue
         cells = []
         for score in SHOWN:
@@ -100,10 +102,17 @@ def worst_columns(lines: Sequence[Line], methods: Sequence[str], number: int) ->
     if not rows:
         return "nothing measured yet"
     by = ["table", "method", "eps", "column"]
-    frame = pd.DataFrame(rows).groupby(by, sort=False)[["grid", "noisy", "sampling", "wrong", "missing", "shape"]].mean()
+    frame = (
+        pd.DataFrame(rows)
+        .groupby(by, sort=False)[["grid", "noisy", "sampling", "wrong", "missing", "shape"]]
+        .mean()
+    )
     frame["excess"] = frame["grid"] - frame["noisy"]
     frame = frame.sort_values("excess", ascending=False).groupby(["method", "eps"], sort=False).head(number)
-    out = ["| method | eps | table | column | ours | noisy | sampling | wrong | more missing |", "|" + " --- |" * 9]
+    out = [
+        "| method | eps | table | column | ours | noisy | sampling | wrong | more missing |",
+        "|" + " --- |" * 9,
+    ]
     for (name, method, epsilon, column), row in frame.iterrows():
         cells = " | ".join(f"{row[k]:.3f}" for k in ("grid", "noisy", "sampling", "wrong", "missing"))
         out.append(f"| {method} | {epsilon:g} | {name} | {column} | {cells} |")
@@ -116,8 +125,12 @@ def write(lines: Sequence[Line]) -> None:
     text = page.read_text(encoding="utf-8")
     inside = re.compile(re.escape(MARKS[0]) + ".*?" + re.escape(MARKS[1]), re.DOTALL)
     if not inside.search(text):
-        raise ValueError(f"{page.name} must hold the lines {MARKS[0]} and {MARKS[1]}: the table goes between them")
-    page.write_text(inside.sub(lambda _: f"{MARKS[0]}\n\n{table(lines)}\n\n{MARKS[1]}", text), encoding="utf-8")
+        raise ValueError(
+            f"{page.name} must hold the lines {MARKS[0]} and {MARKS[1]}: the table goes between them"
+        )
+    page.write_text(
+        inside.sub(lambda _: f"{MARKS[0]}\n\n{table(lines)}\n\n{MARKS[1]}", text), encoding="utf-8"
+    )
     plot(lines, HERE / PICTURE)
 
 
@@ -144,7 +157,14 @@ def plot(lines: Sequence[Line], path: Path) -> None:
             heights = [means.get((name, method), math.nan) for name in names]
             place = np.arange(len(names)) + (i - (len(shown) - 1) / 2) * 0.8 / len(shown)
             ours = method.startswith("ours")
-            axis.plot(place, heights, "o" if ours else "x", color=colours(i), label=method, markersize=7 if ours else 6)
+            axis.plot(
+                place,
+                heights,
+                "o" if ours else "x",
+                color=colours(i),
+                label=method,
+                markersize=7 if ours else 6,
+            )
         axis.set_title(title, fontsize=10, loc="left")
         axis.grid(axis="y", color="0.9")
         for line in np.arange(len(names) - 1) + 0.5:

@@ -41,7 +41,11 @@ SHOWN = {
 
 
 def scores(
-    tables: tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame], name: str, book: CodeBook, target: str, epsilon: float
+    tables: tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame],
+    name: str,
+    book: CodeBook,
+    target: str,
+    epsilon: float,
 ) -> dict[str, Any]:
     """All scores of (training, test, synthetic) rows; ``columns`` and ``rules`` hold one entry each."""
     train, test, synthetic = (table[book.modelled] for table in tables)
@@ -92,7 +96,11 @@ def right_types(table: pd.DataFrame, book: CodeBook) -> pd.DataFrame:
 
 
 def _scored_metadata(book: CodeBook) -> dict[str, Any]:
-    return {"columns": {n: {k: s[k] for k in ("sdtype", "datetime_format") if k in s} for n, s in book.full.items()}}
+    return {
+        "columns": {
+            n: {k: s[k] for k in ("sdtype", "datetime_format") if k in s} for n, s in book.full.items()
+        }
+    }
 
 
 def _sdmetrics(
@@ -132,7 +140,9 @@ def _ours(
     of_columns = distances.column_distances(real, made, coded.cardinalities)
     return dict(zip(coded.columns, map(float, of_columns), strict=True)), {
         "column distance": float(of_columns.mean()),
-        "pair distance": float(np.mean(list(distances.pair_distances(real, made, coded.cardinalities).values()))),
+        "pair distance": float(
+            np.mean(list(distances.pair_distances(real, made, coded.cardinalities).values()))
+        ),
         "RF accuracy": forest.synthetic_accuracy.mean,
         "real RF accuracy": forest.real_accuracy.mean,
         "agreement": forest.agreement.mean,

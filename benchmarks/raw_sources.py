@@ -32,7 +32,9 @@ SOURCES = {
     "ma2019": Source(["nist_acs_excerpts/ma2019.csv.gz"], "MSP"),
     "fake_hotel_guests": Source(["fake_hotel_guests/fake_hotel_guests.csv.gz"], "has_rewards"),
     "acs2018_us": Source(
-        ["acs2018_us/acs2018_us_295k.parquet"], "Insurance through a current or former employer or union", 100_000
+        ["acs2018_us/acs2018_us_295k.parquet"],
+        "Insurance through a current or former employer or union",
+        100_000,
     ),
 }
 
@@ -61,5 +63,7 @@ def split(table: pd.DataFrame, repeat: int) -> tuple[pd.DataFrame, pd.DataFrame]
     """Fresh training rows of a repeat, half of all but at most ``MOST_TRAINING_ROWS``, and as many other rows."""
     order = np.random.default_rng(2000 + repeat).permutation(len(table))
     half = min(len(table) // 2, MOST_TRAINING_ROWS)
-    train, test = (table.iloc[np.sort(part)].reset_index(drop=True) for part in (order[:half], order[half : 2 * half]))
+    train, test = (
+        table.iloc[np.sort(part)].reset_index(drop=True) for part in (order[:half], order[half : 2 * half])
+    )
     return train, test

@@ -57,7 +57,11 @@ def code_version() -> str:
 def commit() -> str:
     """The checkout's commit, marked where tracked files differ from it."""
     said = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=7"], cwd=HERE, capture_output=True, text=True, check=False
+        ["git", "describe", "--always", "--dirty", "--abbrev=7"],
+        cwd=HERE,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return said.stdout.strip() or "unknown"
 
@@ -126,21 +130,31 @@ def run_table(name: str, options: argparse.Namespace) -> None:
 
 def arguments() -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tables", nargs="*", default=list(SOURCES), choices=list(SOURCES))
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--epsilons", nargs="*", type=float, default=[1.0, 0.3])
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--limit", type=float, default=1800.0, help="seconds of one run")
     parser.add_argument("--wanted", nargs="*", default=[], help="words of the code books to switch on")
-    parser.add_argument("--quick", action="store_true", help=f"{', '.join(QUICK)}; ours; one repeat at epsilon 1")
-    parser.add_argument("--report", action="store_true", help="only write table and plot from what was measured")
-    parser.add_argument("--worst", type=int, default=0, metavar="N", help="only print the N worst columns of ours")
+    parser.add_argument(
+        "--quick", action="store_true", help=f"{', '.join(QUICK)}; ours; one repeat at epsilon 1"
+    )
+    parser.add_argument(
+        "--report", action="store_true", help="only write table and plot from what was measured"
+    )
+    parser.add_argument(
+        "--worst", type=int, default=0, metavar="N", help="only print the N worst columns of ours"
+    )
     parser.add_argument("--write-grids", action="store_true", help="only write the fixed grids afresh")
     options = parser.parse_args()
     if options.quick:
         options.tables, options.repeats, options.epsilons = list(QUICK), 1, [1.0]
-        options.methods = [m for m in options.methods if m in OURS or (m in PEERS and options.methods != list(METHODS))]
+        options.methods = [
+            m for m in options.methods if m in OURS or (m in PEERS and options.methods != list(METHODS))
+        ]
     return options
 
 

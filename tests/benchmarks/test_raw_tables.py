@@ -144,9 +144,15 @@ def test_the_noisy_histogram_has_the_stated_noise():
             [False, True, False, False],
         ),
         ({"rule": "implies", "if": {"age": {"max": 14}}, "then": {"income": ["N"]}}, [False] * 4),
-        ({"rule": "implies", "if": {"age": {"min": 15}}, "then": {"income": {"min": 0}}}, [False, False, True, False]),
+        (
+            {"rule": "implies", "if": {"age": {"min": 15}}, "then": {"income": {"min": 0}}},
+            [False, False, True, False],
+        ),
         ({"rule": "implies", "if": {"city": [None]}, "then": {"sex": [1]}}, [False, False, True, False]),
-        ({"rule": "implies", "if": {"sex": [1.0], "city": ["Bern"]}, "then": {"age": {"max": 5}}}, [False] * 3 + [True]),
+        (
+            {"rule": "implies", "if": {"sex": [1.0], "city": ["Bern"]}, "then": {"age": {"max": 5}}},
+            [False] * 3 + [True],
+        ),
     ],
 )
 def test_rules(rule, broken):
@@ -180,7 +186,10 @@ def test_what_a_peer_gets_comes_back_as_the_raw_table():
     arrays, columns = to_peer(TABLE, BOOK)
     assert [c["kind"] for c in columns] == ["category", "category", "number", "number", "date", "date"]
     assert columns[3]["bounds"] == [-100.0, 9000.0]
-    assert columns[4]["bounds"] == [pd.Timestamp("2020-01-01").timestamp(), pd.Timestamp("2020-12-31").timestamp()]
+    assert columns[4]["bounds"] == [
+        pd.Timestamp("2020-01-01").timestamp(),
+        pd.Timestamp("2020-12-31").timestamp(),
+    ]
     assert columns[5]["bounds"] is None
     back = from_peer(arrays, TABLE, BOOK)
     assert raw_rules.wrong_cells(TABLE, back, BOOK) == dict.fromkeys(BOOK.modelled, 0.0)
@@ -262,7 +271,9 @@ def test_a_run_that_was_cut_off_goes_on_and_a_change_is_measured_again(tmp_path,
     assert run(*methods) == 8 + 4
     assert run(*methods, "--wanted", "special_values") == 12 + 4
     lines = raw_tables.lines_so_far()
-    assert [line["failed"] for line in lines if line["method"] == "dpmm-mst"] == ["not finished after 1 s"] * 2
+    assert [line["failed"] for line in lines if line["method"] == "dpmm-mst"] == [
+        "not finished after 1 s"
+    ] * 2
     newest = raw_report.newest(lines)
     assert {line["code"] for line in newest if line["method"] == "ours-declared"} == {"changed"}
     assert "not finished after 1 s" in raw_report.table(newest)
