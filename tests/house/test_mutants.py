@@ -1,0 +1,49 @@
+"""The table of `./dev mutants` names what is there, and no edit of the privacy core goes unseen (slow)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pages import ROOT
+
+sys.path.insert(0, str(ROOT / "tests"))
+import mutants
+
+
+@pytest.mark.parametrize("module", mutants.CORE)
+def test_modules_of_the_core_and_their_tests_are_there(module: str) -> None:
+    assert (ROOT / "sdv_plausible" / module).is_file()
+    assert mutants.CORE[module]
+    for name in mutants.CORE[module]:
+        assert (ROOT / "tests" / name).is_file()
+
+
+def test_edits_are_of_code_alone(tmp_path: Path) -> None:
+    pytest.importorskip("cosmic_ray")
+    path = tmp_path / "module.py"
+    path.write_text(
+        "@decorated(frozen=True)\ndef f(x: int | None) -> int | None:\n"
+        '    if x < 1:\n        raise ValueError(f"{x + 1}")\n    return x\n'
+    )
+    assert {edit.line for edit in mutants.edits(path)} == {3}
+    assert {edit.operator.split("_")[0] for edit in mutants.edits(path)} == {
+        "core/NumberReplacer",
+        "core/ReplaceComparisonOperator",
+    }
+
+
+def test_an_edit_is_told_as_the_page_writes_it() -> None:
+    assert mutants.change("a\n  b  # c\n", "a\n  d  # c\n") == "`b # c` becomes `d # c`"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", mutants.EXAMINED)
+def test_survivors_are_explained(module: str) -> None:
+    pytest.importorskip("cosmic_ray")
+    done = subprocess.run(
+        [sys.executable, "tests/mutants.py", module], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
