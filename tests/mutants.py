@@ -66,12 +66,14 @@ def edits(path: Path) -> Iterator[Edit]:
     from cosmic_ray.ast import ast_nodes, get_ast_from_path
     from cosmic_ray.plugins import get_operator, operator_names
 
-    skipped, tree = words_of(path.read_text()), get_ast_from_path(path)
+    source, tree = path.read_text(), get_ast_from_path(path)
+    skipped, lines = words_of(source), source.splitlines()
     for name in filter(OPERATORS.fullmatch, operator_names()):
         operator = get_operator(name)()
         places = (place for node in ast_nodes(tree) for place in operator.mutation_positions(node))
         for occurrence, (start, end) in enumerate(places):
-            if not any(low <= start and end <= high for low, high in skipped):
+            star = lines[start[0] - 1].startswith("*,", start[1])  # parameters after it are named: no product
+            if not star and not any(low <= start and end <= high for low, high in skipped):
                 yield Edit(name, occurrence, start[0])
 
 

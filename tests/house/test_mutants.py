@@ -6,11 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import mutants
 import pytest
 from pages import ROOT
 
-sys.path.insert(0, str(ROOT / "tests"))
-import mutants
 
 
 @pytest.mark.parametrize("module", mutants.CORE)
