@@ -49,7 +49,16 @@ OPERATORS = re.compile(
     r"|ReplaceUnaryOperator_Delete_(USub|Not|Invert)|ReplaceTrueWithFalse|ReplaceFalseWithTrue|ReplaceAndWithOr|ReplaceOrWithAnd"
     r"|ExceptionReplacer|NumberReplacer|ZeroIterationForLoop)"
 )
-LIBRARIES = ("numpy", "pandas", "scipy.stats", "opendp.prelude", "dp_accounting", "cryptography", "hypothesis", "pytest")
+LIBRARIES = (
+    "numpy",
+    "pandas",
+    "scipy.stats",
+    "opendp.prelude",
+    "dp_accounting",
+    "cryptography",
+    "hypothesis",
+    "pytest",
+)
 
 
 @dataclass(frozen=True)
@@ -98,7 +107,16 @@ def run_tests(folder: Path, files: tuple[str, ...], *, write: bool) -> None:
     import pytest
 
     code = pytest.main(
-        ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+        [
+            "-x",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:xdist",
+            "-W",
+            "ignore::pytest.PytestAssertRewriteWarning",
+        ]
         + [f"tests/{name}" for name in files]
     )
     os._exit(int(code))

@@ -11,7 +11,6 @@ import pytest
 from pages import ROOT
 
 
-
 @pytest.mark.parametrize("module", mutants.CORE)
 def test_modules_of_the_core_and_their_tests_are_there(module: str) -> None:
     assert (ROOT / "sdv_plausible" / module).is_file()

@@ -82,9 +82,16 @@ def test_arguments_that_say_no_unit_are_refused(arguments, named):
 
 
 def test_words_speak_of_people_where_a_unit_may_have_several_rows():
-    assert [n.of_people for n in (ONE_ROW, Neighbours(rows=2), Neighbours(person="id"))] == [False, True, True]
+    assert [n.of_people for n in (ONE_ROW, Neighbours(rows=2), Neighbours(person="id"))] == [
+        False,
+        True,
+        True,
+    ]
     assert Neighbours(rows=2).unit == "one person (with at most 2 rows)"
-    assert Neighbours(person="id").unit == "one person (all rows with one value of id, of which at most 1 is used)"
+    assert (
+        Neighbours(person="id").unit
+        == "one person (all rows with one value of id, of which at most 1 is used)"
+    )
     assert "more than 1 row count" in Neighbours(person="id").bias
     assert "more than 2 rows count" in Neighbours(rows=2, person="id").bias
     assert ONE_ROW.bias == Neighbours(rows=2).bias == ""
