@@ -228,5 +228,5 @@ def test_models_must_keep_a_prefix():
 
 
 def test_the_test_has_a_delta():
-    """Else it would not be asked for one, and composition would not know of it."""
+    """Else no share of delta would be set aside for it."""
     assert ReleaseTest.has_delta
