@@ -37,6 +37,22 @@ def test_an_edit_is_told_as_the_page_writes_it() -> None:
     assert mutants.change("a\n  b  # c\n", "a\n  d  # c\n") == "`b # c` becomes `d # c`"
 
 
+def test_what_is_explained_is_in_the_source() -> None:
+    known = mutants.explained_survivors(mutants.PAGE.read_text())
+    assert len(known) == mutants.PAGE.read_text().count("` becomes `")
+    for module, edit in known:
+        lines = (ROOT / "sdv_plausible" / module).read_text().splitlines()
+        assert edit[1:].split("` becomes `")[0] in {" ".join(line.split()) for line in lines}
+
+
+def test_an_explanation_is_of_one_module() -> None:
+    page = "`a.py`: why\n\n- `x: y` becomes `z`: why\n\n`b/c.py`\n\n- `x` becomes `y: z`\n"
+    assert mutants.explained_survivors(page) == {
+        ("a.py", "`x: y` becomes `z`"),
+        ("b/c.py", "`x` becomes `y: z`"),
+    }
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("module", mutants.CORE)
 def test_survivors_are_explained(module: str) -> None:

@@ -111,7 +111,12 @@ def test_what_the_declaration_leaves_open_is_asked():
     found = bounds_of(replace(bounds(dates).plain, datetime_format=None), dates)
     assert (found.resolution, found.lattice) == (None, None)
     told = {"range_is_nullable": True}
-    asked = [RANGES["whole"], {**RANGES["whole"], **told}, RANGES["unknown digits"], {**RANGES["unknown digits"], **told}]
+    asked = [
+        RANGES["whole"],
+        {**RANGES["whole"], **told},
+        RANGES["unknown digits"],
+        {**RANGES["unknown digits"], **told},
+    ]
     assert [bounds(spec).asks_precision for spec in asked] == [True, False, True, True]
     assert bounds({**RANGES["whole"], **told}).nullable is True
 
