@@ -41,3 +41,57 @@ def test_rows_of_a_unit_are_a_whole_number(rows):
 def test_one_row_is_the_usual_unit():
     assert Neighbours() == ONE_ROW
     assert (ONE_ROW.rows, ONE_ROW.replace, ONE_ROW.histogram_l1, ONE_ROW.histogram_l2) == (1, False, 1, 1.0)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 7])
+def test_so_many_rows_are_surely_those_of_so_many_units(rows):
+    """The least number of rows that fewer units cannot have, all of them as many as they may."""
+    relation = Neighbours(rows=rows)
+    for units in (1, 2, 3, 10):
+        most_of_fewer = sum(rows for _ in range(units - 1))
+        assert relation.rows_of(units) == most_of_fewer + 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("add_remove", None, 1), ONE_ROW),
+        (("replace_one", None, 1), Neighbours(replace=True)),
+        (("add_remove", "id", 1), Neighbours(person="id")),
+        (("add_remove", "id", 5), Neighbours(rows=5, person="id")),
+        (("replace_one", "id", 2), Neighbours(rows=2, replace=True, person="id")),
+    ],
+)
+def test_arguments_are_read_as_they_are(arguments, expected):
+    assert Neighbours.parse(*arguments) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("remove", None, 1), "neighbours"),
+        (("add_remove", "", 1), "person"),
+        (("add_remove", 3, 1), "person"),
+        (("add_remove", "id", 0), "rows_per_person"),
+        (("add_remove", None, 2), "rows_per_person"),
+    ],
+)
+def test_arguments_that_say_no_unit_are_refused(arguments, named):
+    with pytest.raises(ValueError, match=rf"^{named} \("):
+        Neighbours.parse(*arguments)
+
+
+def test_words_speak_of_people_where_a_unit_may_have_several_rows():
+    assert [n.of_people for n in (ONE_ROW, Neighbours(rows=2), Neighbours(person="id"))] == [
+        False,
+        True,
+        True,
+    ]
+    assert Neighbours(rows=2).unit == "one person (with at most 2 rows)"
+    assert (
+        Neighbours(person="id").unit
+        == "one person (all rows with one value of id, of which at most 1 is used)"
+    )
+    assert "more than 1 row count" in Neighbours(person="id").bias
+    assert "more than 2 rows count" in Neighbours(rows=2, person="id").bias
+    assert ONE_ROW.bias == Neighbours(rows=2).bias == ""

@@ -18,6 +18,7 @@ from sdv_plausible.privacy.accounting.losses import (
     ReleaseLoss,
 )
 from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry
+from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.budget import Allowance, Meter
 
 
@@ -57,7 +58,7 @@ def test_entries_add_up():
 
 def test_no_claim_allows_everything_without_noise():
     found = allowed(InfiniteLoss(), GaussianLoss(sensitivity_over_sigma=1.0))
-    assert (found.mu, found.epsilon) == (math.inf, math.inf)
+    assert (found.mu, found.epsilon, found.failure) == (math.inf, math.inf, 1.0)
     assert not found.is_private
     assert found.sigma(0.1) == 0.0
     Meter(found).spend(share=0.9, epsilon=1e9, failure=1.0)
@@ -73,6 +74,16 @@ def test_noise_bought_by_a_share_costs_that_share(mu, share, sensitivity):
     """A release of sensitivity s and noise sigma costs (s / sigma)^2 out of mu^2."""
     sigma = Allowance(mu=mu).sigma(share, sensitivity)
     assert (sensitivity / sigma) ** 2 == pytest.approx(share * mu**2)
+
+
+@pytest.mark.parametrize("neighbours", [Neighbours(rows=3), Neighbours(replace=True)])
+def test_counts_get_the_noise_of_all_that_one_unit_moves(neighbours):
+    """In terms of one row there is less mu, by as much as a unit moves the counts more than one row does."""
+    whole = Allowance(mu=0.6, epsilon=0.2, failure=0.1)
+    of_rows = whole.for_counts(neighbours)
+    assert of_rows.sigma(0.25) == pytest.approx(whole.sigma(0.25, neighbours.histogram_l2))
+    assert (of_rows.epsilon, of_rows.failure) == (whole.epsilon, whole.failure)
+    assert whole.sigma(0.25) == pytest.approx(1 / 0.3)
 
 
 # --- spending ---------------------------------------------------------------------------------------------------------
@@ -116,6 +127,18 @@ def test_shares_that_add_up_to_the_whole_are_allowed_and_no_more():
         meter.spend(share=0.1)
     with pytest.raises(BudgetExceededError, match="1e-06"):
         meter.spend(share=1e-6)
+
+
+def test_a_refusal_says_what_is_left():
+    meter = Meter(Allowance(mu=1.0, epsilon=0.75))
+    meter.spend(epsilon=0.5)
+    with pytest.raises(BudgetExceededError, match=r"^epsilon \(0\.3\) .* left \(0\.25\)$"):
+        meter.spend(epsilon=0.3)
+    tenths = Meter(Allowance(mu=1.0, epsilon=0.3))
+    for _ in range(3):  # 0.1 + 0.1 + 0.1 > 0.3 by rounding
+        tenths.spend(epsilon=0.1)
+    with pytest.raises(BudgetExceededError, match=r"left \(0\)$"):
+        tenths.spend(epsilon=0.1)
 
 
 def test_nothing_is_allowed_where_nothing_was_paid_for():

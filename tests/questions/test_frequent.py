@@ -49,3 +49,8 @@ def test_the_threshold_grows_with_the_noise_and_falls_with_the_failure():
     assert sizes == sorted(set(sizes))
     assert failures == sorted(set(failures), reverse=True)
     assert threshold(1e-9, 0.01, ONE_ROW) == LEAST_HOLDERS + 1 + 1  # always above what one row can make of it
+
+
+def test_a_value_of_fewer_than_five_is_never_released():
+    """As the promise says: the number is not a matter of taste."""
+    assert LEAST_HOLDERS == 5

@@ -25,6 +25,7 @@ from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis, CountTable, Distances, NumberOfRows
 from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
 from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.release.release_level import ReleaseTest
 
 CARDS = (3, 2, 4)
@@ -269,6 +270,53 @@ def test_without_a_claim_all_values_of_enough_rows_are_named():
         [0],
         0.0,
     )
+
+
+def test_a_value_that_just_reaches_the_threshold_is_named():
+    """With noise of next to nothing the noisy count is the count."""
+    rows = door(GaussianLoss(sensitivity_over_sigma=1e6), ApproxDP(epsilon=1e-9, delta=0.1))
+    most = threshold(rows.sigma(1.0), 0.01, ONE_ROW)
+    found = rows.ask_frequent(Held({"at": most, "below": most - 1}), 1.0, 0.01)
+    assert (found.values, found.counts.tolist()) == (["at"], [most])
+
+
+# --- what is written down ---------------------------------------------------------------------------------------------
+
+
+class Flagged(Held):
+    """Values that come with a flag, which is not part of them."""
+
+    def occurring(self, rows):
+        values, counts, public = super().occurring(rows)
+        return [("flag", value) for value in values], counts, public
+
+
+def test_every_noisy_answer_is_written_down_with_its_rows_and_noise():
+    transcript, half = Transcript(), CodeArray(CODES[:45], CARDS)
+    rows = door(
+        GaussianLoss(sensitivity_over_sigma=1.0), ApproxDP(epsilon=1.0, delta=0.1), transcript=transcript,
+        neighbours=Neighbours(rows=3), parts={"structure": half}, name="learning",
+    )  # fmt: skip
+    whole = rows.ask(NumberOfRows(), 0.1)
+    rows.part("structure").ask_tables([[FIRST]], [0.1])
+    rows.part("elsewhere").count_rows(0.5, 0.01)
+    rows.ask_frequent(Flagged({"a": 10**6, "b": 1}), 0.5, 0.01)
+    notes = transcript.answers
+    assert [n.asked.kind for n in notes] == ["number of rows", "counts", "number of rows", "Flagged"]
+    assert [n.rows for n in notes] == ["learning", "structure", "learning", "learning"]
+    assert [n.noise for n in notes] == ["discrete gaussian"] * 2 + ["discrete laplace", "discrete gaussian"]
+    assert notes[0].scale == whole.sigma
+    assert notes[2].scale == pytest.approx(3 / 0.5)
+    assert notes[3].asked.details["found"] == ("a",)
+    assert {n.paid_by for n in notes} == {("model",)}
+
+
+def test_exact_answers_are_not_written_down():
+    transcript = Transcript()
+    rows = door(InfiniteLoss(), transcript=transcript)
+    rows.ask(NumberOfRows(), 0.1)
+    rows.count_rows(0.1, 0.1)
+    assert transcript.answers == ()
 
 
 # --- groups -----------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import pytest
 from doors import release_seeds
 from release_cases import SEEDS, network, state
 
+from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
@@ -211,3 +212,21 @@ def test_a_door_pays_for_one_release_of_groups():
     TEST.start(network(), rows, Omega.parse(1), Coins.from_seed(1))
     with pytest.raises(BudgetExceededError):
         TEST.start(network(), rows, Omega.parse(1), Coins.from_seed(1))
+
+
+def test_seeds_are_used_where_an_attribute_is_kept():
+    assert [ReleaseTest.uses_seeds_with(omega) for omega in (None, Omega(None, None), Omega(1, 1))] == [
+        False, False, True,
+    ]  # fmt: skip
+
+
+def test_models_must_keep_a_prefix():
+    test = ReleaseTest(k=5, epsilon0=1.0, delta=1e-6)
+    test.check_model(PrefixModel)
+    with pytest.raises(ValueError, match=r"^privacy_test .* not SeedModel"):
+        test.check_model(SeedModel)
+
+
+def test_the_test_has_a_delta():
+    """Else no share of delta would be set aside for it."""
+    assert ReleaseTest.has_delta

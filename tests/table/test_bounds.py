@@ -84,6 +84,49 @@ def test_the_grid_covers_the_range_once(low, width, decimals):
         assert len(first) >= min(PARTS, high_point - low_point + 1)
 
 
+def test_the_grid_begins_a_cell_at_every_power_of_two_and_year():
+    known = bounds({"range_min": 0, "range_max": 1024})
+    first, last = known.grid(Lattice(kind="integer"))
+    assert {2**i for i in range(11)} <= set(first.tolist())
+    assert last[-1] == 1024
+    days = bounds(RANGES["dates"])
+    first, _ = days.grid(days.lattice)
+    years = [np.datetime64(f"{year}-01-01", "D").astype(int) for year in range(2020, 2025)]
+    assert set(years) <= set(first.tolist())
+
+
+def test_a_range_of_one_point_is_one_cell_and_one_of_none_has_none():
+    for low, high, cells in ((2.5, 2.5, [25]), (2.51, 2.59, []), (2.41, 2.59, [25])):
+        spec = {"range_min": low, "range_max": high, "decimal_places": 1}
+        plain = replace(bounds(RANGES["cents"]).plain, lower=(low,), upper=(high,), decimals=1)
+        first, last = bounds_of(plain, spec).grid(Lattice(kind="float", decimals=1))
+        assert (first.tolist(), last.tolist()) == (cells, cells)
+
+
+def test_what_the_declaration_leaves_open_is_asked():
+    day = 86_400 * 10**9
+    dates = RANGES["dates"]
+    assert bounds(dates).lattice == Lattice(kind="datetime", unit=day)
+    assert bounds(RANGES["whole"]).resolution is None
+    found = bounds_of(replace(bounds(dates).plain, datetime_format=None), dates)
+    assert (found.resolution, found.lattice) == (None, None)
+    told = {"range_is_nullable": True}
+    asked = [
+        RANGES["whole"],
+        {**RANGES["whole"], **told},
+        RANGES["unknown digits"],
+        {**RANGES["unknown digits"], **told},
+    ]
+    assert [bounds(spec).asks_precision for spec in asked] == [True, False, True, True]
+    assert bounds({**RANGES["whole"], **told}).nullable is True
+
+
+def test_bins_of_two_values_are_wide():
+    plain = bounds(RANGES["whole"]).plain
+    assert is_wide(replace(plain, lower=(0, 2), upper=(1, 2)))
+    assert not is_wide(replace(plain, lower=(0, 1), upper=(0, 1)))
+
+
 def test_a_range_between_two_points_keeps_equal_bins():
     """Whole numbers were found in a range without one."""
     spec = {"range_min": 0.2, "range_max": 0.8}
@@ -177,6 +220,8 @@ def test_a_short_range_needs_no_threshold_and_a_long_one_does():
     assert not bounds(RANGES["whole"]).may_be_long
     assert bounds({"range_min": 0, "range_max": FEW_POINTS}).may_be_long
     assert not bounds({"range_min": 0, "range_max": FEW_POINTS - 1}).may_be_long
+    assert not bounds({"range_min": 10**6, "range_max": 10**6 + 999}).may_be_long
+    assert bounds({"range_min": -(10**6), "range_max": 10}).may_be_long
     assert bounds(RANGES["unknown digits"]).may_be_long
     assert [len(plan(RANGES[name]).losses) for name in ("whole", "wide")] == [1, 2]
     assert "learned within declared bounds: x" in plan(RANGES["whole"]).entries()[0].mechanism

@@ -63,7 +63,68 @@ def test_release_loss_is_the_larger_of_size_and_entry() -> None:
     assert add[-1] == 0.0
 
 
+def failing(delta: float, atoms: oracle.Atoms) -> oracle.Atoms:
+    """With probability delta all is told, on either side; else what the atoms tell."""
+    return [(delta, 0.0), *(((1 - delta) * p, (1 - delta) * q) for p, q in atoms), (0.0, delta)]
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.05, 0.4])
+def test_a_failure_adds_to_what_is_told_without_it(delta: float) -> None:
+    exact = oracle.profile(failing(delta, oracle.randomised_response(0.7)), EPSILONS)
+    for claimed in ApproxDP(epsilon=0.7, delta=delta).profile(EPSILONS):
+        np.testing.assert_allclose(claimed, exact, atol=1e-12)
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.3])
+def test_release_loss_is_no_larger_than_size_and_entry_of_one_row(delta: float) -> None:
+    entering = [(delta, 0.0), (1 - delta, 1.0)]
+    for epsilon0 in (0.01, 0.7):
+        sizes = oracle.profile(oracle.discrete_laplace(epsilon0), EPSILONS)
+        for claimed, atoms in zip(
+            ReleaseLoss(epsilon0=epsilon0, delta=delta).profile(EPSILONS),
+            (entering, oracle.flipped(entering)),
+            strict=True,
+        ):
+            entry = np.array([oracle.atoms_delta(atoms, e) for e in EPSILONS])
+            np.testing.assert_allclose(claimed, np.maximum(sizes, entry), atol=1e-12)
+
+
+@pytest.mark.parametrize("l1", [2, 3, 6])
+@pytest.mark.parametrize("delta", [1e-3, 0.3])
+def test_an_entering_group_takes_one_row_off_what_the_sizes_change_by(l1: int, delta: float) -> None:
+    """Scale l1/epsilon0: all l1 rows change sizes, or one enters and l1 - 1 do."""
+    sizes = oracle.profile(oracle.discrete_laplace(0.9, l1), EPSILONS)
+    left = oracle.profile(failing(delta, oracle.discrete_laplace(0.9 * (l1 - 1) / l1, l1 - 1)), EPSILONS)
+    for claimed in ReleaseLoss(epsilon0=0.9, delta=delta, l1=l1).profile(EPSILONS):
+        np.testing.assert_allclose(claimed, np.maximum(sizes, left), atol=1e-12)
+
+
+def test_the_laplace_profile_just_below_its_epsilon() -> None:
+    """There the last value kept is 0: ``(1 - e^(epsilon - epsilon_0))/(1 + a)``, and never below 0."""
+    for gap in (1e-12, 1e-10, 1e-9, 1e-6):
+        found = DiscreteLaplaceLoss(epsilon=0.7, sensitivity=2).profile(0.7 - gap)[0]
+        assert float(found) == pytest.approx(-math.expm1(-gap) / (1 + math.exp(-0.35)), abs=1e-15, rel=1e-6)
+    for sensitivity in range(1, 40):
+        for epsilon in np.linspace(0.01, 5, 500)[1::2]:  # rounding alone would make some negative
+            loss = DiscreteLaplaceLoss(epsilon=epsilon, sensitivity=sensitivity)
+            assert (loss.profile(np.nextafter(epsilon, 0) * np.array([1.0, 1 - 3e-16]))[0] >= 0).all()
+
+
+def test_once_is_the_default() -> None:
+    assert PureDP(epsilon=0.1).pair() == (0.1, 0.0)
+    assert ApproxDP(epsilon=0.1, delta=1e-3).pair() == (0.1, 1e-3)
+    assert DiscreteLaplaceLoss(epsilon=0.1).pair() == (0.1, 0.0)
+    others = (
+        GaussianLoss(sensitivity_over_sigma=1.0),
+        ZCDP(rho=1.0),
+        ReleaseLoss(epsilon0=1.0, delta=0.1),
+        InfiniteLoss(),
+    )
+    assert [loss.count for loss in others] == [1, 1, 1, 1]
+
+
 def test_all_uses_together() -> None:
+    assert DiscreteLaplaceLoss(epsilon=0.1, count=3, sensitivity=4).pair() == (pytest.approx(0.3), 0.0)
     assert PureDP(epsilon=0.1, count=3).pair() == (pytest.approx(0.3), 0.0)
     assert ApproxDP(epsilon=0.1, delta=1e-3, count=3).pair() == (pytest.approx(0.3), pytest.approx(3e-3))
     assert ApproxDP(epsilon=0.1, delta=0.4, count=3).pair() == (pytest.approx(0.3), 1.0)
@@ -84,3 +145,12 @@ def test_values_are_frozen_and_checked() -> None:
             PureDP(epsilon=bad)
     with pytest.raises(ValueError, match=r"count \(0\)"):
         GaussianLoss(sensitivity_over_sigma=0.1, count=0)
+    for made, name in (
+        (lambda: PureDP(epsilon=0.1, count=0), "count"),
+        (lambda: ApproxDP(epsilon=0.1, delta=0.1, count=0), "count"),
+        (lambda: DiscreteLaplaceLoss(epsilon=0.1, count=0), "count"),
+        (lambda: DiscreteLaplaceLoss(epsilon=0.1, sensitivity=0), "sensitivity"),
+        (lambda: ReleaseLoss(epsilon0=0.1, delta=0.1, l1=0), "l1"),
+    ):
+        with pytest.raises(ValueError, match=rf"{name} \(0\)"):
+            made()

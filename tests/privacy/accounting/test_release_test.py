@@ -17,6 +17,7 @@ from sdv_plausible.privacy.accounting.release_test import (
     release_test_loss,
     size_lower_bound_margin,
 )
+from sdv_plausible.privacy.neighbours import Neighbours
 
 A = Fraction(1, 3)
 EPSILON0 = math.log(3)
@@ -64,7 +65,9 @@ def tail_exceeds(s: int, epsilon0: float, delta: float) -> bool:
 
 
 def is_smallest_margin(s: int, epsilon0: float, delta: float) -> bool:
-    return not tail_exceeds(s, epsilon0, delta) and (s == 1 or tail_exceeds(s - 1, epsilon0, delta))
+    return (
+        s >= 1 and not tail_exceeds(s, epsilon0, delta) and (s == 1 or tail_exceeds(s - 1, epsilon0, delta))
+    )
 
 
 def boundaries(rng: np.random.Generator, number: int):
@@ -139,3 +142,38 @@ def test_size_margin_covers_both_neighbours() -> None:
     for epsilon, beta in [(0.1, 1e-6), (1.0, 1e-3)]:
         # The bound exceeds the smaller size n if Z >= s + 1 at size n, and if Z >= s at size n + 1.
         assert is_smallest_margin(size_lower_bound_margin(epsilon, beta), epsilon, beta)
+
+
+def unit_shows(s: int, epsilon0: float, neighbours: Neighbours) -> mpmath.mpf:
+    """persons.md, Theorem 4: c groups of one row each, or one of c rows; twice that where a unit is replaced."""
+    c, sides = neighbours.rows, 1 + neighbours.replace
+    with mpmath.workprec(400):
+        a = mpmath.exp(-mpmath.mpf(epsilon0) / (c * sides))
+        return sides * max(c * a**s, a ** (s + 1 - c)) / (1 + a)
+
+
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("rows", [1, 2, 3, 20])
+def test_the_margin_of_a_unit_is_the_smallest_that_keeps_delta(rows: int, replace: bool) -> None:
+    """Where steps are small the c groups decide, where they are large the one group: both are met."""
+    unit = Neighbours(rows=rows, replace=replace)
+    for epsilon0, delta in itertools.product((0.05, 1.0, 8.0, 60.0), (1e-3, 1e-9)):
+        s = release_margin(epsilon0, delta, unit)
+        assert unit_shows(s, epsilon0, unit) <= delta < unit_shows(s - 1, epsilon0, unit)
+
+
+@pytest.mark.parametrize("rows", [2, 7])
+def test_the_size_margin_of_a_unit_is_the_smallest(rows: int) -> None:
+    for epsilon, beta in [(0.1, 1e-6), (1.0, 1e-3)]:
+        s = size_lower_bound_margin(epsilon, beta, Neighbours(rows=rows))
+        assert not tail_exceeds(s + 1 - rows, epsilon / rows, beta)
+        assert tail_exceeds(s - rows, epsilon / rows, beta)
+
+
+def test_sizes_that_make_no_sense_are_refused() -> None:
+    assert release_test_loss(k=9, epsilon0=1.0, s=3) == release_test_loss(
+        k=9, epsilon0=1.0, s=3, pre_threshold=True
+    )
+    for k, s, match in ((0, 1, r"^k \(0\)"), (1, -1, r"^s \(-1\)")):
+        with pytest.raises(ValueError, match=match):
+            release_test_loss(k=k, epsilon0=1.0, s=s)

@@ -1,0 +1,63 @@
+"""The table of `./dev mutants` names what is there, and no edit of the privacy core goes unseen (slow)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import mutants
+import pytest
+from pages import ROOT
+
+
+@pytest.mark.parametrize("module", mutants.CORE)
+def test_modules_of_the_core_and_their_tests_are_there(module: str) -> None:
+    assert (ROOT / "sdv_plausible" / module).is_file()
+    assert mutants.CORE[module]
+    for name in mutants.CORE[module]:
+        assert (ROOT / "tests" / name).is_file()
+
+
+def test_edits_are_of_code_alone(tmp_path: Path) -> None:
+    pytest.importorskip("cosmic_ray")
+    path = tmp_path / "module.py"
+    path.write_text(
+        "@decorated(frozen=True)\ndef f(x: int | None) -> int | None:\n"
+        '    if x < 1:\n        raise ValueError(f"{x + 1}")\n    return x\n'
+    )
+    assert {edit.line for edit in mutants.edits(path)} == {3}
+    assert {edit.operator.split("_")[0] for edit in mutants.edits(path)} == {
+        "core/NumberReplacer",
+        "core/ReplaceComparisonOperator",
+    }
+
+
+def test_an_edit_is_told_as_the_page_writes_it() -> None:
+    assert mutants.change("a\n  b  # c\n", "a\n  d  # c\n") == "`b # c` becomes `d # c`"
+
+
+def test_what_is_explained_is_in_the_source() -> None:
+    known = mutants.explained_survivors(mutants.PAGE.read_text())
+    assert len(known) == mutants.PAGE.read_text().count("` becomes `")
+    for module, edit in known:
+        lines = (ROOT / "sdv_plausible" / module).read_text().splitlines()
+        assert edit[1:].split("` becomes `")[0] in {" ".join(line.split()) for line in lines}
+
+
+def test_an_explanation_is_of_one_module() -> None:
+    page = "`a.py`: why\n\n- `x: y` becomes `z`: why\n\n`b/c.py`\n\n- `x` becomes `y: z`\n"
+    assert mutants.explained_survivors(page) == {
+        ("a.py", "`x: y` becomes `z`"),
+        ("b/c.py", "`x` becomes `y: z`"),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", mutants.CORE)
+def test_survivors_are_explained(module: str) -> None:
+    pytest.importorskip("cosmic_ray")
+    done = subprocess.run(
+        [sys.executable, "tests/mutants.py", module], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
