@@ -8,12 +8,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
-from sdv_plausible.privacy.neighbours import Neighbours
-from sdv_plausible.release.settings import Settings
+from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
+from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release_file.invented import LOCALE
-from sdv_plausible.release_file.reading import Part
+from sdv_plausible.release_file.reading import LONGEST_NAME, Part
 
 PRIVACY = tuple(field.name for field in dataclasses.fields(Settings) if field.name != "neighbours")
 UNIT = ("neighbours", "person", "rows_per_person")
@@ -48,6 +48,10 @@ def read_settings(part: Part) -> dict[str, Any]:
         raise part.refuse(f"must have the entries {', '.join(lacking)}")
     found = {name: _plain(item, 0) for name, item in f.items()}
     found["epsilon"] = math.inf if found["epsilon"] is None else found["epsilon"]
+    f["neighbours"].choice(RELATIONS)
+    f["person"].maybe(lambda p: p.text(LONGEST_NAME))
+    f["rows_per_person"].whole(1)
+    f["privacy_test"].choice(get_args(TestName))
     unit = part.checked(lambda: Neighbours.parse(*(found[name] for name in UNIT)))
     part.checked(lambda: Settings(**{name: found[name] for name in PRIVACY}, neighbours=unit))
     for name in ("enforce_min_max_values", "enforce_rounding", "returns_tables"):

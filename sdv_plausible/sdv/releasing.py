@@ -186,7 +186,7 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         answers=release.answers.answers,
     )  # fmt: skip
     synth._take(release.schema.dtypes, Codec(release.domain), sampler, release.ledger)
-    synth._returns_dict = release.settings["returns_tables"]
+    synth._returns_dict, synth._frame_kind = release.settings["returns_tables"], None
     return synth
 
 
