@@ -55,7 +55,7 @@ def read_model(part: Part, domain: Domain) -> PrefixModel:
         tables = part.fields(("type", "tables"))["tables"].items(100_000)
         number = {column: j for j, column in enumerate(domain.names)}
         found = [_read_table(item, number, domain.cardinalities) for item in tables]
-        return part.checked(lambda: BayesianNetwork(found))
+        return part.checked(lambda: _fitting(BayesianNetwork(found), BayesianNetwork, domain))
     known = type_named(name)
     if known is None:
         raise part.refuse(

@@ -15,6 +15,7 @@ import numpy as np
 
 from sdv_plausible.release_file.arrays import decode
 
+_LONG_QUOTE = re.compile(r"""(?<!\w)(['"])(?:(?!\1).){40,}\1?""")  # of what a file holds
 LONGEST_TEXT, LONGEST_NAME = 100_000, 1_000
 LARGEST = 2**63 - 1
 EXCERPT = 160  # letters of another rule's complaint, which may name a value
@@ -50,7 +51,7 @@ class Part:
         except RefusedError:
             raise
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
-            text = " ".join(str(error).split())
+            text = _LONG_QUOTE.sub(r"\1...\1", " ".join(str(error).split()))
             raise self.refuse(text if len(text) <= EXCERPT else text[:EXCERPT] + "...") from None
 
     def fields(self, names: Collection[str]) -> dict[str, Part]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -153,3 +154,15 @@ def test_check_model_looks_at_the_round_trip(registry: None) -> None:
     register_model_type("shares", Shares, Shares.to_arrays, loses)
     with pytest.raises(AssertionError, match="to_arrays and from_arrays"):
         check_model(model, (2, 3))
+
+
+@pytest.mark.parametrize("lacking", [-1, 0])
+def test_a_network_that_lacks_a_column_is_refused(lacking: int) -> None:
+    """The last column is nobody's parent where all are independent: what is left is a network, of fewer columns."""
+    document = json.loads(fitted(structure="independent").release().to_bytes())
+    document["model"]["tables"].sort(
+        key=lambda table: [a["name"] for a in document["domain"]].index(table["column"])
+    )
+    document["model"]["tables"].pop(lacking)
+    with pytest.raises(ValueError, match="model.*(an order that names each once|needs exactly one table)"):
+        Release.from_bytes(json.dumps(document).encode())
