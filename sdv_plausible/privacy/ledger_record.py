@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +84,12 @@ class LedgerRecord:
                 f"papers are for releases with a differential-privacy claim, and this one has none: "
                 f"{record.headline}"
             )
+        largest = max((e.epsilon for e in record.entries if e.epsilon is not None), default=0.0)
+        if record.epsilon < largest * (1 - 1e-6) or not _agrees(record.headline, record.epsilon):
+            raise ValueError(
+                f"this ledger contradicts itself: its total ({record.epsilon:g}) is not that of its words, or "
+                "below an entry's; write it again with ledger.to_json() or --ledger"
+            )
         return record
 
     @classmethod
@@ -108,6 +115,12 @@ class LedgerRecord:
     def of_people(self) -> bool:
         """Whether the unit is a person rather than a row."""
         return self.unit.startswith("one person")
+
+
+def _agrees(headline: str, epsilon: float) -> bool:
+    """Whether the words say the total, which they round up to three digits."""
+    found = re.match(r"Total epsilon (\S+) at delta ", headline)
+    return found is None or epsilon * (1 - 1e-9) <= float(found.group(1)) <= epsilon * 1.02 + 1e-12
 
 
 def at_most(epsilon: float) -> float:

@@ -202,10 +202,10 @@ def _records(path: PathLike, encoding: str, separator: str, quote: str) -> Itera
             except csv.Error as error:
                 raise ValueError(f"{path}: line {reader.line_num} is not CSV: {error}") from error
             except UnicodeError:
+                told = encoding.removesuffix("-sig")  # the mark is ours
                 raise ValueError(
-                    f"{path}: after line {reader.line_num} there is no text in the encoding {encoding!r}; "
-                    "name the file's own, "
-                    "such as 'cp1252'"
+                    f"{path}: after line {reader.line_num} there is no text in the encoding {told!r}; name "
+                    "the file's own, such as 'cp1252'"
                 ) from None
             if record is None:
                 return

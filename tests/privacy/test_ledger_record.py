@@ -108,3 +108,14 @@ def test_rounding():
     assert [at_most(x) for x in (0.0, 1.0, 0.99871, 0.998712, 12.10001, 123456.0)] == [
         0.0, 1.0, 0.9988, 0.9988, 12.11, 123500.0,
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "change", [{"epsilon": 0.001}, {"headline": "Total epsilon 8 at delta 1e-09, for ..."}]
+)
+def test_a_ledger_that_was_edited_in_one_place_is_refused(change):
+    """Control: as it was written it is read."""
+    plain = json.loads(ledger().to_json())
+    assert LedgerRecord.of(plain).epsilon == plain["epsilon"]
+    with pytest.raises(ValueError, match="contradicts itself: its total"):
+        LedgerRecord.of({**plain, **change})
