@@ -87,8 +87,8 @@ class LedgerRecord:
         largest = max((e.epsilon for e in record.entries if e.epsilon is not None), default=0.0)
         if record.epsilon < largest * (1 - 1e-6) or not _agrees(record.headline, record.epsilon):
             raise ValueError(
-                f"this ledger contradicts itself: its total ({record.epsilon:g}) is not that of its words, or "
-                "below an entry's; write it again with ledger.to_json() or --ledger"
+                f"this ledger contradicts itself: its total ({record.epsilon:g}) is not that of its words, "
+                "or below an entry's; write it again with ledger.to_json() or --ledger"
             )
         return record
 
