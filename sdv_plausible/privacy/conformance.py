@@ -104,7 +104,7 @@ def _guarantee(record: LedgerRecord) -> Iterator[Item]:
     yield from _unit(record)
     yield Item(
         topic="Budget across releases",
-        answer="this is one fit; others of these people add up: list them, add, set a limit",
+        answer="this is one fit; others of these people add up: let a Budget hold the limit",
         state="yours to do",
         page=LIMITS,
     )
