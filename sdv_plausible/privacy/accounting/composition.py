@@ -107,7 +107,7 @@ def calibrate_gaussian(
     ``sum (s_i/sigma_i)^2 <= mu^2``; charge each as
     :class:`sdv_plausible.privacy.accounting.losses.GaussianLoss`. What the discrete Gaussian loses against
     the continuous one is already taken off, for every way of splitting mu up
-    (``docs/explanation/proofs/composition.md``, Theorem 2); from about epsilon 6 on zero-concentrated privacy
+    (``docs/explanation/proofs/composition.md``, Theorem 3); from about epsilon 6 on zero-concentrated privacy
     allows more, and is used.
 
     Parameters
