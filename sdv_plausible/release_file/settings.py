@@ -48,6 +48,9 @@ def read_settings(part: Part) -> dict[str, Any]:
         raise part.refuse(f"must have the entries {', '.join(lacking)}")
     found = {name: _plain(item, 0) for name, item in f.items()}
     found["epsilon"] = math.inf if found["epsilon"] is None else found["epsilon"]
+    for name in PRIVACY:
+        if not _is_short(found[name]):
+            raise f[name].refuse("must be a number, a short text, null, or a list of up to three numbers")
     f["neighbours"].choice(RELATIONS)
     f["person"].maybe(lambda p: p.text(LONGEST_NAME))
     f["rows_per_person"].whole(1)
@@ -61,6 +64,13 @@ def read_settings(part: Part) -> dict[str, Any]:
     f["types"].choice(("declared", "detected"))
     found["locales"] = [item.text(10, LOCALE) for item in f["locales"].items(100)]
     return found
+
+
+def _is_short(value: Any) -> bool:
+    """Whether a privacy parameter has the form of one; what it may be, `Settings` says."""
+    if isinstance(value, list):
+        return len(value) <= 3 and all(isinstance(item, (int, float)) for item in value)
+    return len(value) <= 40 if isinstance(value, str) else not isinstance(value, dict)
 
 
 def _plain(part: Part, depth: int) -> Any:
