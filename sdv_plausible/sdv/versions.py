@@ -67,19 +67,21 @@ def _by_schema(frame: narwhals.DataFrame[Any]) -> pd.DataFrame:
     table = frame.to_pandas()
     if frame.implementation.is_pandas_like():
         return table
-    names = [
-        n
-        for n, kind in frame.schema.items()
-        if n in table and (kind.is_integer() or kind == narwhals.Boolean)
-    ]
-    exact = frame.select(names).to_arrow().to_pandas(types_mapper=_masked, ignore_metadata=True)
+    names = [n for n, kind in frame.schema.items() if n in table and _is_exact(kind)]
+    arrow = frame.select(names).to_arrow()
+    exact = arrow.to_pandas(types_mapper=_masked, ignore_metadata=True, date_as_object=False)
     return table.assign(**{name: exact[name].set_axis(table.index) for name in names})
+
+
+def _is_exact(kind: Any) -> bool:
+    """Whether pandas' own reading of an Arrow column would lose what its type says."""
+    return bool(kind.is_integer()) or kind in (narwhals.Boolean, narwhals.Date)
 
 
 def _masked(stored: Any) -> Any:
     """Type of pandas that holds missing values as they are, for one of Arrow's whole numbers."""
     name = str(stored).replace("uint", "UInt").replace("int", "Int").replace("bool", "boolean")
-    return pd.api.types.pandas_dtype(name)
+    return None if name.startswith("date") else pd.api.types.pandas_dtype(name)
 
 
 def frame_kind(data: Any) -> FrameKind | None:

@@ -77,6 +77,17 @@ def test_a_missing_cell_changes_no_other_cell_and_no_type(kind):
     assert list(map(str, before.dtypes)) == ["Int64", "UInt8", "boolean"]
 
 
+@pytest.mark.parametrize("kind", [lambda frame: frame, lambda frame: frame.to_arrow()])
+def test_days_are_dates(kind):
+    days = pl.DataFrame({"day": ["2024-01-05", "2024-02-05", None] * 40}).with_columns(
+        pl.col("day").str.to_date()
+    )
+    domain = {"day": DOMAIN["day"]}
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=domain)
+    synth.fit(kind(days))
+    assert "datetime64" in str(split_input(synth.sample(5))[1]["day"].dtype)
+
+
 def test_a_table_in_a_dict_and_what_is_no_table():
     synth = fitted({"people": pl.from_pandas(TABLE)})
     found = synth.sample(3)
