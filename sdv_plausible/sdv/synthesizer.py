@@ -15,6 +15,7 @@ from sdv.errors import SamplingError
 
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
+from sdv_plausible.models.paper.structure import check_structure
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours, Relation
 from sdv_plausible.privacy.noise.coins import Coins
@@ -37,7 +38,7 @@ from sdv_plausible.table.checking import Check, check_columns, mostly_outside
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.column_types import metadata_columns
 from sdv_plausible.table.declarations import Specs, Undeclared, read_declarations
-from sdv_plausible.table.domain import MAX_BINS, Attribute
+from sdv_plausible.table.domain import MAX_BINS, Attribute, Domain
 from sdv_plausible.table.output_types import usual_types
 from sdv_plausible.table.persons import choose_rows, person_entry, unknown_persons
 from sdv_plausible.table.private_domain import DomainPlan
@@ -511,12 +512,21 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         settings = replace(self._settings, epsilon=epsilon)
         private = self._plan_private(specs, settings)
         domain = self._declared.planned(specs, private.columns)
+        if not self._sdv_sees_rows:  # constraints and transformers change what the columns are
+            self._check_names(domain)
         extra = (*private.entries(), *domain_entries(domain), *self._side_entries())
         found = plan(
             settings, self._learner, domain,
             num_rows=num_rows, table_rows=table_rows, extra=extra, assumed=self._declared.assumed(specs),
         )  # fmt: skip
         return replace(found, warnings=(*found.warnings, *private.warnings(table_rows)))
+
+    def _check_names(self, domain: Domain) -> None:
+        """Refuse what cannot be fitted to these columns, before anything is charged for it."""
+        if isinstance(self.structure, Mapping):
+            check_structure(self.structure, domain)
+        if self._settings.omega is not None and len(domain):
+            self._settings.omega.among(len(domain))
 
     def get_structure(self) -> dict[str, list[str]]:
         """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""

@@ -53,7 +53,35 @@ def _as_pandas(data: Any) -> pd.DataFrame | None:
     frame = narwhals.from_native(data, pass_through=True)
     if isinstance(frame, narwhals.LazyFrame):
         frame = frame.collect()
-    return frame.to_pandas() if isinstance(frame, narwhals.DataFrame) else None
+    if not isinstance(frame, narwhals.DataFrame):
+        return None
+    return _by_schema(frame)
+
+
+def _by_schema(frame: narwhals.DataFrame[Any]) -> pd.DataFrame:
+    """The frame in pandas' types that follow from its schema.
+
+    Of whole numbers with one missing cell pandas would make doubles, in which long numbers become one, and
+    objects of truth values: one row would change how all others are read.
+    """
+    table = frame.to_pandas()
+    if frame.implementation.is_pandas_like():
+        return table
+    names = [n for n, kind in frame.schema.items() if n in table and _is_exact(kind)]
+    arrow = frame.select(names).to_arrow()
+    exact = arrow.to_pandas(types_mapper=_masked, ignore_metadata=True, date_as_object=False)
+    return table.assign(**{name: exact[name].set_axis(table.index) for name in names})
+
+
+def _is_exact(kind: Any) -> bool:
+    """Whether pandas' own reading of an Arrow column would lose what its type says."""
+    return bool(kind.is_integer()) or kind in (narwhals.Boolean, narwhals.Date)
+
+
+def _masked(stored: Any) -> Any:
+    """Type of pandas that holds missing values as they are, for one of Arrow's whole numbers."""
+    name = str(stored).replace("uint", "UInt").replace("int", "Int").replace("bool", "boolean")
+    return None if name.startswith("date") else pd.api.types.pandas_dtype(name)
 
 
 def frame_kind(data: Any) -> FrameKind | None:

@@ -137,3 +137,13 @@ def test_a_block_skipped_without_a_reason_fails(empty_folder, monkeypatch):
     page.write_text("<!-- skip: next -->\n\n```bash\nfalse\n```\n")
     with pytest.raises(AssertionError, match="says why"):
         run_page(str(page), monkeypatch)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_shows_a_claim_on_types_that_were_detected(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+        detects = "detect_from_dataframes" in block and "PlausibleDeniabilitySynthesizer(" in block
+        assert not detects or 'types="detected"' in block, (
+            f"{name}: one row decides on types, metadata_of(domain)"
+        )

@@ -64,6 +64,30 @@ def test_the_same_rows_in_the_kind_given(kind, rows):
     assert type(again) is type(found)
 
 
+@pytest.mark.parametrize("kind", [pl.DataFrame, lambda frame: frame.to_arrow(), pl.DataFrame.lazy])
+def test_a_missing_cell_changes_no_other_cell_and_no_type(kind):
+    long = [2**53, 2**53 + 1]
+    whole = pl.DataFrame({"home": long * 3, "small": [1, 2] * 3, "flag": [False, True] * 3})
+    whole = whole.with_columns(pl.col("small").cast(pl.UInt8))
+    odd = whole.extend(pl.DataFrame([[None]] * 3, schema=whole.schema))
+    _, before = split_input(kind(odd[:-1]))
+    _, after = split_input(kind(odd))
+    pd.testing.assert_frame_equal(before, after.iloc[:-1])
+    assert before["home"].tolist() == long * 3
+    assert list(map(str, before.dtypes)) == ["Int64", "UInt8", "boolean"]
+
+
+@pytest.mark.parametrize("kind", [lambda frame: frame, lambda frame: frame.to_arrow()])
+def test_days_are_dates(kind):
+    days = pl.DataFrame({"day": ["2024-01-05", "2024-02-05", None] * 40}).with_columns(
+        pl.col("day").str.to_date()
+    )
+    domain = {"day": DOMAIN["day"]}
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=domain)
+    synth.fit(kind(days))
+    assert "datetime64" in str(split_input(synth.sample(5))[1]["day"].dtype)
+
+
 def test_a_table_in_a_dict_and_what_is_no_table():
     synth = fitted({"people": pl.from_pandas(TABLE)})
     found = synth.sample(3)

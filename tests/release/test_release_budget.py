@@ -385,3 +385,24 @@ def test_a_budget_travels_as_its_path(path):
     budget.draw(ledger(0.5))
     assert pickle.loads(pickle.dumps(budget)).charged() == budget.charged()
     assert re.fullmatch(r"[^\n]+\n\n  Charged so far: [^\n]+\n  20[^\n]+", str(budget))
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        ({"structure": {"a": ["zz"]}}, "not modelled columns"),
+        ({"structure": {"a": ["b"], "b": ["a"]}}, "cycle"),
+        ({"omega": 99}, r"omega \(99\)"),
+    ],
+)
+def test_a_parameter_that_does_not_fit_the_columns_costs_nothing(path, mistake, words):
+    columns = {"a": {"sdtype": "boolean"}, "b": {"sdtype": "boolean"}}
+    budget = Budget(3.0, 1e-8, path)
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_from_columns(columns), domain={"a": {}, "b": {}}, budget=budget, **mistake
+    )
+    with pytest.raises(ValueError, match=words):
+        synth.plan()
+    with pytest.raises(ValueError, match=words):
+        synth.fit(pd.DataFrame({"a": [True, False], "b": [True, True]}))
+    assert budget.charged()["epsilon"] == 0
