@@ -215,7 +215,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             super().fit_processed_data(sdv_compat.to_native(given or self._table_name, frame))
             if self._model is None:
                 self._fit_nothing()
-        self._returns_dict = given is not None
+        self._returns_dict, self._frame_kind = given is not None, sdv_compat.frame_kind(processed_data)
 
     def validate(self, data: Any) -> None:
         """Check a table against the metadata and the constraints. A fitted object learns nothing from it."""

@@ -263,8 +263,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _known(self, name: str) -> Attribute:
         known = self._declared.known(name)
         assert known is not None
-        form = self._modelled_specs()[name].get("datetime_format") if known.kind == "datetime" else None
-        return replace(known, datetime_format=known.datetime_format or form) if form else known
+        if known.kind != "datetime":
+            return known
+        form = self._declared.date_format(name, self._modelled_specs()[name])
+        return replace(known, datetime_format=form)
 
     def _take(self, dtypes: pd.Series[Any], *made: Any) -> None:
         """Hold what another fit made, of which there is no row here.

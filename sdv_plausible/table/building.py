@@ -56,11 +56,15 @@ def build_domain(
     ValueError
         If an undeclared column cannot be read.
     """
-    for name, sdtype in private.columns.items():
-        if sdtype == "datetime" and name in table:
-            _check_dates(name, table[name], _form(declarations, name, specs))
+    forms = {
+        name: declarations.date_format(name, specs[name])
+        for name, sdtype in private.columns.items()
+        if sdtype == "datetime"
+    }
+    for name, form in forms.items():
+        if name in table:
+            _check_dates(name, table[name], form)
     rows = Queryable(FrameColumns(table), ledger, private.entries(), coins, transcript=transcript)
-    forms = {name: _form(declarations, name, specs) for name, s in private.columns.items() if s == "datetime"}
     styles = {
         name: date_style(table[name], form) for name, form in forms.items()
     }  # the table's schema, not its rows
@@ -75,19 +79,13 @@ def build_domain(
             attributes.append(infer_attribute(name, table[name], spec["sdtype"], spec, max_bins))
         elif declared.kind == "datetime" and declared.time_zone is None:
             # How dates are written is the table's schema, not its rows.
-            form = declared.datetime_format or spec.get("datetime_format")
+            form = declarations.date_format(name, spec)
             style = {"datetime_format": None, **date_style(table[name], form)}
             _check_dates(name, table[name], form)
             attributes.append(replace(declared, **style))
         else:
             attributes.append(declared)
     return Domain(tuple(attributes))
-
-
-def _form(declarations: Declarations, name: str, specs: Specs) -> str | None:
-    """Format of a column's dates, where it was declared."""
-    known = declarations.known(name)
-    return (known.datetime_format if known else None) or specs[name].get("datetime_format")
 
 
 def _check_dates(name: str, column: pd.Series[Any], form: str | None) -> None:

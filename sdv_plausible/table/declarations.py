@@ -93,6 +93,11 @@ class Declarations:
             return self.bounds[name].nullable
         return None if self.attributes[name].nullable else False
 
+    def date_format(self, name: str, spec: Mapping[str, Any]) -> str | None:
+        """Format of a column's dates: the declaration's, else that of its metadata."""
+        known = self.known(name)
+        return (known.datetime_format if known else None) or spec.get("datetime_format")
+
     def known(self, name: str) -> Attribute | None:
         """Attribute known without a look at the rows; of declared bounds, their equal bins."""
         bounds = self.bounds.get(name)

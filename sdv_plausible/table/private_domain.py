@@ -15,7 +15,7 @@ post-processing (:mod:`sdv_plausible.table.lattice`):
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -321,15 +321,12 @@ class _Column:
             answer = self.rows.ask(question, shares["cells"] / BOUNDED_ROUNDS)
             return Cells(first, last, answer.values, np.full(len(first), answer.sigma))
 
-        if not len(bounds.grid(lattice)[0]):
+        first, last = bounds.grid(lattice)
+        if not len(first):
             return bounds.attribute(lattice, [], nullable=nullable, style=style)
-        cells = count(*bounds.grid(lattice))
+        cells = count(first, last)
         target = max(self.size / max_bins, 4 * float(cells.deviations[0]))
-        for _ in range(BOUNDED_ROUNDS - 1):
-            cells, parts = split_heavy(cells, target)
-            if parts:
-                first, last = np.array(parts, dtype=np.int64).T
-                cells = cells.join(count(first, last))
+        cells = _refined(cells, target, BOUNDED_ROUNDS - 1, count)
         bins = make_bins(cells, spikes, max_bins)
         return bounds.attribute(lattice, bins, nullable=nullable, style=style)
 
@@ -375,12 +372,19 @@ class _Column:
         if not share:
             return cells
         target = max(self.size / max_bins, 4 * self.rows.sigma(share))
-        for _ in range(ROUNDS):
-            cells, parts = split_heavy(cells, target)
-            if parts:
-                first, last = np.array(parts, dtype=np.int64).T
-                cells = cells.join(count(first, last, share))
-        return cells
+        return _refined(cells, target, ROUNDS, lambda first, last: count(first, last, share))
+
+
+def _refined(
+    cells: Cells, target: float, rounds: int, count: Callable[[np.ndarray, np.ndarray], Cells]
+) -> Cells:
+    """Cells of which those that hold many rows were cut and counted again, so many times."""
+    for _ in range(rounds):
+        cells, parts = split_heavy(cells, target)
+        if parts:
+            first, last = np.array(parts, dtype=np.int64).T
+            cells = cells.join(count(first, last))
+    return cells
 
 
 def _finest(counts: np.ndarray, sigma: float) -> int:

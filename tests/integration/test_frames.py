@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sdv.errors import RefitWarning
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.sdv.versions import frame_kind, split_input
@@ -97,3 +98,14 @@ def test_a_table_in_a_dict_and_what_is_no_table():
         split_input([1, 2])
     with pytest.raises(TypeError, match="a dict of 2 entries"):
         split_input({"a": TABLE, "b": TABLE})
+
+
+def test_a_fit_to_processed_rows_forgets_the_kind_of_an_earlier_table():
+    """The rows come as the last table was given, not as the first."""
+    synth = fitted(pl.from_pandas(TABLE))
+    with pytest.warns(RefitWarning):
+        processed = synth.preprocess(TABLE)
+    synth.fit_processed_data(processed)
+    rows = synth.sample(3)
+    rows = next(iter(rows.values())) if isinstance(rows, dict) else rows
+    assert isinstance(rows, pd.DataFrame)
