@@ -18,10 +18,11 @@ _FIELDS = tuple(Attribute.__dataclass_fields__)
 
 def write_domain(domain: Domain) -> list[dict[str, Any]]:
     """Section of a domain: one object per attribute, in column order."""
-    return [_write(attribute) for attribute in domain]
+    return [write_attribute(attribute) for attribute in domain]
 
 
-def _write(attribute: Attribute) -> dict[str, Any]:
+def write_attribute(attribute: Attribute) -> dict[str, Any]:
+    """Object of one attribute."""
     number = float if attribute.kind == "float" else int
     try:
         values = [write_value(value) for value in attribute.values]
@@ -38,13 +39,14 @@ def _write(attribute: Attribute) -> dict[str, Any]:
 
 def read_domain(part: Part) -> Domain:
     """Domain of a section."""
-    attributes = tuple(_read(item) for item in part.items(100_000))
+    attributes = tuple(read_attribute(item) for item in part.items(100_000))
     if not attributes:
         raise part.refuse("must have a column at least")
     return part.checked(lambda: Domain(attributes))
 
 
-def _read(part: Part) -> Attribute:
+def read_attribute(part: Part) -> Attribute:
+    """Attribute of an object."""
     f = part.fields(_FIELDS)
     kind = f["kind"].choice(get_args(Kind))
     number = _READ[kind]

@@ -24,10 +24,12 @@ from sdv_plausible.release_file.domain import read_domain, write_domain
 from sdv_plausible.release_file.ledger import Statement, read_ledger, write_ledger
 from sdv_plausible.release_file.models import read_model, write_model
 from sdv_plausible.release_file.reading import LONGEST_NAME, Part
+from sdv_plausible.release_file.rules import read_rules, write_rules
 from sdv_plausible.release_file.sampling import sample_table
 from sdv_plausible.release_file.schema import TableSchema, read_schema, write_schema
 from sdv_plausible.release_file.seeds import read_seeds, write_seeds
 from sdv_plausible.release_file.settings import read_settings, write_settings
+from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.whole_files import write_whole
 
@@ -84,6 +86,8 @@ class Release:
         Parameters of the synthesizer.
     versions : mapping of str to str
         Versions of the packages that made it.
+    rules : FittedRules
+        Rules that every row keeps, and the columns that follow from others by them.
 
     Examples
     --------
@@ -101,6 +105,7 @@ class Release:
     statement: Statement
     settings: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    rules: FittedRules = field(default_factory=FittedRules)
 
     # --- what it is for ---------------------------------------------------------------------------
 
@@ -127,7 +132,8 @@ class Release:
         coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
         return sample_table(
             int(num_rows), dict(given or {}), domain=self.domain, model=self.model, seeds=self.seeds,
-            schema=self.schema, locales=self.settings["locales"], coins=coins.spawn("sample"),
+            schema=self.schema, rules=self.rules,
+            locales=self.settings["locales"], coins=coins.spawn("sample"),
         )  # fmt: skip
 
     def structure(self) -> dict[str, list[str]]:
@@ -222,14 +228,14 @@ class Release:
         if not isinstance(top.value, dict) or top.value.get("format") != FORMAT:
             raise ValueError(f"the entry 'format' must be {FORMAT!r}")
         f = top.fields(SECTIONS)
-        if f["rules"].items():
-            raise f["rules"].refuse("this version knows no rules: read the file with a newer one")
         domain = read_domain(f["domain"])
+        rules = read_rules(f["rules"], domain)
         model = read_model(f["model"], domain)
         ledger, statement = read_ledger(f["ledger"])
         return cls(
-            schema=read_schema(f["schema"], domain),
+            schema=read_schema(f["schema"], rules.whole(domain)),
             domain=domain,
+            rules=rules,
             model=model,
             seeds=read_seeds(f["seeds"], model, domain),
             answers=read_answers(f["answers"], domain),
@@ -252,7 +258,7 @@ class Release:
             "domain": write_domain(self.domain),
             "model": write_model(self.model, self.domain),
             "seeds": write_seeds(self.seeds, self.model, self.domain),
-            "rules": [],
+            "rules": write_rules(self.rules),
             "answers": write_answers(self.answers, self.domain),
             "settings": write_settings(self.settings),
             "versions": dict(sorted(self.versions.items())),

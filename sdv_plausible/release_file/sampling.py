@@ -16,6 +16,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release_file.invented import invent
 from sdv_plausible.release_file.schema import TableSchema, as_stored
+from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.output_types import usual_types
@@ -29,6 +30,7 @@ def sample_table(
     model: PrefixModel,
     seeds: ReleasedSeeds,
     schema: TableSchema,
+    rules: FittedRules,
     locales: Sequence[str],
     coins: Coins,
 ) -> pd.DataFrame:
@@ -40,7 +42,7 @@ def sample_table(
         Rows wanted.
     given : mapping
         Values that every row must have, by column.
-    domain, model, seeds, schema
+    domain, model, seeds, schema, rules
         Of the release.
     locales : sequence of str
         Of personal data.
@@ -53,30 +55,42 @@ def sample_table(
         If a given column is not modelled, its value not in the domain, or all of them together have
         probability 0.
     """
-    codec = Codec(domain)
-    codes = _codes(num_rows, _known(given, codec), model, seeds, coins)
-    table = codec.decode(codes, coins.spawn("inside the bins"))
-    for name, value in given.items():
-        table[name] = pd.Series([value] * num_rows, index=table.index)
+    codec, whole = Codec(domain), rules.whole(domain)
+    known = _known(given, codec, rules)
+
+    def drawn(wanted: int, number: int) -> pd.DataFrame:
+        own = coins if number == 0 else coins.spawn("again", number)
+        table = codec.decode(_codes(wanted, known, model, seeds, own), own.spawn("inside the bins"))
+        for name, value in given.items():
+            table[name] = pd.Series([value] * wanted, index=table.index)
+        return rules.unfold(table)
+
+    table = rules.draw(num_rows, drawn)
     columns = {}
     for column in schema.columns:
-        if column.name in domain:
+        if column.name in whole:
             columns[column.name] = as_stored(table[column.name], column.dtype)
         else:
             own = coins.spawn("invented", column.name)
             columns[column.name] = invent(
                 column, num_rows, own, is_key=column.name in schema.keys, locales=locales
             )
-    frame = usual_types(pd.DataFrame(columns), domain)
+    frame = usual_types(pd.DataFrame(columns), whole)
     frame.columns = pd.Index([column.label for column in schema.columns])
     return frame
 
 
-def _known(given: Mapping[str, Any], codec: Codec) -> dict[int, int]:
+def _known(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> dict[int, int]:
     """Codes of the given values."""
     names = codec.domain.names
     for name, value in given.items():
-        if name not in names:
+        if name in rules.made:
+            why = next(rule for rule in rules.rule_set.making if name in rule.made)
+            raise ValueError(
+                f"given names {name!r}, which is made by the rule '{why}': give the columns that it follows "
+                "from"
+            )
+        if name not in names or name in rules.rule_set.added:
             raise ValueError(
                 f"given names {name!r}, which is not a modelled column: rows can be conditioned on "
                 f"{list(names)}"

@@ -22,8 +22,8 @@ from sdv_plausible.sdv.versions import metadata_from_table
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.domain import Domain
 
-# The domain has a section, a seed would tell the noise, and a budget is the data holder's.
-NOT_SETTINGS = ("metadata", "domain", "random_state", "budget")
+# The domain and the rules have sections, a seed would tell the noise, and a budget is the data holder's.
+NOT_SETTINGS = ("metadata", "domain", "rules", "random_state", "budget")
 PACKAGES = ("sdv-plausible", "sdv", "opendp", "dp-accounting", "numpy", "pandas")
 _TABLE_KEYS = {"columns", "primary_key", "alternate_keys", "column_relationships"}
 
@@ -64,6 +64,7 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
     return Release(
         schema=_schema(synth),
         domain=domain,
+        rules=synth._fitted_rules,
         model=sampler.model,
         seeds=sampler.seeds,
         answers=Answers(sampler.answers, domain.names),
@@ -180,12 +181,14 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     settings = {name: tuple(value) if name in ("omega", "split") and isinstance(value, list) else value
                 for name, value in settings.items()}  # fmt: skip
     declared = Domain(tuple(a for a in release.domain if a.provenance == "declared"))
-    synth = made(_metadata(release.schema), **{**settings, "domain": declared, **parameters})
+    rules = list(release.rules.rule_set.rules)
+    given = {**settings, "domain": declared, "rules": rules, **parameters}
+    synth = made(_metadata(release.schema), **given)
     sampler = PrefixSampler(
         model=release.model, seeds=release.seeds, coins=Coins.from_os_entropy().spawn("sampling"),
         answers=release.answers.answers,
     )  # fmt: skip
-    synth._take(release.schema.dtypes, Codec(release.domain), sampler, release.ledger)
+    synth._take(release.schema.dtypes, Codec(release.domain), sampler, release.ledger, release.rules)
     synth._returns_dict, synth._frame_kind = release.settings["returns_tables"], None
     return synth
 

@@ -27,8 +27,12 @@ from sdv_plausible.release.plan import Plan, epsilon_for, plan
 from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release_file.release import Release
+from sdv_plausible.rules.checking import rule_entries, rule_findings
+from sdv_plausible.rules.reading import rules_with_declarations
+from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
+from sdv_plausible.sdv.constraints import as_rules
 from sdv_plausible.sdv.releasing import rebuilt, released
 from sdv_plausible.sdv.schema import with_id
 from sdv_plausible.sdv.side_entries import Types, side_entries
@@ -119,6 +123,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         place. Under the latter the number of rows (or people) counts as public.
     budget : Budget, optional
         A total over several releases, from which every fit draws before it looks at a row.
+    rules : list of Rule, or path
+        What holds in every row, known without the rows, see docs/how_to/rules.md: it holds in every sample,
+        and costs no privacy.
     random_state : int, optional
         Reproducible runs for tests and utility studies; the ledger then makes no privacy claim.
     types : {"declared", "detected"}
@@ -140,6 +147,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     budget: Budget | None = None
     _drawn: PrivacyLedger | None = None  # what a fit drew from the budget, while it is under way
     _lost_budget = False  # saved files hold no budget
+    _rules = RuleSet()
 
     def __init__(
         self,
@@ -170,6 +178,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         rows_per_person: int = 1,
         neighbours: Relation = "add_remove",
         budget: Budget | None = None,
+        rules: Any = (),
     ) -> None:
         self.epsilon, self.delta, self.k, self.gamma, self.epsilon0 = epsilon, delta, k, gamma, epsilon0
         self.omega, self.privacy_test, self.model, self.structure = omega, privacy_test, model, structure
@@ -186,7 +195,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self.person, self.rows_per_person, self.neighbours = person, rows_per_person, neighbours
         if not isinstance(budget, (Budget, type(None))):
             raise ValueError(f"budget ({budget!r}) must be a Budget, or None: try Budget(1.0, 1e-8, path)")
-        self.budget = budget
+        self.budget, self.rules = budget, rules
         self._settings = Settings(
             epsilon=epsilon, delta=delta, k=k, gamma=gamma, epsilon0=epsilon0, omega=omega,
             privacy_test=privacy_test, row_cap=row_cap, seed_free_share=seed_free_share, split=split,
@@ -201,7 +210,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         metadata = with_id(metadata, person)
         columns = metadata_columns(metadata)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
-        self._declared = read_declarations(domain, undeclared, max_bins, columns)
+        given, columns, self._rules = rules_with_declarations(as_rules(rules), domain, columns, max_bins)
+        self._declared = read_declarations(given, undeclared, max_bins, columns)
         check_number_of_columns(self._learner, len(self._modelled_specs()))
         self._sampler = self._ledger = None
 
@@ -219,7 +229,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if self._taken is not None:
             return self._hold(*self._taken)
         coins = self._fit_coins()
-        specs = self._column_specs()
+        raw, table = table, self._folded(table)
+        specs = self._rules.model_columns(self._column_specs())
         order = {name: i for i, name in enumerate(specs)}
         names = sorted(map(str, table.columns), key=lambda name: (order.get(name, len(order)), name))
         table = table[names].reset_index(drop=True)  # the index may hold the primary key
@@ -232,6 +243,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         )
         if not self.enforce_rounding:
             domain = domain.without_rounding()
+        rules = self._rules.fitted(domain, raw)
         ledger.charge(*domain_entries(domain), *self._side_entries())
         if self._rows is None:
             ledger.charge(*unknown_persons(ledger.neighbours))
@@ -239,12 +251,30 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         codec = Codec(domain)
         rows = CodeArray(codec.encode(table, coins.spawn("cells outside the domain")), domain.cardinalities)
         sampler = fit_release(rows, domain, self._settings, self._learner, ledger, coins, transcript)
-        return self._hold(dtypes, codec, sampler, self._closed(ledger))
+        return self._hold(dtypes, codec, sampler, self._closed(ledger), rules)
 
-    def _hold(self, dtypes: pd.Series[Any], codec: Codec, sampler: Sampler, ledger: PrivacyLedger) -> None:
+    def _folded(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Rows as the model sees them: without the columns that rules make."""
+        if not self._rules:
+            return table
+        if self._sdv_sees_rows:
+            raise ValueError(
+                "rules do not go with SDV constraints or transformers of your own, which change what the "
+                "columns are: give the constraints as rules=[...], see docs/how_to/rules.md"
+            )
+        return self._rules.fold(table)
+
+    def _hold(
+        self,
+        dtypes: pd.Series[Any],
+        codec: Codec,
+        sampler: Sampler,
+        ledger: PrivacyLedger,
+        rules: FittedRules,
+    ) -> None:
         """Keep what a fit made."""
-        self._codec, self._sampler, self._ledger = codec, sampler, ledger
-        write_as_domain(self._data_processor, codec.domain, dtypes)
+        self._codec, self._sampler, self._ledger, self._fitted_rules = codec, sampler, ledger, rules
+        write_as_domain(self._data_processor, rules.whole(codec.domain), dtypes)
         self._model = sampler  # SDV asks whether there is a model
         self._charged_calls: dict[tuple[Any, ...], int] = {}
 
@@ -280,25 +310,30 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             del self._taken
 
     def _sample(self, num_rows: int, conditions: Mapping[str, Any] | None = None) -> pd.DataFrame:
-        sampler = self._sampler
+        sampler, given = self._sampler, dict(conditions or {})
         assert sampler is not None
         known = {
             self._codec.domain.names.index(name): self._codec.encode_value(name, from_token(value))
-            for name, value in (conditions or {}).items()
+            for name, value in given.items()
             if name in self._codec.domain
         }
-        if known and not sampler.samples_conditions:
+        if (known and not sampler.samples_conditions) or set(given) & set(self._fitted_rules.made):
             raise NotImplementedError  # SDV then rejects: post-processing of rows that were released
-        call = (self._sdv_seed, self._calls, num_rows, tuple(sorted(known.items())))
+        call = (self._sdv_seed, self._calls, tuple(sorted(known.items())))
         self._calls += 1
-        self._charge_rows(call, num_rows)
-        coins = sampler.coins.spawn("sample", *call)
-        codes = _sampled_given(sampler, num_rows, known, coins)
-        table = self._codec.decode(codes, coins.spawn("inside the bins"))
-        for name, value in (conditions or {}).items():
-            if known and name in table:
-                table[name] = pd.Series([from_token(value)] * len(table), index=table.index)
-        return table
+
+        def drawn(wanted: int, number: int) -> pd.DataFrame:
+            this = (*call, number, wanted)
+            self._charge_rows(this, wanted)
+            coins = sampler.coins.spawn("sample", *this)
+            codes = _sampled_given(sampler, wanted, known, coins)
+            table = self._codec.decode(codes, coins.spawn("inside the bins"))
+            for name, value in given.items():
+                if known and name in table:
+                    table[name] = pd.Series([from_token(value)] * len(table), index=table.index)
+            return self._fitted_rules.unfold(table)
+
+        return self._fitted_rules.draw(num_rows, drawn, spare=self._settings.test.row_limit is None)
 
     def _charge_rows(self, call: tuple[Any, ...], num_rows: int) -> None:
         """Count rows towards the cap, unless the very same call is repeated: it gives the very same rows."""
@@ -389,7 +424,11 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             self._codec.check_value(name, value)
 
     def _with_usual_types(self, frame: pd.DataFrame) -> pd.DataFrame:
-        return frame if self._sampler is None else usual_types(frame, self._codec.domain)
+        return (
+            frame
+            if self._sampler is None
+            else usual_types(frame, self._fitted_rules.whole(self._codec.domain))
+        )
 
     def save(self, filepath: str | Path) -> None:
         """Write the synthesizer, whole or not at all.
@@ -473,12 +512,15 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """
         _, frame = sdv_compat.split_input(data)
         frame = frame.rename(columns=str)
-        declared = self._declared
-        absent = sorted(set(declared.names) - set(frame.columns))
+        declared, rules = self._declared, self._rules
+        needed = {name for rule in rules.rules for name in rule.columns} | set(declared.names)
+        absent = sorted(needed - set(rules.added) - set(frame.columns))
         if absent:
             raise ValueError(f"data lacks the declared columns {absent}; it has {list(frame.columns)}")
         known = {name: self._known(name) for name in declared.names}
-        return check_columns(frame, known, {name: declared.says_missing(name) for name in known}, show)
+        missing = {name: declared.says_missing(name) for name in known}
+        found = check_columns(rules.fold(frame), known, missing, show)
+        return Check((*found.findings, *rule_findings(rules, frame)))
 
     def plan(
         self,
@@ -580,7 +622,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _modelled_specs(self) -> dict[str, dict[str, Any]]:
         """The metadata's columns that reach the model."""
-        return {n: s for n, s in self._column_specs().items() if s.get("sdtype") in MODELLED_SDTYPES}
+        specs = {n: s for n, s in self._column_specs().items() if s.get("sdtype") in MODELLED_SDTYPES}
+        return self._rules.model_columns(specs)
 
     def _fit_coins(self) -> Coins:
         """Secret coins of this fit, or reproducible ones."""
@@ -608,11 +651,15 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _side_entries(self) -> list[LedgerEntry]:
         """Entries for what stands beside the mechanism: rows used, coins, constraints, SDV transformers."""
-        return person_entry(self._settings.neighbours) + side_entries(
-            self.random_state,
-            has_constraints=bool(self._chained_constraints or self._reject_sampling_constraints),
-            transformers=self._data_processor._hyper_transformer.field_transformers,
-            types=self.types,
+        return (
+            rule_entries(self._rules)
+            + person_entry(self._settings.neighbours)
+            + side_entries(
+                self.random_state,
+                has_constraints=bool(self._chained_constraints or self._reject_sampling_constraints),
+                transformers=self._data_processor._hyper_transformer.field_transformers,
+                types=self.types,
+            )
         )
 
 

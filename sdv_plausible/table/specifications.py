@@ -73,7 +73,7 @@ def _dates(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str, 
         raise ValueError(f"column {name!r}: bins ({bins!r}) of dates must be a whole number, or left out")
     form = spec.get("datetime_format")
     unit = format_unit(form)
-    start, end = _declared_dates(name, low, high, form)
+    start, end = date_ends(name, low, high, form)
     ends = equal_bins(start // unit, end // unit, bins or max_bins, singles=1 if bins else SINGLES)
     lower, upper = (tuple(v * unit for v in side) for side in ends)
     return Attribute(kind="datetime", lower=lower, upper=upper, unit=unit, datetime_format=form, **common)
@@ -221,7 +221,7 @@ def _check_declared_range(name: str, low: Any, high: Any) -> None:
         )
 
 
-def _declared_dates(name: str, low: Any, high: Any, form: str | None) -> tuple[int, int]:
+def date_ends(name: str, low: Any, high: Any, form: str | None) -> tuple[int, int]:
     """Ends of a declared range in nanoseconds since 1970 UTC. Text without a format must be ISO 8601.
 
     Nothing is guessed.

@@ -1,0 +1,90 @@
+"""The rules in a release file, and the columns that follow from others by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sdv_plausible.release_file.domain import read_attribute, write_attribute
+from sdv_plausible.release_file.reading import LONGEST_NAME, Part
+from sdv_plausible.release_file.values import read_value, write_value
+from sdv_plausible.rules.files import KINDS, rule_from_dict
+from sdv_plausible.rules.rule import MakingRule, Rule
+from sdv_plausible.rules.rule_set import FittedRules, RuleSet
+from sdv_plausible.table.domain import Attribute, Domain
+
+_VALUES = ({"date"}, {"decimal"}, {"moment", "time_zone"})
+
+
+def write_rules(rules: FittedRules) -> list[dict[str, Any]]:
+    """Section of the rules, in the order in which columns are made."""
+    return [
+        {
+            "rule": _write(rule.to_dict()),
+            "made": [write_attribute(rules.made[name]) for name in getattr(rule, "made", ())],
+        }
+        for rule in rules.rule_set.rules
+    ]
+
+
+def read_rules(part: Part, domain: Domain) -> FittedRules:
+    """Rules of a section, to the domain of what the model makes."""
+    making: list[MakingRule] = []
+    limiting: list[Rule] = []
+    made: dict[str, Attribute] = {}
+    known = {attribute.name: attribute for attribute in domain}
+    for item in part.items(10_000):
+        f = item.fields(("rule", "made"))
+        f["rule"].entries()
+        if f["rule"].value.get("rule") not in KINDS:
+            raise f["rule"].refuse(f"must have a 'rule' among {', '.join(sorted(KINDS))}")
+        plain = _read(f["rule"])
+        rule = f["rule"].checked(lambda plain=plain: rule_from_dict(plain))  # type: ignore[misc]
+        found = {attribute.name: attribute for attribute in map(read_attribute, f["made"].items(10_000))}
+        if tuple(found) != (rule.made if isinstance(rule, MakingRule) else ()):
+            raise f["made"].refuse("must be the columns that the rule makes, in order")
+        needed = (*rule.sources, *rule.added) if isinstance(rule, MakingRule) else rule.columns
+        unknown = [name for name in needed if name not in known]
+        again = [name for name in found if name in known]
+        if unknown or again:
+            raise item.refuse(f"the columns {unknown or again} must {'not ' * bool(again)}be known before")
+        known |= found
+        made |= found
+        if isinstance(rule, MakingRule):
+            making.append(rule)
+        else:
+            limiting.append(rule)
+    added = [name for rule in making for name in rule.added]
+    if len(set(added)) < len(added):
+        raise part.refuse("no column may stand in for two rules")
+    return FittedRules(RuleSet(tuple(making), tuple(limiting), _words(known)), made)
+
+
+def _words(known: Mapping[str, Attribute]) -> dict[str, dict[str, Any]]:
+    """Formats of the columns that hold dates, as the rules read them."""
+    return {
+        name: {"sdtype": "datetime", "datetime_format": attribute.datetime_format}
+        for name, attribute in known.items()
+        if attribute.kind == "datetime"
+    }
+
+
+def _write(value: Any) -> Any:
+    """JSON form of a rule's parts."""
+    if isinstance(value, Mapping):
+        return {name: _write(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_write(inner) for inner in value]
+    return None if value is None else write_value(value)
+
+
+def _read(part: Part) -> Any:
+    value = part.value
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [_read(item) for item in part.items(1_000_000)]
+    texts = isinstance(value, dict) and all(isinstance(inner, (str, type(None))) for inner in value.values())
+    if not isinstance(value, dict) or (texts and set(value) in _VALUES):
+        return part.text(LONGEST_NAME) if isinstance(value, str) else read_value(part)
+    return {name: _read(inner) for name, inner in part.entries().items()}

@@ -1,0 +1,22 @@
+"""Rules that hold in every row, declared without the rows: they cost no privacy and hold in every sample."""
+
+from sdv_plausible.rules.conditions import Allowed, Forbidden, Implies
+from sdv_plausible.rules.files import save_rules
+from sdv_plausible.rules.making import Determined, Equal, Sum
+from sdv_plausible.rules.one_hot import OneHot
+from sdv_plausible.rules.rule import Rule
+from sdv_plausible.rules.spacing import Inequality, Multiple
+
+__all__ = [
+    "Allowed",
+    "Determined",
+    "Equal",
+    "Forbidden",
+    "Implies",
+    "Inequality",
+    "Multiple",
+    "OneHot",
+    "Rule",
+    "Sum",
+    "save_rules",
+]

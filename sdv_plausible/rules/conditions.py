@@ -1,0 +1,293 @@
+"""Combinations that cannot occur: implications, structural zeros, tables of what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.rules import cells
+from sdv_plausible.rules.rule import Formats, Rule, check_columns
+from sdv_plausible.table.dates import as_nanoseconds
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What one column must hold: one of some values, or a number or date in a closed range.
+
+    Parameters
+    ----------
+    column : str
+        The column.
+    values : tuple, optional
+        Values; None among them is missing.
+    low, high : number or str, optional
+        Ends of a range; None is open. Dates in the format of the column, or as ISO 8601.
+    """
+
+    column: str
+    values: tuple[Any, ...] | None = None
+    low: Any = None
+    high: Any = None
+
+    @classmethod
+    def read(cls, column: Any, what: Any) -> Condition:
+        """Read a condition as users write it.
+
+        Parameters
+        ----------
+        column : str
+            The column.
+        what : value, list of values, or mapping
+            ``"f"``, ``["f", None]``, ``{"min": 0, "max": 15}``.
+
+        Raises
+        ------
+        ValueError
+            If it cannot be read.
+        """
+        (name,) = check_columns("condition", [column])
+        if isinstance(what, Mapping):
+            unknown = sorted(map(str, set(what) - {"min", "max"}))
+            if unknown or all(what.get(word) is None for word in ("min", "max")):
+                raise ValueError(f"condition on {name!r} ({dict(what)!r}) must have 'min', 'max' or both")
+            return cls(name, None, what.get("min"), what.get("max"))
+        listed = isinstance(what, (list, tuple, set, frozenset, range))
+        values = tuple(what) if listed else (what,)
+        if not values:
+            raise ValueError(f"condition on {name!r} ({what!r}) must name a value at least; None is missing")
+        return cls(name, values)
+
+    def meets(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
+        """Whether each row does; a missing cell is in no range."""
+        if self.values is not None:
+            if self.column in formats:
+                wanted = {self._end(value, formats) for value in self.values}
+                return np.isin(cells.numbers(table, self.column, formats)[0], list(wanted))
+            return cells.member(table[self.column], map(cells.key, self.values))
+        values, there = cells.numbers(table, self.column, formats)
+        low = -np.inf if self.low is None else self._end(self.low, formats)
+        high = np.inf if self.high is None else self._end(self.high, formats)
+        return np.asarray(there & (values >= low) & (values <= high))
+
+    def _end(self, value: Any, formats: Formats) -> float:
+        if self.column not in formats:
+            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+                raise ValueError(f"condition on {self.column!r}: {value!r} must be a number")
+            return float(value)
+        if value is None:
+            return cells.NO_DATE
+        one = pd.Series([value], dtype=object)
+        for form in (formats[self.column], None):
+            found = int(as_nanoseconds(one, form, row_by_row=True)[0])
+            if found != cells.NO_DATE:
+                return found
+        raise ValueError(
+            f"condition on {self.column!r}: {value!r} must be a date in the column's format "
+            f"({formats[self.column]!r}) or as ISO 8601"
+        )
+
+    @property
+    def points(self) -> list[Any]:
+        """Values that the condition names."""
+        return [v for v in (self.values or (self.low, self.high)) if v is not None or self.values is not None]
+
+    def to_user(self) -> Any:
+        """What :meth:`read` takes."""
+        if self.values is not None:
+            return list(self.values)
+        return {word: end for word, end in (("min", self.low), ("max", self.high)) if end is not None}
+
+    def __str__(self) -> str:
+        if self.values is None:
+            ends = [f"{self.low} <= " if self.low is not None else "", self.column,
+                    f" <= {self.high}" if self.high is not None else ""]  # fmt: skip
+            return "".join(ends)
+        words = ["missing" if cells.key(v) == cells.MISSING else str(v) for v in self.values]
+        return f"{self.column} is {' or '.join(words)}"
+
+
+def read_conditions(what: str, given: Any) -> tuple[Condition, ...]:
+    """Read ``{column: condition}``: all of them together.
+
+    Raises
+    ------
+    ValueError
+        If it is no such mapping, or empty.
+    """
+    if not isinstance(given, Mapping) or not given:
+        raise ValueError(f"{what} ({given!r}) must be a mapping such as {{'age': {{'max': 15}}}}")
+    return tuple(Condition.read(column, condition) for column, condition in given.items())
+
+
+def all_met(conditions: Iterable[Condition], table: pd.DataFrame, formats: Formats) -> np.ndarray:
+    """Whether each row meets all conditions."""
+    found = [condition.meets(table, formats) for condition in conditions]
+    return np.logical_and.reduce(found) if found else np.ones(len(table), dtype=bool)
+
+
+def _words(conditions: Iterable[Condition]) -> str:
+    return " and ".join(map(str, conditions))
+
+
+class Implies(Rule):
+    """If a row meets some conditions, then it meets others.
+
+    Parameters
+    ----------
+    when, then : mapping
+        Column -> a value, a list of values (None is missing), or ``{"min": ..., "max": ...}``.
+
+    Raises
+    ------
+    ValueError
+        If a condition cannot be read.
+
+    Examples
+    --------
+    >>> print(Implies({"age": {"max": 15}}, {"marital": "single"}))
+    if age <= 15, then marital is single
+    """
+
+    kind = "implies"
+
+    def __init__(self, when: Mapping[str, Any], then: Mapping[str, Any]) -> None:
+        self.when, self.then = read_conditions("Implies: when", when), read_conditions("Implies: then", then)
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """All conditions."""
+        return (*self.when, *self.then)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Their columns."""
+        return tuple(dict.fromkeys(condition.column for condition in self.conditions))
+
+    def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
+        """Whether the first are not met, or the second are."""
+        return ~all_met(self.when, table, formats) | all_met(self.then, table, formats)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form."""
+        return {
+            "rule": self.kind,
+            "when": {condition.column: condition.to_user() for condition in self.when},
+            "then": {condition.column: condition.to_user() for condition in self.then},
+        }
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Implies:
+        """Read what :meth:`to_dict` wrote."""
+        return cls(entry["when"], entry["then"])
+
+    def __str__(self) -> str:
+        return f"if {_words(self.when)}, then {_words(self.then)}"
+
+
+class Forbidden(Rule):
+    """Conditions that no row meets together.
+
+    Parameters
+    ----------
+    when : mapping
+        As for :class:`Implies`.
+
+    Raises
+    ------
+    ValueError
+        If a condition cannot be read.
+    """
+
+    kind = "forbidden"
+
+    def __init__(self, when: Mapping[str, Any]) -> None:
+        self.when = read_conditions("Forbidden", when)
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """All conditions."""
+        return self.when
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Their columns."""
+        return tuple(condition.column for condition in self.when)
+
+    def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
+        """Whether not all are met."""
+        return ~all_met(self.when, table, formats)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form."""
+        return {"rule": self.kind, "when": {c.column: c.to_user() for c in self.when}}
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Forbidden:
+        """Read what :meth:`to_dict` wrote."""
+        return cls(entry["when"])
+
+    def __str__(self) -> str:
+        return f"never {_words(self.when)}"
+
+
+class Allowed(Rule):
+    """Columns that hold one of a table of combinations, and no other: structural zeros.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Two columns or more.
+    combinations : sequence of sequence
+        Their values, in that order; None is missing.
+
+    Raises
+    ------
+    ValueError
+        If a combination does not have a value for every column.
+    """
+
+    kind = "allowed"
+
+    def __init__(self, columns: Sequence[str], combinations: Iterable[Sequence[Any]]) -> None:
+        self._columns = check_columns("Allowed", columns, 2)
+        self.combinations = tuple(tuple(combination) for combination in combinations)
+        if not self.combinations or any(len(c) != len(self._columns) for c in self.combinations):
+            raise ValueError(
+                f"Allowed: combinations must have one value for each of {self._columns!r}, at least one row"
+            )
+        self._keys = {tuple(map(cells.key, combination)) for combination in self.combinations}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns."""
+        return self._columns
+
+    def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
+        """Whether the combination is in the table."""
+        columns = [cells.keys(table[name]) for name in self._columns]
+        where, distinct = pd.MultiIndex.from_arrays([codes for codes, _ in columns]).factorize()
+        found = [
+            tuple(columns[j][1][code] for j, code in enumerate(combination)) in self._keys
+            for combination in distinct
+        ]
+        return np.array(found, dtype=bool)[where] if len(where) else np.ones(0, dtype=bool)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form."""
+        return {
+            "rule": self.kind,
+            "columns": list(self._columns),
+            "combinations": list(map(list, self.combinations)),
+        }
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Allowed:
+        """Read what :meth:`to_dict` wrote."""
+        return cls(entry["columns"], entry["combinations"])
+
+    def __str__(self) -> str:
+        return f"{', '.join(self._columns)} is one of {len(self.combinations)} combinations"

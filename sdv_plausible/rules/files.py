@@ -1,0 +1,60 @@
+"""Rules as plain data: JSON files, and the section of a release file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.rules.conditions import Allowed, Forbidden, Implies
+from sdv_plausible.rules.making import Determined, Equal, Sum
+from sdv_plausible.rules.one_hot import OneHot
+from sdv_plausible.rules.rule import Rule
+from sdv_plausible.rules.spacing import Inequality, Multiple
+from sdv_plausible.whole_files import write_whole
+
+KINDS: dict[str, Any] = {
+    made.kind: made
+    for made in (Determined, Equal, Sum, OneHot, Inequality, Multiple, Implies, Forbidden, Allowed)
+}
+
+
+def rule_from_dict(entry: Any) -> Rule:
+    """Read what a rule's ``to_dict`` wrote.
+
+    Raises
+    ------
+    ValueError
+        If it is no rule.
+    """
+    if not isinstance(entry, Mapping) or entry.get("rule") not in KINDS:
+        raise ValueError(f"rule ({entry!r}) must have a 'rule' among {sorted(KINDS)}")
+    try:
+        rule: Rule = KINDS[entry["rule"]].from_dict(entry)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise ValueError(f"rule {entry['rule']!r} cannot be read: {error!r}") from None
+    return rule
+
+
+def read_rules(rules: Any) -> list[Any]:
+    """Rules as the ``rules`` argument takes them: a list, or the path of a JSON file.
+
+    Raises
+    ------
+    ValueError
+        If a file is none of rules.
+    """
+    if isinstance(rules, (str, Path)):
+        try:
+            rules = json.loads(Path(rules).read_text(encoding="utf-8"))
+        except (RecursionError, ValueError) as error:
+            raise ValueError(f"rules ({str(rules)!r}) is not a JSON file: {error}") from error
+    if isinstance(rules, (Rule, Mapping)) or not isinstance(rules, Iterable):
+        raise ValueError(f"rules ({rules!r}) must be a list of rules, or the path of a file of them")
+    return [rule_from_dict(rule) if isinstance(rule, Mapping) else rule for rule in rules]
+
+
+def save_rules(rules: Iterable[Rule], path: str | Path) -> None:
+    """Write rules as JSON, whole or not at all; ``rules=path`` reads them."""
+    write_whole(path, json.dumps([rule.to_dict() for rule in rules], indent=1))

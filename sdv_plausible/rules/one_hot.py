@@ -1,0 +1,126 @@
+"""Groups of flags of which exactly one is set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.rules import cells
+from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns
+from sdv_plausible.table.domain import Attribute
+
+
+class OneHot(MakingRule):
+    """Columns of which exactly one is set; the model sees one category.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        The flags.
+    values : (off, on)
+        What an unset and a set flag hold: ``(0, 1)``, ``(False, True)``, ``("no", "yes")``.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two columns, or off and on are the same.
+
+    Examples
+    --------
+    >>> print(OneHot(["red", "green", "blue"]))
+    exactly one of red, green, blue
+    """
+
+    kind = "one_hot"
+
+    def __init__(self, columns: Sequence[str], values: tuple[Any, Any] = (0, 1)) -> None:
+        self._columns = check_columns("OneHot", columns, 2)
+        if len(values) != 2 or cells.key(values[0]) == cells.key(values[1]):
+            raise ValueError(f"OneHot: values ({values!r}) must be two, of an unset and of a set flag")
+        self.off, self.on = values
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The flags."""
+        return self._columns
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """All of them."""
+        return self._columns
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    @property
+    def which(self) -> str:
+        """Name of the stand-in."""
+        return f"one of {', '.join(self._columns)}"
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The category."""
+        return (self.which,)
+
+    def stand_ins(self, words: Mapping[str, Words]) -> dict[str, Words]:
+        """One category: the names of the columns."""
+        return {
+            self.which: {
+                "sdtype": "categorical",
+                "range_values": list(self._columns),
+                "range_is_nullable": False,
+            }
+        }
+
+    def _set(self, table: pd.DataFrame) -> np.ndarray:
+        on = {cells.key(self.on)}
+        return np.stack([cells.member(table[name], on) for name in self._columns], axis=1)
+
+    def fold(self, table: pd.DataFrame, formats: Formats) -> dict[str, pd.Series[Any]]:
+        """The first flag that is set; a row without one is missing, and gets a random one."""
+        flags = self._set(table)
+        names = np.array(self._columns, dtype=object)[flags.argmax(axis=1)]
+        return {self.which: pd.Series(np.where(flags.any(axis=1), names, None), index=table.index)}
+
+    def unfold(
+        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
+    ) -> dict[str, pd.Series[Any]]:
+        """Set the one flag."""
+        which = table[self.which].to_numpy()
+        return {
+            name: pd.Series([self.on if w == name else self.off for w in which], dtype=object).infer_objects()
+            for name in self._columns
+        }
+
+    def attributes(
+        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+    ) -> tuple[Attribute, ...]:
+        """Off and on."""
+        values = (self.off, self.on)
+        if all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in values):
+            ends = tuple(sorted(map(int, values)))
+            return tuple(
+                Attribute(name=name, kind="integer", lower=ends, upper=ends) for name in self._columns
+            )
+        return tuple(Attribute(name=name, kind="categorical", values=values) for name in self._columns)
+
+    def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
+        """Whether exactly one is set."""
+        return np.asarray(self._set(table).sum(axis=1) == 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form."""
+        return {"rule": self.kind, "columns": list(self._columns), "values": [self.off, self.on]}
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> OneHot:
+        """Read what :meth:`to_dict` wrote."""
+        return cls(entry["columns"], tuple(entry.get("values", (0, 1))))
+
+    def __str__(self) -> str:
+        return f"exactly one of {', '.join(self._columns)}"

@@ -1,0 +1,92 @@
+"""Rules and declarations of one table, read together: what the model sees of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from sdv_plausible.rules.files import read_rules
+from sdv_plausible.rules.rule import Words
+from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.table.declarations import declared_columns
+from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.specifications import declare
+from sdv_plausible.table.words import MODELLED_SDTYPES, VALUE_WORDS, check_agreement, sdtype_of
+
+
+def rules_with_declarations(
+    rules: Any, domain: Any, columns: Mapping[str, Mapping[str, Any]], max_bins: int
+) -> tuple[Any, dict[str, Words], RuleSet]:
+    """Read rules, and what they leave of the declarations and columns for the model.
+
+    Parameters
+    ----------
+    rules : list of Rule, or path
+        The ``rules`` argument of the synthesizer.
+    domain : None, "metadata", Domain, mapping or path
+        Its ``domain`` argument.
+    columns : mapping
+        The metadata's columns.
+    max_bins : int
+        Its ``max_bins`` argument.
+
+    Returns
+    -------
+    domain, columns : Any, dict
+        Of what the model sees: without the columns that are made, with the stand-ins.
+    rule_set : RuleSet
+        The rules.
+
+    Raises
+    ------
+    ValueError
+        If a rule cannot be read or does not fit the columns, or a made column's declaration cannot be read.
+    """
+    found = read_rules(rules)
+    kept = {name: dict(spec) for name, spec in columns.items()}
+    if not found:
+        return domain, kept, RuleSet()
+    vouched = isinstance(domain, str) and domain == "metadata"
+    given = {} if domain is None or vouched else declared_columns(domain)
+    words = {
+        name: _words(spec if vouched else _types(spec), given.get(name))
+        for name, spec in columns.items()
+        if spec.get("sdtype") in MODELLED_SDTYPES
+    }
+    rule_set = RuleSet.make(found, words)
+    for name in rule_set.made:
+        if name in given:
+            spec = given.pop(name)
+            check_agreement(name, spec, kept[name])
+            if not isinstance(spec, Attribute) and any(word in spec for word in VALUE_WORDS):
+                declare(name, {**_types(kept[name]), **spec}, kept[name].get("sdtype"), max_bins)
+    model_columns = rule_set.model_columns(kept)
+    if not vouched:
+        domain = {**given, **rule_set.declared_stand_ins()}
+    return domain, model_columns, rule_set
+
+
+def _types(spec: Mapping[str, Any]) -> Words:
+    """What of a column's metadata is not read off rows by detection: its sdtype and date format."""
+    return {word: spec[word] for word in ("sdtype", "datetime_format") if spec.get(word) is not None}
+
+
+def _words(spec: Mapping[str, Any], declared: Any) -> Words:
+    """What is known of a column, in the words of declarations."""
+    if declared is None:
+        return dict(spec)
+    if not isinstance(declared, Attribute):
+        return {**spec, **declared} if isinstance(declared, Mapping) else dict(spec)
+    found: Words = {"sdtype": sdtype_of(declared), "range_is_nullable": declared.nullable}
+    if declared.kind in ("categorical", "ordinal"):
+        return {**spec, **found, "range_values": list(declared.values)}
+    if declared.lower:
+        ends: tuple[Any, Any] = (declared.lower[0], declared.upper[-1])
+        if declared.kind == "datetime":
+            ends = (pd.Timestamp(ends[0]), pd.Timestamp(ends[1]))
+        found |= {"range_min": ends[0], "range_max": ends[1]}
+    if declared.decimals is not None or declared.kind == "integer":
+        found["decimal_places"] = declared.decimals or 0
+    return {**spec, **found}

@@ -1,0 +1,130 @@
+"""What a rule is: something that holds in every row, known without the rows, and so free of cost."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.table.domain import Attribute
+
+Formats = Mapping[str, str | None]
+"""Of the columns that hold dates: the strftime format of their text, or None."""
+Words = dict[str, Any]
+"""A column's declaration, in the words of the ``domain`` argument."""
+
+
+class Rule(ABC):
+    """Something that holds in every row of the table, declared without a look at one.
+
+    A rule is checked alone on each row; it is enforced in every sample, and costs no privacy.
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the rule is about."""
+
+    @abstractmethod
+    def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
+        """Whether each row keeps the rule.
+
+        Parameters
+        ----------
+        table : DataFrame
+            Rows with at least the rule's columns.
+        formats : mapping
+            Formats of the columns that hold dates.
+        """
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form for JSON; :func:`~sdv_plausible.rules.files.rule_from_dict` reads it back."""
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """Return the rule in words."""
+
+
+class MakingRule(Rule):
+    """A rule by which some columns follow from others: they are not modelled but made, so it holds exactly.
+
+    What the model sees in their place, if anything, are stand-ins: a duration for a date, one category for a
+    group of flags.
+    """
+
+    @property
+    @abstractmethod
+    def made(self) -> tuple[str, ...]:
+        """Columns that the model does not see."""
+
+    @property
+    @abstractmethod
+    def sources(self) -> tuple[str, ...]:
+        """Other columns of the table from which they are made."""
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """Names of the columns that the model sees instead."""
+        return ()
+
+    def resolved(self, words: Mapping[str, Words]) -> MakingRule:
+        """Return the rule with all that it takes from what is known of the columns."""
+        return self
+
+    def stand_ins(self, words: Mapping[str, Words]) -> dict[str, Words]:
+        """Declarations of the added columns.
+
+        Parameters
+        ----------
+        words : mapping
+            What is known of every column of the table: sdtype, format and declaration.
+        """
+        return {}
+
+    def fold(self, table: pd.DataFrame, formats: Formats) -> dict[str, pd.Series[Any]]:
+        """Stand-ins of real rows, each from its row alone; a row that breaks the rule gets the nearest."""
+        return {}
+
+    @abstractmethod
+    def unfold(
+        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
+    ) -> dict[str, pd.Series[Any]]:
+        """Columns made from their sources and stand-ins."""
+
+    @abstractmethod
+    def attributes(
+        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+    ) -> tuple[Attribute, ...]:
+        """Value sets of the made columns, wide enough for whatever is made.
+
+        Parameters
+        ----------
+        known : mapping
+            Attributes of sources and stand-ins.
+        words : mapping
+            As for :meth:`stand_ins`.
+        styles : mapping
+            How the dates of a made column are written: ``time_zone``, ``datetime_format``.
+        """
+
+
+def check_columns(rule: str, columns: Sequence[Any], least: int = 1) -> tuple[str, ...]:
+    """Names as a tuple.
+
+    Raises
+    ------
+    ValueError
+        If they are not distinct texts, or too few.
+    """
+    names = tuple(columns) if not isinstance(columns, str) else (columns,)
+    if not all(isinstance(name, str) and name for name in names) or len(set(names)) != len(names):
+        raise ValueError(f"{rule}: columns ({columns!r}) must be distinct names of columns")
+    if len(names) < least:
+        raise ValueError(f"{rule}: columns ({columns!r}) must be at least {least}")
+    return names

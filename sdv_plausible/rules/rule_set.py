@@ -1,0 +1,258 @@
+"""All rules of a table together: what the model sees, and rows that keep every rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.rules.contradictions import check_possible
+from sdv_plausible.rules.rule import MakingRule, Rule, Words
+from sdv_plausible.table.dates import date_style
+from sdv_plausible.table.domain import Attribute, Domain
+
+ROUNDS = 50  # in which rows that keep the rules are drawn
+SPARE = 1.1  # more rows than are likely to be needed
+LEAST = 0.01  # share of kept rows that is assumed at least
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """Rules of a table, in the order in which made columns are made.
+
+    Parameters
+    ----------
+    making : tuple of MakingRule
+        A rule comes after those that make its sources.
+    limiting : tuple of Rule
+        Rules that rows can break: those rows are drawn again.
+    words : mapping
+        What is known of every modelled column of the table: sdtype, format, declaration.
+    """
+
+    making: tuple[MakingRule, ...] = ()
+    limiting: tuple[Rule, ...] = ()
+    words: Mapping[str, Words] | None = None
+
+    @classmethod
+    def make(cls, rules: Iterable[Any], words: Mapping[str, Words]) -> RuleSet:
+        """Check rules against the columns and one another; no row is looked at.
+
+        Parameters
+        ----------
+        rules : iterable of Rule
+            What the user declared.
+        words : mapping
+            What is known of every modelled column of the table.
+
+        Raises
+        ------
+        ValueError
+            If a rule names a column that is not modelled, or rules contradict each other or the declarations.
+        """
+        rules = tuple(rules)
+        for rule in rules:
+            if not isinstance(rule, Rule):
+                raise ValueError(
+                    f"rules: {rule!r} is no rule; try Inequality('start', 'end'), or see docs/how_to/rules.md"
+                )
+            unknown = sorted(set(rule.columns) - set(words))
+            if unknown:
+                raise ValueError(
+                    f"rule '{rule}' names {unknown}, which are not modelled columns of the metadata: "
+                    f"{sorted(words)}"
+                )
+        making = _in_order([rule.resolved(words) for rule in rules if isinstance(rule, MakingRule)])
+        found = cls(making, tuple(rule for rule in rules if not isinstance(rule, MakingRule)), dict(words))
+        for name in found.added:
+            if name in words:
+                raise ValueError(f"rules: the table has a column {name!r}, which the rules need: rename it")
+        check_possible(rules, words)
+        return found
+
+    def __bool__(self) -> bool:
+        """Whether there is a rule."""
+        return bool(self.making or self.limiting)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """All of them."""
+        return (*self.making, *self.limiting)
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """Columns that the model does not see."""
+        return tuple(name for rule in self.making for name in rule.made)
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """Columns that only the model sees."""
+        return tuple(name for rule in self.making for name in rule.added)
+
+    @property
+    def formats(self) -> dict[str, str | None]:
+        """Formats of the columns that hold dates."""
+        words = self.words or {}
+        return {n: w.get("datetime_format") for n, w in words.items() if w.get("sdtype") == "datetime"}
+
+    @property
+    def _stand_ins(self) -> dict[str, Words]:
+        words = self.words or {}
+        return {name: spec for rule in self.making for name, spec in rule.stand_ins(words).items()}
+
+    def model_columns(self, columns: Mapping[str, Words]) -> dict[str, Words]:
+        """What the model sees in the place of a table's columns, or of their declarations.
+
+        Parameters
+        ----------
+        columns : mapping
+            Entries by column, such as those of the metadata; a stand-in comes in place of the first of its
+            rule's columns.
+        """
+        after = {rule.made[0]: rule.stand_ins(self.words or {}) for rule in self.making}
+        found: dict[str, Words] = {}
+        for name, spec in columns.items():
+            if name not in self.made:
+                found[name] = spec
+            found.update(after.get(name, {}))
+        return found
+
+    def declared_stand_ins(self) -> dict[str, Words]:
+        """Declarations of the stand-ins whose values are known."""
+        value_words = {"range_min", "range_values"}
+        return {name: spec for name, spec in self._stand_ins.items() if value_words & set(spec)}
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def fold(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Real rows as the model sees them; each is a function of its own row alone."""
+        formats = self.formats
+        added = {name: column for rule in self.making for name, column in rule.fold(table, formats).items()}
+        return table.drop(columns=list(self.made)).assign(**added)
+
+    def fitted(self, domain: Domain, table: pd.DataFrame | None = None) -> FittedRules:
+        """Put the rules to a domain that was found.
+
+        Parameters
+        ----------
+        domain : Domain
+            Of what the model sees.
+        table : DataFrame, optional
+            The real table; of it the schema alone says how dates are written.
+        """
+        known, made = {attribute.name: attribute for attribute in domain}, {}
+        styles = {} if table is None else {
+            name: date_style(table[name], form) for name, form in self.formats.items() if name in table
+        }  # fmt: skip
+        for rule in self.making:
+            inferred = any(known[name].provenance == "inferred" for name in (*rule.sources, *rule.added))
+            for attribute in rule.attributes(known, self.words or {}, styles):
+                found = replace(attribute, provenance="inferred") if inferred else attribute
+                known[attribute.name] = made[attribute.name] = found
+        return FittedRules(self, made)
+
+    def broken(self, table: pd.DataFrame) -> dict[Rule, np.ndarray]:
+        """Of every rule, which real rows break it. Not private: for the holder of the rows."""
+        return {rule: ~rule.holds(table, self.formats) for rule in self.rules}
+
+    def holds(self, table: pd.DataFrame) -> np.ndarray:
+        """Whether each row keeps the rules that rows can break."""
+        found = [rule.holds(table, self.formats) for rule in self.limiting]
+        return np.logical_and.reduce(found) if found else np.ones(len(table), dtype=bool)
+
+
+@dataclass(frozen=True)
+class FittedRules:
+    """Rules, and the value sets of the columns that they make: from the model's rows to the table's.
+
+    Parameters
+    ----------
+    rule_set : RuleSet
+        The rules.
+    made : mapping of str to Attribute
+        Value sets of the made columns.
+    """
+
+    rule_set: RuleSet = RuleSet()
+    made: Mapping[str, Attribute] = field(default_factory=dict)
+
+    def whole(self, domain: Domain) -> Domain:
+        """The columns of the table: those of the model but for stand-ins, and those that are made."""
+        kept = (attribute for attribute in domain if attribute.name not in self.rule_set.added)
+        return Domain((*kept, *self.made.values()))
+
+    def unfold(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Rows as the table has them, from rows of the model."""
+        for rule in self.rule_set.making:
+            table = table.assign(**rule.unfold(table, self.rule_set.formats, self.made))
+        return table.drop(columns=list(self.rule_set.added))
+
+    def draw(
+        self, num_rows: int, rows: Callable[[int, int], pd.DataFrame], *, spare: bool = True
+    ) -> pd.DataFrame:
+        """Rows that keep the rules: those that do not are drawn again, which is post-processing.
+
+        Parameters
+        ----------
+        num_rows : int
+            Rows wanted.
+        rows : callable
+            Draws so many rows, given the number of the round too.
+        spare : bool
+            Whether more rows may be drawn than are needed.
+
+        Raises
+        ------
+        ValueError
+            If hardly any row keeps the rules.
+        """
+        if not self.rule_set.limiting:
+            return rows(num_rows, 0)
+        kept, drawn, missing = [], 0, num_rows
+        for number in range(ROUNDS):
+            share = max(LEAST, (num_rows - missing) / drawn) if drawn else 1.0
+            table = rows(int(missing / share * SPARE) + 1 if spare and drawn else missing, number)
+            drawn += len(table)
+            good = table[self.rule_set.holds(table)].iloc[:missing]
+            kept.append(good)
+            missing -= len(good)
+            if not missing:
+                return pd.concat(kept, ignore_index=True) if len(kept) > 1 else good.reset_index(drop=True)
+        raise ValueError(
+            f"rules: of {drawn:,} rows that the model made, {num_rows - missing:,} keep all rules, and "
+            f"{num_rows:,} are wanted: the rules, or the conditions together with them, do not fit the table"
+        )
+
+
+def _in_order(rules: list[MakingRule]) -> tuple[MakingRule, ...]:
+    """Rules after those that make their sources.
+
+    Raises
+    ------
+    ValueError
+        If a column is made twice, or follows from itself.
+    """
+    maker: dict[str, MakingRule] = {}
+    for rule in rules:
+        for name in rule.made:
+            if name in maker:
+                raise ValueError(
+                    f"rules: column {name!r} is made twice, by '{maker[name]}' and by '{rule}': keep one, or "
+                    "turn the other around"
+                )
+            maker[name] = rule
+    number = {id(rule): i for i, rule in enumerate(rules)}
+    needs = {
+        i: {number[id(maker[name])] for name in rule.sources if name in maker} for i, rule in enumerate(rules)
+    }
+    try:
+        return tuple(rules[i] for i in TopologicalSorter(needs).static_order())
+    except CycleError as error:
+        circle = "', '".join(str(rules[i]) for i in dict.fromkeys(error.args[1]))
+        raise ValueError(
+            f"rules contradict each other: columns follow from themselves by '{circle}'"
+        ) from None
