@@ -79,6 +79,17 @@ def _values(name: str, rules: Sequence[Rule], spec: Words) -> pd.Series[Any]:
     missing = [] if spec.get("range_is_nullable") is False else [None]
     if declared is not None:
         return pd.Series([*declared, *missing], dtype=object)
+    named = named_values(name, rules)
+    if spec.get("sdtype") == "datetime":
+        return _dates(named, spec)
+    if spec.get("sdtype") == "numerical":
+        return _numbers(named, spec, missing)
+    distinct = {cells.key(value): value for value in (*named, "\x00another", *missing)}
+    return pd.Series(list(distinct.values()), dtype=object)
+
+
+def named_values(name: str, rules: Sequence[Rule]) -> list[Any]:
+    """Values of a column that rules name; None is missing."""
     named: list[Any] = []
     for rule in rules:
         named += [p for c in getattr(rule, "conditions", ()) if c.column == name for p in c.points]
@@ -89,12 +100,7 @@ def _values(name: str, rules: Sequence[Rule], spec: Words) -> pd.Series[Any]:
         elif isinstance(rule, Determined) and name in rule.by:
             keys = [given if len(rule.by) > 1 else (given,) for given in rule.mapping]
             named += [given[rule.by.index(name)] for given in keys]
-    if spec.get("sdtype") == "datetime":
-        return _dates(named, spec)
-    if spec.get("sdtype") == "numerical":
-        return _numbers(named, spec, missing)
-    distinct = {cells.key(value): value for value in (*named, "\x00another", *missing)}
-    return pd.Series(list(distinct.values()), dtype=object)
+    return named
 
 
 def _numbers(named: list[Any], spec: Words, missing: list[None]) -> pd.Series[Any]:
@@ -112,19 +118,25 @@ def _numbers(named: list[Any], spec: Words, missing: list[None]) -> pd.Series[An
     return pd.Series([*inside, *special, *text, *missing], dtype=object)
 
 
+def moments(named: Sequence[Any], form: str | None) -> list[int]:
+    """Nanoseconds of the dates among values, in the format or as ISO 8601."""
+    found = []
+    for value in named:
+        for one in (form, None) if value is not None else ():
+            try:
+                found.append(date_ends("", value, value, one)[0])
+                break
+            except ValueError:
+                continue
+    return found
+
+
 def _dates(named: list[Any], spec: Words) -> pd.Series[Any]:
     """Moments about the named ones and the ends, as timestamps."""
-    form, moments = spec.get("datetime_format"), []
-    for value in (*named, spec.get("range_min"), spec.get("range_max")):
-        if value is not None:
-            for one in (form, None):
-                try:
-                    moments.append(date_ends("", value, value, one)[0])
-                    break
-                except ValueError:
-                    continue
+    ends = (spec.get("range_min"), spec.get("range_max"))
     day = 86_400_000_000_000
-    near = sorted({m + d for m in moments for d in (-day, 0, day)}) or [0]
+    known = moments((*named, *ends), spec.get("datetime_format"))
+    near = sorted({m + d for m in known for d in (-day, 0, day)}) or [0]
     return pd.Series(np.array(near, dtype=np.int64).view("M8[ns]")).astype(object)
 
 

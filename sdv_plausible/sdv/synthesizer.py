@@ -30,6 +30,7 @@ from sdv_plausible.release_file.release import Release
 from sdv_plausible.rules.checking import rule_entries, rule_findings
 from sdv_plausible.rules.reading import rules_with_declarations
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
+from sdv_plausible.rules.zeros import possible_pairs
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
 from sdv_plausible.sdv.constraints import as_rules
@@ -244,6 +245,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if not self.enforce_rounding:
             domain = domain.without_rounding()
         rules = self._rules.fitted(domain, raw)
+        domain = replace(domain, possible=possible_pairs(self._rules, domain))
         ledger.charge(*domain_entries(domain), *self._side_entries())
         if self._rows is None:
             ledger.charge(*unknown_persons(ledger.neighbours))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -204,9 +204,19 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Domain:
-    """The attributes of a table, in column order."""
+    """The attributes of a table, in column order.
+
+    Parameters
+    ----------
+    attributes : tuple of Attribute
+        One per column.
+    possible : mapping, optional
+        Structural zeros: for two columns by number, i < j, which pairs of codes can occur; an array of bool
+        of shape (cardinality of i, cardinality of j). Declared, never read off rows. What is not named can.
+    """
 
     attributes: tuple[Attribute, ...]
+    possible: Mapping[tuple[int, int], np.ndarray] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if len({a.name for a in self.attributes}) != len(self.attributes):
@@ -347,7 +357,7 @@ def _attribute_from_dict(entry: Mapping[str, Any]) -> Attribute:
         raise ValueError(
             f"not a domain document: an entry of 'attributes' ({entry!r}) must be a mapping with a 'name'"
         )
-    unknown = sorted(map(str, set(entry) - {field.name for field in fields(Attribute)}))
+    unknown = sorted(map(str, set(entry) - {part.name for part in fields(Attribute)}))
     if unknown or "kind" not in entry:
         wrong = f"unknown {unknown}" if unknown else "no 'kind'"
         raise ValueError(f"not a domain document: column {entry['name']!r} has {wrong}")

@@ -69,10 +69,16 @@ class Measurements:
             Pair, tuple[np.ndarray, np.ndarray, float]
         ] = {}  # noisy table, estimate before it, sigma
         self._pairs: dict[Pair, np.ndarray] = {}
+        self._possible = {e: self._coarsened(e, cells) for e, cells in domain.possible.items()}
         self.simulated: np.ndarray | None = None
 
     def estimates(self) -> Estimates:
-        """What the network is fitted to."""
+        """What the network is fitted to; structural zeros are known of pairs that nobody measured, too."""
+        for e, possible in self._possible.items():
+            if e not in self._raw:
+                rows, columns = (self.coarse[j] for j in e)
+                found = rake(np.outer(rows, columns) * possible, rows, columns)
+                self._pairs[e], self._pairs[e[1], e[0]] = found, found.T
         return Estimates(margins=self.margins, coarse=self.coarse, buckets=self.buckets, pairs=self._pairs)
 
     def measure_pairs(self, this: Round) -> bool:
@@ -143,9 +149,17 @@ class Measurements:
             self._fuse()
         for e, (table, before, sigma) in self._raw.items():
             rows, columns = (self.coarse[j] * self.total for j in e)
-            prior = rake(before, rows, columns, BEFORE)
-            cleaned = rake(prior + shrink_singular_values(table - prior, sigma), rows, columns) / self.total
+            possible = self._possible.get(e, 1.0)
+            prior = rake(before * possible, rows, columns, BEFORE)
+            found = prior + shrink_singular_values(table - prior, sigma)
+            cleaned = rake(found * possible, rows, columns) / self.total
             self._pairs[e], self._pairs[e[1], e[0]] = cleaned, cleaned.T
+
+    def _coarsened(self, e: Pair, cells: np.ndarray) -> np.ndarray:
+        """Which pairs of buckets hold a pair of codes that can occur."""
+        found = np.zeros([self._sizes[j] for j in e], dtype=bool)
+        np.logical_or.at(found, (self.buckets[e[0]][:, None], self.buckets[e[1]][None]), cells)
+        return found
 
     def _fuse(self) -> None:
         """Inverse-variance mean of each column's bucket counts over all tables it is in."""

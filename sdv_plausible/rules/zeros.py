@@ -1,0 +1,81 @@
+"""Which pairs of codes the rules leave possible: structural zeros for the model. No row is looked at."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.rules import cells as read
+from sdv_plausible.rules.contradictions import moments, named_values
+from sdv_plausible.rules.rule import Rule
+from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.table.domain import Attribute, Domain
+
+MOST_CELLS = 1_000_000  # pairs of values that are looked at for one rule
+
+
+def possible_pairs(rule_set: RuleSet, domain: Domain) -> dict[tuple[int, int], np.ndarray]:
+    """Structural zeros of the rules about two modelled columns.
+
+    A pair of codes is possible if the rule lets any values of the two: a bin that a rule cuts in two is
+    looked at on both sides.
+
+    Parameters
+    ----------
+    rule_set : RuleSet
+        The rules.
+    domain : Domain
+        Of what the model sees.
+
+    Returns
+    -------
+    mapping
+        As :attr:`~sdv_plausible.table.domain.Domain.possible`.
+    """
+    found: dict[tuple[int, int], np.ndarray] = {}
+    names = domain.names
+    for rule in rule_set.limiting:
+        if len(rule.columns) != 2 or not set(rule.columns) <= set(names):
+            continue
+        i, j = sorted(map(names.index, rule.columns))
+        cells = _possible(rule, domain.attributes[i], domain.attributes[j], rule_set)
+        if cells is not None:
+            found[i, j] = cells & found[i, j] if (i, j) in found else cells
+    return {pair: cells for pair, cells in found.items() if not cells.all() and cells.any()}
+
+
+def _possible(rule: Rule, first: Attribute, second: Attribute, rule_set: RuleSet) -> np.ndarray | None:
+    (a, left), (b, right) = (_representatives(attribute, rule) for attribute in (first, second))
+    if len(a) * len(b) > MOST_CELLS:
+        return None
+    left, right = left.rename(first.name), right.rename(second.name)
+    table = pd.merge(left, right, how="cross")
+    holds = rule.holds(table, rule_set.formats).reshape(len(a), len(b))
+    cells = np.zeros((first.cardinality, second.cardinality), dtype=bool)
+    np.logical_or.at(cells, (a[:, None], b[None]), holds)
+    return cells
+
+
+def _representatives(attribute: Attribute, rule: Rule) -> tuple[np.ndarray, pd.Series]:
+    """Code and value of what stands for all values that the rule tells apart, several for a wide bin."""
+    values_named = named_values(attribute.name, [rule])
+    if attribute.kind == "datetime":
+        points = moments(values_named, attribute.datetime_format)
+    else:
+        points = [value for value in values_named if read.is_number(value)]
+    named = np.array(points, dtype=np.int64 if attribute.kind == "datetime" else float)
+    codes: list[int] = []
+    values: list[object] = []
+    for code, (low, high) in enumerate(zip(attribute.lower, attribute.upper, strict=True)):
+        step = attribute.unit if attribute.kind == "datetime" else 1
+        near = np.concatenate([named - step, named, named + step])
+        for value in sorted({low, high, *near[(near > low) & (near < high)].tolist()}):
+            codes.append(code)
+            values.append(pd.Timestamp(int(value)) if attribute.kind == "datetime" else value)
+    for value in attribute.values:
+        codes.append(len(attribute.lower) + attribute.values.index(value))
+        values.append(value)
+    if attribute.nullable:
+        codes.append(attribute.cardinality - 1)
+        values.append(None)
+    return np.array(codes), pd.Series(values, dtype=object)
