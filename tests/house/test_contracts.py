@@ -22,7 +22,8 @@ AUDIT = "Audits stand beside what they audit: models and the privacy core"
 JUDGED_BY = "Evaluation is imported by the command line and, for plots, by the synthesizer"
 SIMULATED = "Simulated tables are for the command line's demo"
 SDV = "SDV is imported in the sdv room alone"
-SCORES = "SDMetrics, scikit-learn and plotly are evaluation's"
+SCORES = "SDMetrics and scikit-learn are evaluation's"
+FIGURES = "Plotly draws for evaluation and for audits"
 COINS = "Randomness is drawn in the noise room alone"
 LOSSES = "dp_accounting is the accounting room's"
 CODES = "Models, questions, audits and the privacy core know codes, not data frames"
@@ -78,7 +79,8 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (SDV, "table/planted.py", TYPES, "from sdv.metadata import Metadata"),
     (SCORES, "sdv/planted.py", LAZY, "from sdmetrics.reports import single_table"),
     (SCORES, "privacy/planted.py", LAZY, "import sklearn.linear_model"),
-    (SCORES, "privacy/planted.py", PLAIN, "from plotly import express"),
+    (FIGURES, "privacy/planted.py", PLAIN, "from plotly import express"),
+    (FIGURES, "audit/planted.py", LAZY, "import plotly.graph_objects"),
     (TEMPLATES, "release/planted.py", LAZY, "import jinja2"),
     (FAKER, "table/planted.py", LAZY, "from faker import Faker"),
     (FRAMES, "table/planted.py", LAZY, "import narwhals"),
