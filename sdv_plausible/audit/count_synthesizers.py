@@ -23,6 +23,8 @@ from sdv_plausible.audit.transition_matrix import (
 )
 from sdv_plausible.privacy import checks as check
 
+IntArray = npt.NDArray[np.int64]
+
 
 def multinomial_dirichlet(
     n: int,
@@ -111,10 +113,10 @@ def laplace(n: int, epsilon: float, categories: int = 2) -> TransitionMatrix:
     half = rate / 2
     log_sinh = half + math.log(-math.expm1(-2 * half)) - math.log(2)
 
-    def mass(z: FloatArray) -> FloatArray:  # of noise that rounds to z
+    def mass(z: IntArray) -> FloatArray:  # of noise that rounds to z
         return np.where(z == 0, math.log(-math.expm1(-half)), -rate * np.abs(z) + log_sinh)
 
-    def tail(z: FloatArray) -> FloatArray:  # of noise that rounds to z or more
+    def tail(z: IntArray) -> FloatArray:  # of noise that rounds to z or more
         far = math.log(0.5) - rate * np.maximum(z, 1) + half
         return np.where(z >= 1, far, np.log1p(-0.5 * np.exp(rate * np.minimum(z, 0) - half)))
 
@@ -148,8 +150,8 @@ def discrete_gaussian(n: int, sigma: float, categories: int = 2) -> TransitionMa
 def _noisy_counts(
     n: int,
     categories: int,
-    mass: Callable[[npt.NDArray[np.int64]], FloatArray],
-    tail: Callable[[npt.NDArray[np.int64]], FloatArray],
+    mass: Callable[[IntArray], FloatArray],
+    tail: Callable[[IntArray], FloatArray],
 ) -> TransitionMatrix:
     """Independent symmetric integer noise on every count but the last; what leaves 0..n becomes its end."""
     tables = list(tables_of_counts(n, categories))
@@ -167,13 +169,13 @@ def _noisy_counts(
     return TransitionMatrix(tables=tuple(tables), outcomes=outcomes, log_probabilities=logs)
 
 
-def _log_orders(counts: npt.NDArray[np.int64]) -> FloatArray:
+def _log_orders(counts: IntArray) -> FloatArray:
     """Log number of orders in which rows with these counts may come."""
     found: FloatArray = gammaln(counts.sum(axis=1) + 1) - gammaln(counts + 1).sum(axis=1)
     return found
 
 
-def _log_rising(a: FloatArray, m: npt.NDArray[np.int64]) -> FloatArray:
+def _log_rising(a: FloatArray, m: IntArray) -> FloatArray:
     """``ln(a (a + 1) ... (a + m - 1))``, with a >= 0."""
     safe = np.where(a > 0, a, 1.0)
     found: FloatArray = np.where(a > 0, gammaln(safe + m) - gammaln(safe), np.where(m == 0, 0.0, -np.inf))

@@ -64,7 +64,8 @@ class Disclosure:
     Attributes
     ----------
     prior, posterior : float
-        Probability that the attacker gives to one of two neighbouring tables, before and after the worst output.
+        Probability that the attacker gives to one of two neighbouring tables, before and after the worst
+        output.
     probability : float
         Largest probability, over neighbouring tables, that an output makes the attacker as certain as asked
         of the table that is true.
@@ -105,15 +106,15 @@ class TransitionMatrix:
         expected = (len(self.tables), len(self.outcomes))
         if self.log_probabilities.shape != expected:
             raise ValueError(
-                f"log_probabilities (shape {self.log_probabilities.shape}) must have one row for each table and "
-                f"one column for each outcome: {expected}"
+                f"log_probabilities (shape {self.log_probabilities.shape}) must have one row for each "
+                f"table and one column for each outcome: {expected}"
             )
         sums = self.probabilities.sum(axis=1)
         if not np.allclose(sums, 1, rtol=0, atol=1e-8):
             worst = int(np.abs(sums - 1).argmax())
             raise ValueError(
-                f"the probabilities of table {self.tables[worst]} must add up to 1, not to {sums[worst]:.9g}: "
-                "list every outcome"
+                f"the probabilities of table {self.tables[worst]} must add up to 1, not to "
+                f"{sums[worst]:.9g}: list every outcome"
             )
 
     @classmethod
