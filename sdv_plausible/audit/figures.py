@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from sdv_plausible.audit.claims import Comparison
 from sdv_plausible.audit.transition_matrix import Counts, FloatArray, TransitionMatrix
 
 MOST_PRINTED = 12  # rows and columns up to which every cell shows its number
 SIDE = 95  # pixels of a cell with a number
+CLAIMED, EXACT, ABOVE = "#0072B2", "#E69F00", "#D55E00"  # of Okabe and Ito's palette
+LEAST_SHOWN = 1e-12  # delta below which a curve is not drawn
 PAPER = "#FFFFFF"
 
 
@@ -53,7 +56,37 @@ def plot_log_ratios(
     if epsilon is not None:
         for i, j in np.argwhere(sizes > epsilon + 1e-9):
             box = {"x0": j - 0.48, "x1": j + 0.48, "y0": i - 0.47, "y1": i + 0.47}
-            figure.add_shape(type="rect", line={"color": "#D55E00", "width": 3}, **box)
+            figure.add_shape(type="rect", line={"color": ABOVE, "width": 3}, **box)
+    return figure
+
+
+def plot_curves(comparison: Comparison, title: str = "Claimed and exact privacy") -> Any:
+    """Return claimed and exact delta over epsilon, with the epsilons marked where the claim is too low.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Of ``compare`` or ``compare_learner``.
+    title : str
+        Of the figure.
+    """
+    import plotly.graph_objects as go
+
+    x, figure = comparison.epsilons, go.Figure()
+    curves = (("claimed", comparison.claimed, CLAIMED, "dash"), ("exact", comparison.exact, EXACT, "solid"))
+    for name, deltas, colour, dash in curves:
+        shown = np.where(deltas > LEAST_SHOWN, deltas, np.nan)
+        figure.add_trace(
+            go.Scatter(x=x, y=shown, name=name, line={"color": colour, "dash": dash, "width": 3})
+        )
+    broken = comparison.broken
+    if broken.any():
+        marker = {"color": ABOVE, "size": 9, "symbol": "x"}
+        y = comparison.exact[broken]
+        figure.add_trace(go.Scatter(x=x[broken], y=y, name="claim broken", mode="markers", marker=marker))
+    figure.update_layout(title=title, plot_bgcolor=PAPER, font={"size": 14}, width=760, height=460)
+    figure.update_xaxes(title="epsilon", gridcolor="#DDDDDD")
+    figure.update_yaxes(title="delta", type="log", exponentformat="power", gridcolor="#DDDDDD")
     return figure
 
 
@@ -69,7 +102,7 @@ def _heat_map(
     figure = go.Figure(
         go.Heatmap(
             z=finite, x=columns, y=rows, text=text, texttemplate="%{text}" if printed else None,
-            colorscale="Blues", zmin=0.0, colorbar={"title": what},
+            colorscale="Blues", zmin=0.0, zmax=float(np.nanmax(finite, initial=1e-9)), colorbar={"title": what},
             hovertemplate="%{y} to %{x}: %{text}<extra></extra>",
         )
     )  # fmt: skip

@@ -168,19 +168,7 @@ class TransitionMatrix:
         ValueError
             If no two tables are neighbours.
         """
-        place = {n: i for i, n in enumerate(self.tables)}
-        near = (
-            (i, place[other])
-            for n, i in place.items()
-            for other in _neighbours(n, self.neighbours)
-            if place.get(other, -1) > i
-        )
-        found = np.array(list(near), dtype=np.int64).reshape(-1, 2)
-        if not len(found):
-            raise ValueError(
-                f"tables ({len(self.tables)}) must hold neighbours ({self.neighbours}); add some"
-            )
-        return found
+        return neighbouring(self.tables, self.neighbours)
 
     @cached_property
     def log_ratios(self) -> FloatArray:
@@ -351,6 +339,21 @@ def tables_of_counts(n: int, categories: int) -> Iterator[Counts]:
     for first in range(n + 1):
         for rest in tables_of_counts(n - first, categories - 1):
             yield (first, *rest)
+
+
+def neighbouring(tables: Sequence[Counts], relation: Relation) -> npt.NDArray[np.int64]:
+    """Positions of all neighbours among some tables, (pairs, 2), each pair once, in order."""
+    place = {n: i for i, n in enumerate(tables)}
+    near = (
+        sorted((i, place[other]))
+        for n, i in place.items()
+        for other in _neighbours(n, relation)
+        if other in place and (relation == "add_remove" or place[other] > i)
+    )
+    found = np.array(list(near), dtype=np.int64).reshape(-1, 2)
+    if not len(found):
+        raise ValueError(f"tables ({len(tables)}) must hold neighbours ({relation}); add some")
+    return found
 
 
 def _neighbours(n: Sequence[int], relation: Relation) -> Iterable[Counts]:

@@ -18,7 +18,7 @@ ROAD = "One-way road: every room has its floor, and imports from floors below on
 CORE = "The privacy core imports no other room"
 APART = "Accounting draws nothing, noise accounts for nothing"
 JUDGE = "Evaluation judges tables: it knows no mechanism"
-AUDIT = "Audits stand beside what they audit: models and the privacy core"
+AUDIT = "Audits stand beside what they audit: models, the door and the privacy core"
 JUDGED_BY = "Evaluation is imported by the command line and, for plots, by the synthesizer"
 SIMULATED = "Simulated tables are for the command line's demo"
 SDV = "SDV is imported in the sdv room alone"
@@ -87,6 +87,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (ARROW, "release/planted.py", LAZY, "import pyarrow.parquet"),
     (NOISE, "models/planted.py", LAZY, "from sdv_plausible.privacy.noise import mechanisms"),
     (NOISE, "table/planted.py", LAZY, "from sdv_plausible.privacy.noise.mechanisms import *"),
+    (NOISE, "audit/planted.py", LAZY, "from sdv_plausible.privacy.noise.mechanisms import discrete_laplace"),
     (COINS, "models/planted.py", LAZY, "import secrets"),
     (COINS, "privacy/planted.py", LAZY, "from cryptography.hazmat.primitives import ciphers"),
     (COINS, "privacy/accounting/planted.py", PLAIN, "import opendp.prelude as dp"),
