@@ -98,11 +98,12 @@ def _heat_map(
     columns = [_name(y) for y in outcomes]
     printed = max(values.shape) <= MOST_PRINTED
     finite = np.where(np.isfinite(values), values, np.nan)
+    top = float(np.nanmax(finite, initial=1e-9))
     text = [[f"{value:.6f}" if np.isfinite(value) else "infinite" for value in row] for row in values]
     figure = go.Figure(
         go.Heatmap(
             z=finite, x=columns, y=rows, text=text, texttemplate="%{text}" if printed else None,
-            colorscale="Blues", zmin=0.0, zmax=float(np.nanmax(finite, initial=1e-9)), colorbar={"title": what},
+            colorscale="Blues", zmin=0.0, zmax=top, colorbar={"title": what},
             hovertemplate="%{y} to %{x}: %{text}<extra></extra>",
         )
     )  # fmt: skip

@@ -159,12 +159,14 @@ def _deltas(rows: WatchedRows, engine: CodeArray, other: CodeArray, epsilons: Fl
 @lru_cache(maxsize=4096)
 def _loss_law(moves: Moves) -> tuple[FloatArray, FloatArray]:
     """Privacy losses of independent noisy values together, and their probabilities."""
-    losses, masses = np.zeros(1), np.ones(1)
+    losses: FloatArray = np.zeros(1)
+    masses: FloatArray = np.ones(1)
     for move in moves:
         more, weights = _one_loss(*move)
         sums = np.round((losses[:, None] + more[None, :]).ravel(), SAME)
         losses, where = np.unique(sums, return_inverse=True)
-        masses = np.bincount(where, weights=(masses[:, None] * weights[None, :]).ravel())
+        joint = (masses[:, None] * weights[None, :]).ravel()
+        masses = np.asarray(np.bincount(where, weights=joint), dtype=np.float64)
     return losses, masses
 
 

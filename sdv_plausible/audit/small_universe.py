@@ -1,7 +1,7 @@
 """Mechanism 1 and the release-level test over every table of a small universe, as transition matrices.
 
-The distributions are those of :mod:`sdv_plausible.audit.exact`, in fractions: nothing here knows the accountant.
-A table is written as the counts of all records of the universe, in the order of :func:`universe`.
+The distributions are those of :mod:`sdv_plausible.audit.exact`, in fractions: nothing here knows the
+accountant. A table is written as the counts of all records of the universe, in the order of :func:`universe`.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def release_test_matrix(
     """
     known = list(tables)
     weight = noise_weight(epsilon0)
-    top = max(k + margin, max(map(sum, known))) + 1
+    top = max(k + margin, *map(sum, known)) + 1
     laws: dict[Counts, Mapping[Hashable, Fraction]] = {}
     for table in known:
         sizes = dict.fromkeys(groups, 0)

@@ -12,11 +12,11 @@ from sdv_plausible.audit.learning import compare_learner
 from sdv_plausible.audit.small_universe import tables_of_sizes
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.paper.learner import BayesianNetworkLearner
-from sdv_plausible.models.uniform import UniformModel
+from sdv_plausible.models.uniform import UniformLearner
 from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.ledger import LedgerEntry
-from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions import queryable
 from sdv_plausible.questions.counts import Axis, CountTable
 from sdv_plausible.table.domain import Attribute, Domain
@@ -33,7 +33,7 @@ REPLACE = Neighbours(replace=True)
 LEARNER = BayesianNetworkLearner(structure="independent")
 
 
-def budget(neighbours: Neighbours = Neighbours()) -> ModelBudget:
+def budget(neighbours: Neighbours = ONE_ROW) -> ModelBudget:
     return ModelBudget(epsilon=1.0, delta=1e-4, neighbours=neighbours)
 
 
@@ -47,10 +47,10 @@ class OneTable:
 
     def fit(self, rows, domain, budget, coins):
         rows.ask(CountTable([Axis.of_codes(0, 2), Axis.of_codes(1, 2)]), 1.0)
-        return UniformModel(domain.cardinalities)
+        return UniformLearner().fit(rows, domain, budget, coins)
 
 
-@pytest.mark.parametrize("neighbours", [Neighbours(), REPLACE])
+@pytest.mark.parametrize("neighbours", [ONE_ROW, REPLACE])
 @pytest.mark.parametrize("learner", [LEARNER, OneTable()])
 def test_learners_stay_within_their_charge(learner, neighbours):
     found = compare_learner(learner, DOMAIN, budget(neighbours), TABLES, EPSILONS)
@@ -106,7 +106,7 @@ def test_exact_answers_and_raw_rows_have_no_curve():
                 monkey = rows.allowance  # half of the budget is asked; the rest is left
                 assert monkey.mu == 1.0
                 rows.ask(CountTable([Axis.of_codes(0, 2)]), 0.5)
-            return UniformModel(domain.cardinalities)
+            return UniformLearner().fit(rows, domain, budget, coins)
 
     assert not compare_learner(Peeking(raw=True), DOMAIN, budget(), TABLES, EPSILONS).holds
     assert compare_learner(Peeking(), DOMAIN, budget(), TABLES, EPSILONS).holds
