@@ -50,7 +50,8 @@ class Comparison:
         return not self.broken.any()
 
     def __str__(self) -> str:
-        at = int((self.exact - self.claimed).argmax())
+        share = (self.exact - self.claimed) / np.maximum(self.claimed, UNSEEN)
+        at = int(np.where(self.exact > UNSEEN, share, -2.0).argmax())
         one, other = self.worst_pairs[at]
         return (
             f"the claim {'holds' if self.holds else 'is BROKEN'}: at epsilon {self.epsilons[at]:.4g} claimed "

@@ -51,12 +51,12 @@ def multinomial_dirichlet(
         raise ValueError(f"alpha ({alpha!r}) must be two or more finite numbers >= 0; try (0.5, 0.5)")
     if predictive not in ("plug_in", "posterior"):
         raise ValueError(f'predictive ({predictive!r}) must be "plug_in" or "posterior"')
-    tables = list(tables_of_counts(check.whole("n", n, 1), len(weights)))
+    _check_size(check.whole("n", n, 1), len(weights), _rows(m, n))
+    tables = list(tables_of_counts(n, len(weights)))
     after = np.array(tables) + weights
     if predictive == "plug_in":
         return independent_rows(tables, after / after.sum(axis=1, keepdims=True), m)
     outcomes = list(tables_of_counts(_rows(m, n), len(weights)))
-    check_cells(len(tables), len(outcomes))
     counts = np.array(outcomes)
     total = after.sum(axis=1)
     logs = _log_orders(counts) + (gammaln(total) - gammaln(total + counts[0].sum()))[:, None]
@@ -85,8 +85,8 @@ def independent_rows(
             f"probabilities (shape {p.shape}) must be non-negative, with one row for each of the "
             f"{len(tables)} tables"
         )
+    _check_size(sum(tables[0]), p.shape[1], _rows(m, sum(tables[0])))
     outcomes = list(tables_of_counts(_rows(m, sum(tables[0])), p.shape[1]))
-    check_cells(len(tables), len(outcomes))
     counts = np.array(outcomes)
     logs = _log_orders(counts)[None, :].repeat(len(tables), axis=0)
     for j in range(p.shape[1]):
@@ -154,8 +154,8 @@ def _noisy_counts(
     tail: Callable[[IntArray], FloatArray],
 ) -> TransitionMatrix:
     """Independent symmetric integer noise on every count but the last; what leaves 0..n becomes its end."""
+    check_cells(math.comb(n + categories - 1, categories - 1), (n + 1) ** (categories - 1))
     tables = list(tables_of_counts(n, categories))
-    check_cells(len(tables), (n + 1) ** (categories - 1))
     z = np.arange(n + 1)[None, :] - np.arange(n + 1)[:, None]
     kernel = mass(z)
     kernel[:, n] = tail(z[:, n])
@@ -184,6 +184,11 @@ def _log_rising(a: FloatArray, m: IntArray) -> FloatArray:
 
 def _rows(m: int | None, n: int) -> int:
     return n if m is None else check.whole("m", m, 1, "it is a number of synthetic rows")
+
+
+def _check_size(n: int, categories: int, m: int) -> None:
+    tables, outcomes = (math.comb(rows + categories - 1, categories - 1) for rows in (n, m))
+    check_cells(tables, outcomes)
 
 
 def _check_categories(categories: int) -> None:

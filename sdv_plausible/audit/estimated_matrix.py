@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -93,7 +94,8 @@ def monte_carlo(
     check.whole("categories", categories, 2, "with one there is nothing to protect")
     if not 0 < false_alarm < 1:
         raise ValueError(f"false_alarm ({false_alarm!r}) must lie in (0, 1); try 1e-3")
-    tables = tuple(tables_of_counts(check.whole("n", n, 1), categories))
+    check_cells(math.comb(check.whole("n", n, 1) + categories - 1, categories - 1), 1)
+    tables = tuple(tables_of_counts(n, categories))
     columns = (*(tables if outcomes is None else dict.fromkeys(outcomes)), OTHER)
     check_cells(len(tables), len(columns))
     place = {y: i for i, y in enumerate(columns)}

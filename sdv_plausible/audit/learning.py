@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import log_ndtr, ndtr
 
 from sdv_plausible.audit.claims import Comparison, checked_epsilons, claimed_deltas
 from sdv_plausible.audit.small_universe import universe
@@ -29,6 +30,9 @@ from sdv_plausible.questions.queryable import Answer, Queryable
 REACH = 9.0  # standard deviations of a Gaussian that are enumerated; what is beyond is added to delta
 TAIL = 40.0  # scales of a discrete Laplace that are enumerated
 SAME = 10  # decimals of a loss that tell it from another
+NEGLIGIBLE = 1e-19  # probability of a loss that is added to delta
+MOST_LOSSES = 20_000_000
+FINE = 1000.0  # Gaussian noise of a larger scale is taken as continuous: delta is right to a millionth then
 
 Moves = tuple[tuple[str, float, int], ...]
 """Noise, its scale, and by how much the exact value changes: for every value that does."""
@@ -150,10 +154,20 @@ def _deltas(rows: WatchedRows, engine: CodeArray, other: CodeArray, epsilons: Fl
             moves += [(call.name, call.scale, int(size)) for size in change[change > 0]]
     if rows.raw:
         return np.ones(len(epsilons))
-    losses, masses = _loss_law(tuple(sorted(moves)))
-    gain = -np.expm1(np.minimum(epsilons[:, None] - losses[None, :], 0.0))
+    fine = [move for move in moves if move[0] == "discrete_gaussian" and move[1] > FINE]
+    losses, masses = _loss_law(tuple(sorted(move for move in moves if move not in fine)))
+    left = epsilons[:, None] - losses[None, :]
+    gain = _gaussian(math.sqrt(sum((change / scale) ** 2 for _, scale, change in fine)), left)
     found: FloatArray = gain @ masses + max(0.0, 1.0 - float(masses.sum()))
     return found
+
+
+def _gaussian(mu: float, epsilon: FloatArray) -> FloatArray:
+    """Delta of the Gaussian mechanism at any epsilon, below 0 too; of mu 0, nothing more than a shift."""
+    if mu == 0:
+        return -np.expm1(np.minimum(epsilon, 0.0))
+    found: FloatArray = ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu))
+    return np.maximum(found, 0.0)
 
 
 @lru_cache(maxsize=4096)
@@ -163,10 +177,17 @@ def _loss_law(moves: Moves) -> tuple[FloatArray, FloatArray]:
     masses: FloatArray = np.ones(1)
     for move in moves:
         more, weights = _one_loss(*move)
+        if len(losses) * len(more) > MOST_LOSSES:
+            raise ValueError(
+                f"the learner's answers have more than {MOST_LOSSES:,} different losses: audit it on fewer "
+                "columns, or with a larger epsilon, which takes less noise"
+            )
         sums = np.round((losses[:, None] + more[None, :]).ravel(), SAME)
         losses, where = np.unique(sums, return_inverse=True)
         joint = (masses[:, None] * weights[None, :]).ravel()
         masses = np.asarray(np.bincount(where, weights=joint), dtype=np.float64)
+        kept = masses > NEGLIGIBLE
+        losses, masses = losses[kept], masses[kept]
     return losses, masses
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -24,7 +23,7 @@ from sdv_plausible.models.base import Proposals, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.release.release_level import ReleaseTest
-from sdv_plausible.release.settings import Settings
+from sdv_plausible.release.row_tests import RandomizedTest
 
 HALF = Fraction(1, 2)
 GAMMA = Fraction(2)
@@ -70,30 +69,34 @@ def test_likelihoods_of_any_model_are_those_of_the_definition():
     )
 
 
-def charged(num_rows: int, n: int) -> list:
-    """What a fit charges for rows: half of the proposals free of seeds, k = 2, at least n rows."""
-    settings = Settings(
-        epsilon=1.0, delta=0.95, k=2, gamma=2.0, epsilon0=EPSILON0, omega=1, privacy_test="randomized", row_cap=num_rows,
-        seed_free_share=0.5,
-    )  # fmt: skip
-    return list(replace(settings, least_rows=n).test.charge(1.0)[-1].losses)
-
-
-def rows_of_the_randomised_test(test: exact.PassProbability, num_rows: int, n: int):
+def rows_of_the_randomised_test(test: exact.PassProbability, num_rows: int, n: int = 8):
     """All tables of n and n + 1 rows over two records that differ in the column that is kept."""
     likelihood = seed_likelihood(network(), (2, 2), {1: HALF, 2: HALF})
     tables = [(a, 0, m - a, 0) for m in (n, n + 1) for a in range(m + 1)]
     return mechanism_matrix(tables, likelihood, test, GAMMA, num_rows=num_rows)
 
 
-@pytest.mark.parametrize(("num_rows", "n"), [(1, 5), (2, 5)])
-def test_the_randomised_test_stays_within_its_charge(num_rows, n):
-    """Planted: a threshold without noise, and noise of half the scale."""
-    weight = noise_weight(EPSILON0)
-    matrix = rows_of_the_randomised_test(exact.randomized_pass(2, weight), num_rows, n)
-    assert compare(matrix, charged(num_rows, n), EPSILONS).holds
-    sharp = rows_of_the_randomised_test(exact.deterministic_pass(2), num_rows, n)
-    assert sharp.delta(0.0) > matrix.delta(0.0)
+@pytest.mark.parametrize("num_rows", [1, 2])
+def test_the_randomised_test_stays_within_its_charge_and_planted_faults_do_not(num_rows):
+    """What a fit charges: k = 3, half of the proposals free of seeds, at least 8 rows.
+
+    Planted: a threshold without noise, and noise of half the scale.
+    """
+    epsilon0 = 1.0
+    charged = RandomizedTest(
+        k=3, gamma=2.0, epsilon0=epsilon0, delta=0.1, row_cap=num_rows, seed_free_share=0.5, least_rows=8
+    ).charge(1.0)[-1]
+
+    def audited(test: exact.PassProbability):
+        return compare(rows_of_the_randomised_test(test, num_rows), charged.losses, EPSILONS)
+
+    right = audited(exact.randomized_pass(3, noise_weight(epsilon0)))
+    assert right.holds, str(right)
+    sharp = audited(exact.deterministic_pass(3))
+    assert not sharp.holds
+    assert {sum(table) for table in sharp.worst_pairs[-1]} == {8, 9}
+    if num_rows == 1:
+        assert not audited(exact.randomized_pass(3, noise_weight(2 * epsilon0))).holds
 
 
 def one_released_row(test: exact.PassProbability):
@@ -101,26 +104,6 @@ def one_released_row(test: exact.PassProbability):
     likelihood = seed_likelihood(Copies(), (2, 2), {0: Fraction(1)})
     tables = [(a, m - a, 0, 0) for m in (6, 7) for a in range(m + 1)]
     return mechanism_matrix(tables, likelihood, test, GAMMA)
-
-
-def test_a_threshold_without_noise_is_caught():
-    """Privacy Test 1 under the claim of Test 2, at the pass rate that the tables really have."""
-    from sdv_plausible.audit.theory.fixed_omega import FixedOmegaRows
-
-    k, weight = 3, noise_weight(EPSILON0)
-    floor = 1e-9 + min(
-        float(sum(exact.attempt([0] * a + [1] * (m - a), [[1, 0], [0, 1]], exact.randomized_pass(k, weight), GAMMA)))
-        for m in (6, 7)
-        for a in range(m + 1)
-    )  # fmt: skip
-    claim = [FixedOmegaRows(num_rows=1, k=k, epsilon0=EPSILON0, pass_rate_floor=floor - 2e-9, n_lower=6)]
-    good = compare(one_released_row(exact.randomized_pass(k, weight)), claim, EPSILONS)
-    assert good.holds, str(good)
-    bad = compare(one_released_row(exact.deterministic_pass(k)), claim, EPSILONS)
-    assert not bad.holds
-    assert one_released_row(exact.deterministic_pass(k)).epsilon == math.inf
-    quarter = compare(one_released_row(exact.randomized_pass(k, weight**2)), claim, EPSILONS)
-    assert not quarter.holds  # noise of half the scale
 
 
 def test_a_sharp_threshold_names_the_cell():
@@ -168,5 +151,5 @@ def test_the_release_test_stays_within_its_charge_and_a_smaller_margin_does_not(
 
 
 def test_labels_are_counted():
-    with pytest.raises(ValueError, match="one for each of 4"):
+    with pytest.raises(ValueError, match="for each of 4"):
         mechanism_matrix([(1, 1, 0, 0)], seed_likelihood(Copies(), (2, 2), {0: Fraction(1)}), exact.deterministic_pass(1), GAMMA, shown=[1])  # fmt: skip
