@@ -155,7 +155,8 @@ def release_test_matrix(
     k, margin : int
         Groups of at least k enter; they are released from a noisy size of k + margin on.
     epsilon0 : float
-        Loss of the noisy sizes.
+        Inverse scale of the noise on every size: their loss, where rows are added or removed; half of it,
+        where a row is replaced, which moves two sizes.
     neighbours : {"add_remove", "replace_one"}
         Which tables are neighbours.
     """
