@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs/explanation/how_protective.md"
 def page() -> dict:
     names: dict = {}
     for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL):
-        exec(block, names)  # noqa: S102
+        exec(block, names)
     return names
 
 
