@@ -86,7 +86,7 @@ def plot_curves(comparison: Comparison, title: str = "Claimed and exact privacy"
         figure.add_trace(go.Scatter(x=x[broken], y=y, name="claim broken", mode="markers", marker=marker))
     figure.update_layout(title=title, plot_bgcolor=PAPER, font={"size": 14}, width=760, height=460)
     figure.update_xaxes(title="epsilon", gridcolor="#DDDDDD")
-    figure.update_yaxes(title="delta", type="log", exponentformat="power", gridcolor="#DDDDDD")
+    figure.update_yaxes(title="delta", type="log", tickformat=".1g", gridcolor="#DDDDDD")
     return figure
 
 

@@ -32,7 +32,9 @@ TAIL = 40.0  # scales of a discrete Laplace that are enumerated
 SAME = 10  # decimals of a loss that tell it from another
 NEGLIGIBLE = 1e-19  # probability of a loss that is added to delta
 MOST_LOSSES = 20_000_000
-FINE = 1000.0  # Gaussian noise of a larger scale is taken as continuous: delta is right to a millionth then
+FINE = (
+    1000.0  # Gaussian noise of a larger scale is taken as continuous, which moves delta by about a millionth
+)
 
 Moves = tuple[tuple[str, float, int], ...]
 """Noise, its scale, and by how much the exact value changes: for every value that does."""

@@ -34,8 +34,8 @@ REPLACE = Neighbours(replace=True)
 LEARNER = BayesianNetworkLearner(structure="independent")
 
 
-def budget(neighbours: Neighbours = ONE_ROW) -> ModelBudget:
-    return ModelBudget(epsilon=1.0, delta=1e-4, neighbours=neighbours)
+def budget(neighbours: Neighbours = ONE_ROW, delta: float = 1e-4) -> ModelBudget:
+    return ModelBudget(epsilon=1.0, delta=delta, neighbours=neighbours)
 
 
 @dataclass
@@ -113,8 +113,11 @@ def test_raw_rows_and_exact_answers_have_no_curve():
 
 @pytest.mark.parametrize("learner", [BayesianNetworkLearner(), AdaptiveLearner()])
 def test_learners_that_choose_questions_stay_within_their_charge(learner):
-    """Along the questions that they chose: entropies on a fine grid, noisy numbers of rows, tables."""
-    found = compare_learner(learner, DOMAIN, budget(), tables_of_sizes(4, (3, 4)), EPSILONS)
+    """Along the questions that they chose: entropies on a fine grid, noisy numbers of rows, tables.
+
+    False alarm: below 1e-9, that in one of 55 runs the noisy bound on the number of rows fails (1 % of delta).
+    """
+    found = compare_learner(learner, DOMAIN, budget(delta=1e-9), tables_of_sizes(4, (3, 4)), EPSILONS)
     assert found.holds, str(found)
     assert found.exact[0] > 0.02
 
