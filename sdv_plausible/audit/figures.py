@@ -86,7 +86,10 @@ def plot_curves(comparison: Comparison, title: str = "Claimed and exact privacy"
         figure.add_trace(go.Scatter(x=x[broken], y=y, name="claim broken", mode="markers", marker=marker))
     figure.update_layout(title=title, plot_bgcolor=PAPER, font={"size": 14}, width=760, height=460)
     figure.update_xaxes(title="epsilon", gridcolor="#DDDDDD")
-    figure.update_yaxes(title="delta", type="log", tickformat=".1g", gridcolor="#DDDDDD")
+    drawn = np.concatenate([comparison.claimed, comparison.exact])
+    drawn = drawn[drawn > LEAST_SHOWN]
+    ticks = "D2" if len(drawn) and drawn.max() < 1000 * drawn.min() else None  # 1, 2, 5 of each decade
+    figure.update_yaxes(title="delta", type="log", tickformat=".1g", dtick=ticks, gridcolor="#DDDDDD")
     return figure
 
 

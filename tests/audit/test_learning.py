@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from sdv_plausible.audit.learning import compare_learner
+from sdv_plausible.audit.learning import FINE, _gaussian, _loss_law, compare_learner
 from sdv_plausible.audit.small_universe import tables_of_sizes
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.base import ModelBudget
@@ -67,6 +67,18 @@ def test_the_exact_curve_is_that_of_the_discrete_gaussian():
     by_hand = [np.maximum(p / p.sum() - math.exp(e) * q / q.sum(), 0).sum() for e in EPSILONS]
     np.testing.assert_allclose(found.exact, by_hand, rtol=1e-9, atol=1e-15)
     assert found.exact[0] == pytest.approx(math.exp(gaussian_log_delta(1.0, 0.0)), rel=0.2)
+
+
+def test_fine_noise_is_as_good_as_continuous():
+    """At the scale from which noise is not enumerated any more; control: at scale 3 the steps of the integers show."""
+
+    def largest_error(scale: float) -> float:
+        losses, masses = _loss_law((("discrete_gaussian", scale, int(scale)),))
+        enumerated = -np.expm1(np.minimum(EPSILONS[:, None] - losses[None, :], 0.0)) @ masses
+        return float(np.abs(_gaussian(1.0, EPSILONS) / enumerated - 1).max())
+
+    assert largest_error(FINE) < 3e-6
+    assert largest_error(3.0) > 1e-2
 
 
 def test_half_the_noise_is_caught(monkeypatch):
