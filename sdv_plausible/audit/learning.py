@@ -17,8 +17,9 @@ import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr
 
 from sdv_plausible.audit.claims import Comparison, checked_epsilons, claimed_deltas
+from sdv_plausible.audit.count_tables import Counts, neighbouring
 from sdv_plausible.audit.small_universe import universe
-from sdv_plausible.audit.transition_matrix import Counts, FloatArray, neighbouring
+from sdv_plausible.audit.transition_matrix import FloatArray
 from sdv_plausible.models.base import Learner, ModelBudget, planned_entries
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins

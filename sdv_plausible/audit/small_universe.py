@@ -15,8 +15,9 @@ from fractions import Fraction
 import numpy as np
 
 from sdv_plausible.audit import exact
+from sdv_plausible.audit.count_tables import Counts, tables_of_counts
 from sdv_plausible.audit.exact import PassProbability, Weights
-from sdv_plausible.audit.transition_matrix import Counts, TransitionMatrix, tables_of_counts
+from sdv_plausible.audit.transition_matrix import TransitionMatrix
 from sdv_plausible.models.base import Proposals, SeedModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.neighbours import Relation

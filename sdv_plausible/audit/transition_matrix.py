@@ -8,22 +8,20 @@ columns. Probabilities are kept as logarithms, so that a tiny one is never taken
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import permutations
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from sdv_plausible.audit.count_tables import Counts, check_cells, neighbouring
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.neighbours import RELATIONS, Relation
 
 FloatArray = npt.NDArray[np.float64]
-Counts = tuple[int, ...]
-MOST_CELLS = 20_000_000  # of a matrix: 160 MB, and the same again for its neighbours
 ROUNDING = 1e-9  # a loss that exceeds epsilon by less is taken as equal to it
 
 
@@ -320,51 +318,6 @@ def log(p: float | Fraction) -> float:
     if isinstance(p, Fraction):
         return math.log(p.numerator) - math.log(p.denominator)
     return math.log(p)
-
-
-def check_cells(rows: int, columns: int) -> None:
-    """Raise unless a matrix of this size can be held."""
-    if rows * columns > MOST_CELLS:
-        raise ValueError(
-            f"the matrix would have {rows:,} rows and {columns:,} columns, more than {MOST_CELLS:,} cells: "
-            "lower n, or the number of categories"
-        )
-
-
-def tables_of_counts(n: int, categories: int) -> Iterator[Counts]:
-    """All tables of n rows over so many categories, the first count rising last."""
-    if categories == 1:
-        yield (n,)
-        return
-    for first in range(n + 1):
-        for rest in tables_of_counts(n - first, categories - 1):
-            yield (first, *rest)
-
-
-def neighbouring(tables: Sequence[Counts], relation: Relation) -> npt.NDArray[np.int64]:
-    """Positions of all neighbours among some tables, (pairs, 2), each pair once, in order."""
-    place = {n: i for i, n in enumerate(tables)}
-    near = (
-        sorted((i, place[other]))
-        for n, i in place.items()
-        for other in _neighbours(n, relation)
-        if other in place and (relation == "add_remove" or place[other] > i)
-    )
-    found = np.array(list(near), dtype=np.int64).reshape(-1, 2)
-    if not len(found):
-        raise ValueError(f"tables ({len(tables)}) must hold neighbours ({relation}); add some")
-    return found
-
-
-def _neighbours(n: Sequence[int], relation: Relation) -> Iterable[Counts]:
-    """Tables with one row changed, or one row more."""
-    if relation == "add_remove":
-        return (tuple(c + (i == to) for i, c in enumerate(n)) for to in range(len(n)))
-    return (
-        tuple(c + (i == to) - (i == gone) for i, c in enumerate(n))
-        for gone, to in permutations(range(len(n)), 2)
-        if n[gone]
-    )
 
 
 def _over(losses: FloatArray, limit: float, both: bool) -> npt.NDArray[np.bool_]:
