@@ -80,7 +80,8 @@ def rows_of_the_randomised_test(test: exact.PassProbability, num_rows: int, n: i
 def test_the_randomised_test_stays_within_its_charge_and_planted_faults_do_not(num_rows):
     """What a fit charges: k = 3, half of the proposals free of seeds, at least 8 rows.
 
-    Planted: a threshold without noise, and noise of half the scale.
+    Planted: a threshold without noise, and noise of half the scale. This setting is one at which both are seen:
+    of 34 (k 2 to 4; 6, 8, 20 rows; epsilon0 0.5 to 2; one row) the first is seen at all, the second at 22.
     """
     epsilon0 = 1.0
     charged = RandomizedTest(
@@ -95,8 +96,7 @@ def test_the_randomised_test_stays_within_its_charge_and_planted_faults_do_not(n
     sharp = audited(exact.deterministic_pass(3))
     assert not sharp.holds
     assert {sum(table) for table in sharp.worst_pairs[-1]} == {8, 9}
-    if num_rows == 1:
-        assert not audited(exact.randomized_pass(3, noise_weight(2 * epsilon0))).holds
+    assert not audited(exact.randomized_pass(3, noise_weight(2 * epsilon0))).holds
 
 
 def one_released_row(test: exact.PassProbability):
