@@ -18,11 +18,12 @@ ROAD = "One-way road: every room has its floor, and imports from floors below on
 CORE = "The privacy core imports no other room"
 APART = "Accounting draws nothing, noise accounts for nothing"
 JUDGE = "Evaluation judges tables: it knows no mechanism"
-AUDIT = "Audits stand beside what they audit: models and the privacy core"
+AUDIT = "Audits stand beside what they audit: models, the door and the privacy core"
 JUDGED_BY = "Evaluation is imported by the command line and, for plots, by the synthesizer"
 SIMULATED = "Simulated tables are for the command line's demo"
 SDV = "SDV is imported in the sdv room alone"
-SCORES = "SDMetrics, scikit-learn and plotly are evaluation's"
+SCORES = "SDMetrics and scikit-learn are evaluation's"
+FIGURES = "Plotly draws for evaluation and for audits"
 COINS = "Randomness is drawn in the noise room alone"
 LOSSES = "dp_accounting is the accounting room's"
 CODES = "Models, questions, audits and the privacy core know codes, not data frames"
@@ -78,13 +79,15 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (SDV, "table/planted.py", TYPES, "from sdv.metadata import Metadata"),
     (SCORES, "sdv/planted.py", LAZY, "from sdmetrics.reports import single_table"),
     (SCORES, "privacy/planted.py", LAZY, "import sklearn.linear_model"),
-    (SCORES, "privacy/planted.py", PLAIN, "from plotly import express"),
+    (FIGURES, "privacy/planted.py", PLAIN, "from plotly import express"),
+    (FIGURES, "audit/planted.py", LAZY, "import plotly.graph_objects"),
     (TEMPLATES, "release/planted.py", LAZY, "import jinja2"),
     (FAKER, "table/planted.py", LAZY, "from faker import Faker"),
     (FRAMES, "table/planted.py", LAZY, "import narwhals"),
     (ARROW, "release/planted.py", LAZY, "import pyarrow.parquet"),
     (NOISE, "models/planted.py", LAZY, "from sdv_plausible.privacy.noise import mechanisms"),
     (NOISE, "table/planted.py", LAZY, "from sdv_plausible.privacy.noise.mechanisms import *"),
+    (NOISE, "audit/planted.py", LAZY, "from sdv_plausible.privacy.noise.mechanisms import discrete_laplace"),
     (COINS, "models/planted.py", LAZY, "import secrets"),
     (COINS, "privacy/planted.py", LAZY, "from cryptography.hazmat.primitives import ciphers"),
     (COINS, "privacy/accounting/planted.py", PLAIN, "import opendp.prelude as dp"),

@@ -16,7 +16,11 @@ PACKAGE = Path(__file__).parents[2] / "sdv_plausible"
 
 NOISE = ("privacy/noise",)
 SEEDED = ("datasets", "evaluation", "audit")  # simulate, from a seed: their numbers protect nobody
-BY_NAME = ("__init__.py", "evaluation/__init__.py")  # load their public names on first use
+BY_NAME = (
+    "__init__.py",
+    "audit/__init__.py",
+    "evaluation/__init__.py",
+)  # load their public names on first use
 
 NUMPY = {"np", "numpy"}
 OPERATING_SYSTEM = {"urandom", "getrandom"}

@@ -18,6 +18,7 @@ from pages import ROOT, Page, all_pages
 EXPORTING = (
     "sdv_plausible",
     "sdv_plausible.synthesizer",
+    "sdv_plausible.audit",
     "sdv_plausible.evaluation",
     "sdv_plausible.datasets",
 )

@@ -1,0 +1,46 @@
+"""Claims held against exact curves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sdv_plausible.audit.claims import compare
+from sdv_plausible.audit.count_synthesizers import discrete_gaussian, laplace
+from sdv_plausible.audit.figures import plot_curves
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, PureDP
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+
+EPSILONS = np.linspace(0, 3, 7)
+
+
+def test_a_ledger_and_its_losses_claim_the_same():
+    loss = GaussianLoss(sensitivity_over_sigma=1.0)
+    ledger = PrivacyLedger(delta=1e-6)
+    ledger.charge(LedgerEntry(name="counts", mechanism="test", losses=(loss,), scope="test"))
+    matrix = discrete_gaussian(8, 1.0)
+    one, other = compare(matrix, ledger, EPSILONS), compare(matrix, [loss], EPSILONS)
+    np.testing.assert_array_equal(one.claimed, other.claimed)
+    assert one.holds
+    assert "holds" in str(one)
+    assert one.exact[2] == pytest.approx(matrix.delta(1.0))
+    assert sum(map(abs, np.subtract(*one.worst_pairs[2]))) == 2
+
+
+def test_a_claim_too_low_is_seen_and_drawn():
+    """Planted: noise of half the scale that the claim is for."""
+    found = compare(laplace(5, 4.0), [PureDP(epsilon=2.0)], EPSILONS)
+    assert not found.holds
+    assert "BROKEN" in str(found)
+    assert found.broken.tolist() == (found.exact > found.claimed).tolist()
+    drawn = plot_curves(found)
+    assert [trace.name for trace in drawn.data] == ["claimed", "exact", "claim broken"]
+    right = compare(laplace(5, 2.0), [PureDP(epsilon=2.0)], EPSILONS)
+    assert right.holds
+    assert len(plot_curves(right).data) == 2
+
+
+@pytest.mark.parametrize("epsilons", [[-1.0], [], [np.inf], [[1.0]]])
+def test_bad_epsilons_are_named(epsilons):
+    with pytest.raises(ValueError, match="must be finite numbers"):
+        compare(laplace(5, 2.0), [PureDP(epsilon=2.0)], epsilons)
