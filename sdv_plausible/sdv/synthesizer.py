@@ -39,7 +39,7 @@ from sdv_plausible.sdv.schema import with_id
 from sdv_plausible.sdv.side_entries import Types, side_entries
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.table.building import build_domain, domain_entries
-from sdv_plausible.table.checking import Check, check_columns, mostly_outside
+from sdv_plausible.table.checking import Check, check_columns, mostly_outside, often_missing
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.column_types import metadata_columns
 from sdv_plausible.table.declarations import Specs, Undeclared, read_declarations
@@ -283,14 +283,16 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _warn_of_strangers(self, table: pd.DataFrame) -> None:
         """Tell the holder, by column names alone, where a declaration does not fit at all."""
         first = table.iloc[:WARNED_FROM]
-        names = mostly_outside(first, {name: self._known(name) for name in self._declared.names})
-        if names:
-            warnings.warn(
-                f"most cells of {names} are outside what was declared and are lost (for you, not for "
-                "publication): synth.check(table) says why",
-                UserWarning,
-                stacklevel=2,
-            )
+        outside = mostly_outside(first, {name: self._known(name) for name in self._declared.names})
+        never = [name for name in self._declared.names if self._declared.says_missing(name) is False]
+        missing = often_missing(first, never)
+        for names, what in (
+            (outside, "most cells of {} are outside what was declared and are lost"),
+            (missing, "cells of {} are missing, which was not declared, and get random values"),
+        ):
+            if names:
+                text = f"{what.format(names)} (for you, not for publication): synth.check(table) says why"
+                warnings.warn(text, UserWarning, stacklevel=2)
 
     def _known(self, name: str) -> Attribute:
         known = self._declared.known(name)

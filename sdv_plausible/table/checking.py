@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from sdv_plausible.table.outside import is_outside
 
 EXAMPLES = 5  # values shown of a column
 MOST = 0.5  # share of a column's cells outside from which a fit warns
+MISSING = 0.01  # share of a column's cells that are missing, undeclared, from which it does
 FEW_CELLS = 20  # present cells below which it does not: a small table says little
 
 
@@ -99,6 +100,16 @@ def mostly_outside(table: pd.DataFrame, known: Mapping[str, Attribute]) -> list[
     return found
 
 
+def often_missing(table: pd.DataFrame, never: Collection[str]) -> list[str]:
+    """Names of columns of which cells are missing that were not declared to be, and not just a few.
+
+    ``never`` are the columns whose declaration has no missing value.
+    """
+    if len(table) < FEW_CELLS:
+        return []
+    return [name for name in never if table[name].isna().sum() > MISSING * len(table)]
+
+
 def _column_findings(
     column: pd.Series[Any], attribute: Attribute, nullable: bool | None
 ) -> Iterator[tuple[Finding, list[Any]]]:
@@ -110,7 +121,7 @@ def _column_findings(
         cells = int(wrong.sum())
         yield Finding(name, _why(column[wrong], attribute), cells, cells / max(present, 1)), values
     if missing and nullable is False:
-        problem = "are missing, which was declared not to be: they get random values. Say range_is_nullable"
+        problem = "are missing, which was not declared: they get random values. Say range_is_nullable"
         yield Finding(name, problem, missing, missing / len(column)), []
     if nullable and not missing and len(column):
         yield Finding(name, "are missing, which was declared to be: is it another column?", 0, 0.0), []

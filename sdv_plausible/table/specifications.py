@@ -27,7 +27,7 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
         Column name.
     spec : mapping
         ``sdtype`` and, as needed, ``range_min``, ``range_max``, ``range_values``, ``range_is_nullable``
-        (default True), ``decimal_places``, ``datetime_format``; also ``bins`` (a number of equal bins, or
+        (default: whether ``range_values`` names a missing value), ``decimal_places``, ``datetime_format``; also ``bins`` (a number of equal bins, or
         edges), ``special_values`` (numbers that stay single values, also beside the range), ``buckets``.
     max_bins : int
         A wider range is cut into this many equal bins.
@@ -45,7 +45,7 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     """
     check_words(name, spec)
     sdtype = spec.get("sdtype")
-    common: dict[str, Any] = {"name": name, "nullable": bool(spec.get("range_is_nullable", True))}
+    common: dict[str, Any] = {"name": name, "nullable": _says_missing(spec)}
     if spec.get("buckets") is not None:
         common["buckets"] = tuple(spec["buckets"])
     if sdtype in CATEGORIES:
@@ -53,6 +53,12 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     if sdtype == "datetime":
         return _dates(name, spec, max_bins, common)
     return _numbers(name, spec, max_bins, common) if sdtype == "numerical" else None
+
+
+def _says_missing(spec: Mapping[str, Any]) -> bool:
+    """Whether missing is among the values: it is not unless that was said."""
+    said, values = spec.get("range_is_nullable"), spec.get("range_values")
+    return bool(said) if said is not None else any(map(pd.isna, values if values is not None else ()))
 
 
 def _categories(spec: Mapping[str, Any], common: dict[str, Any]) -> Attribute | None:
