@@ -39,6 +39,9 @@ DECLARED: dict[str, Any] = {
 }
 CASES: dict[str, dict[str, Any]] = {
     "declared": {"domain": DECLARED},
+    "mixed": {
+        "domain": {**DECLARED, "age": {"range_min": 0, "range_max": 300, "special_values": ["?", "n/a"]}}
+    },
     "private": {"undeclared": "private", "epsilon": 4.0},
     "partly private": {"domain": {"city": DECLARED["city"], "age": DECLARED["age"]}, "undeclared": "private"},
     "paper's learner": {"domain": DECLARED, "structure": "cfs", "epsilon": 4.0},

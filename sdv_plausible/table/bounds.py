@@ -30,7 +30,7 @@ class Bounds:
     low, high : float
         Ends of the range.
     special : tuple of float
-        Values that stay single, inside the range or beside it.
+        Numbers that stay single, inside the range or beside it.
     """
 
     plain: Attribute
@@ -118,7 +118,7 @@ def bounds_of(plain: Attribute, spec: Mapping[str, Any]) -> Bounds:
     """Bounds of a declared range: what the declaration leaves open is learned."""
     nullable = spec.get("range_is_nullable")
     known = plain.datetime_format is not None
-    special = tuple(spec.get("special_values") or ())
+    special = tuple(v for v in spec.get("special_values") or () if not isinstance(v, str))
     inside = [(a, b) for a, b in zip(plain.lower, plain.upper, strict=True) if a < b or a not in special] or [
         (plain.lower[0], plain.upper[-1])
     ]

@@ -16,7 +16,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Asked
-from sdv_plausible.table.cells import as_doubles, canonical
+from sdv_plausible.table.cells import as_doubles, canonical, holds_one_of
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.lattice import DATE_UNITS, MOST_DECIMALS, Lattice
 
@@ -37,11 +37,14 @@ class Reading:
         SDV's semantic type.
     datetime_format : str, optional
         strftime format of dates stored as text.
+    texts : tuple of str
+        Declared codes in words beside numbers: cells that hold one are neither numbers nor missing.
     """
 
     name: str
     sdtype: str
     datetime_format: str | None = None
+    texts: tuple[str, ...] = ()
 
     @property
     def levels(self) -> int:
@@ -139,7 +142,7 @@ class MissingOrNot:
 
 @dataclass(frozen=True)
 class Precision:
-    """How many cells of a column need each level of precision, and how many hold no number."""
+    """How many cells of a column need each level of precision, and how many are missing."""
 
     reading: Reading
     proof = _PUBLIC_CELLS
@@ -296,7 +299,7 @@ class _Numbers:
             numbers = as_nanoseconds(column, reading.datetime_format, row_by_row=True)
             present = numbers[numbers != np.iinfo(np.int64).min]
         else:
-            numbers = as_doubles(column)
+            numbers = as_doubles(column[~holds_one_of(column, reading.texts)] if reading.texts else column)
             present = numbers[np.isfinite(numbers)]
         return cls(reading, present, len(numbers) - len(present))
 

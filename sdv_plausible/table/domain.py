@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.table.cells import canonical
+from sdv_plausible.table.cells import canonical, is_number
 from sdv_plausible.whole_files import write_whole
 
 Kind = Literal["categorical", "ordinal", "integer", "float", "datetime"]
@@ -40,7 +40,8 @@ class Attribute:
     kind : {"categorical", "ordinal", "integer", "float", "datetime"}
         What the codes stand for. Booleans are categorical with two values.
     values : tuple
-        Categorical and ordinal: the value of each code, in code order.
+        Categorical and ordinal: the value of each code, in code order. Integer and float: texts that stand
+        beside the numbers, such as ``"N"``; their codes follow those of the bins.
     lower, upper : tuple of number
         Integer, float, datetime (nanoseconds since 1970 UTC): closed bin ends, increasing. A bin whose ends
         are equal is a single value.
@@ -91,10 +92,7 @@ class Attribute:
                 f"column {self.name!r}: the domain is empty; give values, a range, or nullable=True"
             )
         self._check_values()
-        if (self.lower or self.upper) if self.kind in ("categorical", "ordinal") else self.values:
-            raise ValueError(
-                f"column {self.name!r}: categories have values; numbers and dates have bins (lower, upper)"
-            )
+        self._check_parts()
         self._check_bins()
         if self.buckets is not None and not (
             isinstance(self.buckets, tuple)
@@ -144,6 +142,18 @@ class Attribute:
                 "one is missing: declare numbers beyond 2**53 as text"
             )
 
+    def _check_parts(self) -> None:
+        if self.kind in ("categorical", "ordinal"):
+            wrong = bool(self.lower or self.upper)
+        else:
+            texts = [v for v in self.values if isinstance(v, str) and not is_number(v)]
+            wrong = len(texts) < len(self.values) or (self.kind == "datetime" and bool(texts))
+        if wrong:
+            raise ValueError(
+                f"column {self.name!r}: categories have values; numbers and dates have bins (lower, upper), "
+                "and beside numbers values may be texts that write no number"
+            )
+
     def _check_bins(self) -> None:
         try:
             same_length = len(self.lower) == len(self.upper)
@@ -190,6 +200,11 @@ class Attribute:
         Bins, or the values of an ordinal attribute.
         """
         return len(self.values) if self.kind == "ordinal" else len(self.lower)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Codes in words that stand beside numbers; none of a category."""
+        return tuple(map(str, self.values)) if self.kind in ("integer", "float") else ()
 
     @property
     def is_ordered(self) -> bool:

@@ -241,7 +241,7 @@ def learn_attributes(
             form, style = specs.get(name, {}).get("datetime_format"), date_styles.get(name, {})
             if name in plan.bounds:
                 bounds = plan.bounds[name]
-                reading = Reading(name, sdtype, bounds.plain.datetime_format or form)
+                reading = Reading(name, sdtype, bounds.plain.datetime_format or form, bounds.plain.texts)
                 found[name] = look.bounded(reading, bounds, max_bins, style)
             else:
                 found[name] = look.numbers(Reading(name, sdtype, form), max_bins, style)
