@@ -46,7 +46,7 @@ class Codec:
         return codes
 
     def decode(self, codes: np.ndarray, coins: Coins) -> pd.DataFrame:
-        """Table of n rows; a value inside a bin is drawn uniformly."""
+        """Table of n rows; a value inside a bin is drawn evenly, or as round as the domain says."""
         return pd.DataFrame(
             {
                 column.attribute.name: column.decode(codes[:, j], coins)
@@ -143,7 +143,7 @@ class ColumnCodec:
         return codes
 
     def decode(self, codes: np.ndarray, coins: Coins) -> np.ndarray | pd.Series[Any]:
-        """Values of codes; inside a bin they are drawn uniformly.
+        """Values of codes; inside a bin they are drawn evenly, or as round as the domain says.
 
         Objects where texts stand beside numbers.
         """
@@ -171,7 +171,8 @@ class ColumnCodec:
         wide = np.flatnonzero(low < high)
         numbers = low.copy()
         if len(wide):
-            numbers[wide] = self._draw(low[wide], high[wide], coins.uniform(len(wide)))
+            draw = self._draw if attribute.rounding is None else self._draw_rounded
+            numbers[wide] = draw(low[wide], high[wide], coins)
         if attribute.kind == "datetime":
             return self._write_dates(np.where(missing, np.iinfo(np.int64).min, numbers))
         if attribute.kind == "float" and attribute.decimals is not None:
@@ -191,10 +192,22 @@ class ColumnCodec:
             return stamps.dt.tz_localize("UTC").dt.tz_convert(self.attribute.time_zone)
         return stamps
 
-    def _draw(self, low: np.ndarray, high: np.ndarray, u: np.ndarray) -> np.ndarray:
+    def _draw(self, low: np.ndarray, high: np.ndarray, coins: Coins) -> np.ndarray:
         """Uniform inside the closed bin; whole units for integers and dates."""
+        u = coins.uniform(len(low))
         if self.attribute.kind == "float":
             return low + u * (high - low)
         unit = self.attribute.unit
         steps = (high - low) // unit + 1
         return low + np.minimum((u * steps).astype(np.int64), steps - 1) * unit
+
+    def _draw_rounded(self, low: np.ndarray, high: np.ndarray, coins: Coins) -> np.ndarray:
+        """As round as people write such values: whole numbers, or those of the last digit."""
+        rounding = self.attribute.rounding
+        assert rounding is not None
+        coin = (coins.uniform(len(low)), coins.uniform(len(low)))
+        if self.attribute.kind == "integer":
+            return rounding.draw(low, high, *coin)
+        scale = 10.0 ** (self.attribute.decimals or 0)
+        first, last = (np.rint(end * scale).astype(np.int64) for end in (low, high))
+        return np.clip(rounding.draw(first, last, *coin) / scale, low, high)

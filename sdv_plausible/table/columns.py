@@ -19,6 +19,7 @@ from sdv_plausible.questions.counts import Asked
 from sdv_plausible.table.cells import as_doubles, canonical, holds_one_of
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.lattice import DATE_UNITS, MOST_DECIMALS, Lattice
+from sdv_plausible.table.rounding import SIZES, classes, sizes
 
 Flagged = tuple[
     bool, Hashable
@@ -198,6 +199,49 @@ class RunCounts:
 
     def sensitivity(self, neighbours: Neighbours) -> float:
         """One row is in one run at most."""
+        return neighbours.histogram_l2
+
+
+@dataclass(frozen=True)
+class RoundingCounts:
+    """How many numbers of each size are multiples of which step, some points aside.
+
+    Zero is a multiple of everything and is not counted.
+
+    Parameters
+    ----------
+    reading, lattice
+        How cells become lattice points.
+    steps : tuple of int
+        Increasing from 1; a point counts for the largest that divides it.
+    without : tuple of int
+        Points that are not counted, from earlier answers.
+    """
+
+    reading: Reading
+    lattice: Lattice
+    steps: tuple[int, ...]
+    without: tuple[int, ...] = ()
+    proof = _PUBLIC_CELLS
+
+    def asked(self) -> Asked:
+        """Say what is asked."""
+        points = {"steps": self.steps, "without": np.array(self.without, dtype=np.int64)}
+        return Asked(
+            kind="rounding", columns=(self.reading.name,), details={**_lattice(self.lattice), **points}
+        )
+
+    def exact(self, rows: ExactColumns) -> np.ndarray:
+        """Return one count per size and step, size after size."""
+        points, counts = rows.point_counts(self.reading, self.lattice)
+        counts = np.where(np.isin(points, (*self.without, 0)), 0, counts)
+        cells = sizes(points) * len(self.steps) + classes(points, self.steps)
+        found = np.zeros(SIZES * len(self.steps), dtype=np.int64)
+        np.add.at(found, cells, counts)
+        return found
+
+    def sensitivity(self, neighbours: Neighbours) -> float:
+        """One row has one size, and one largest step."""
         return neighbours.histogram_l2
 
 

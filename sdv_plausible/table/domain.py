@@ -19,6 +19,7 @@ import numpy as np
 
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.table.cells import canonical, is_number
+from sdv_plausible.table.rounding import LARGEST_STEP, Rounding
 from sdv_plausible.whole_files import write_whole
 
 Kind = Literal["categorical", "ordinal", "integer", "float", "datetime"]
@@ -53,6 +54,9 @@ class Attribute:
         Datetime: granularity of the output in nanoseconds.
     time_zone, datetime_format : str or None
         Datetime: time zone of the output; strftime format if the output is text.
+    rounding : Rounding or None
+        How round values inside a bin are: integers, and floats of fixed decimals (in their last digit). None
+        draws them evenly.
     buckets : tuple of int or None
         The paper's ``bkt()`` (Eq. 7): bucket of every code when the attribute is a parent. None lets the
         model decide.
@@ -75,6 +79,7 @@ class Attribute:
     unit: int = 1
     time_zone: str | None = None
     datetime_format: str | None = None
+    rounding: Rounding | None = None
     buckets: tuple[int, ...] | None = None
     provenance: Provenance = "declared"
 
@@ -94,6 +99,7 @@ class Attribute:
         self._check_values()
         self._check_parts()
         self._check_bins()
+        self._check_rounding()
         if self.buckets is not None and not (
             isinstance(self.buckets, tuple)
             and len(self.buckets) == self.cardinality
@@ -140,6 +146,21 @@ class Attribute:
                 f"column {self.name!r}: some values are the same as doubles, and pandas turns whole numbers "
                 "into doubles once "
                 "one is missing: declare numbers beyond 2**53 as text"
+            )
+
+    def _check_rounding(self) -> None:
+        if self.rounding is None:
+            return
+        scale = 10.0 ** (self.decimals or 0)
+        fixed = self.kind == "integer" or (self.kind == "float" and self.decimals is not None)
+        if not (
+            isinstance(self.rounding, Rounding)
+            and fixed
+            and all(abs(end) * scale < LARGEST_STEP for end in (*self.lower, *self.upper))
+        ):
+            raise ValueError(
+                f"column {self.name!r}: rounding is for whole numbers and floats of fixed decimals, whose "
+                "points are below 2**62"
             )
 
     def _check_parts(self) -> None:
@@ -350,7 +371,7 @@ class Domain:
 
     def without_rounding(self) -> Domain:
         """Return the same domain with all digits in the output."""
-        return Domain(tuple(replace(a, decimals=None) for a in self.attributes))
+        return Domain(tuple(replace(a, decimals=None, rounding=None) for a in self.attributes))
 
     def declared(self) -> Domain:
         """Return the same domain, vouched for by the caller as independent of the rows."""
@@ -373,6 +394,8 @@ def _attribute_from_dict(entry: Mapping[str, Any]) -> Attribute:
     parts: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
     }
+    if entry.get("rounding") is not None:
+        parts["rounding"] = Rounding.from_dict(entry["rounding"])
     return Attribute(**parts)
 
 

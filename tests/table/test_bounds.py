@@ -233,6 +233,36 @@ def test_texts_beside_numbers_keep_their_codes_and_are_not_taken_for_missing():
     assert codes.tolist() == [found.num_ordered, 0, found.num_ordered + 1]
 
 
+@pytest.mark.parametrize(
+    ("spec", "scale"),
+    [
+        ({"range_min": 0, "range_max": 10**6}, 1),
+        ({"range_min": 0.0, "range_max": 10.0**4, "decimal_places": 2}, 100),
+    ],
+)
+def test_how_round_numbers_are_is_learned(spec, scale):
+    """Incomes in hundreds: all but few are multiples of 100 again. Control: without the question next to none is."""
+    rng = np.random.default_rng(8)
+    column = np.rint(rng.lognormal(10, 0.6, 40_000) / 100).clip(1, 9_999) * 100 / scale
+    found = learn(column, {**spec, "range_is_nullable": False}, max_bins=100)
+    codec = ColumnCodec(found)
+
+    def share(attribute) -> float:
+        drawn = ColumnCodec(attribute).decode(codec.encode(pd.Series(column)), Coins.from_seed(1))
+        points = np.rint(np.asarray(drawn, dtype=float) * scale)
+        assert (np.abs(points / scale - drawn) < 1e-9).all()
+        assert codec.encode(pd.Series(drawn)).tolist() == codec.encode(pd.Series(column)).tolist()
+        return float((points % 100 == 0).mean())
+
+    assert share(found) > 0.9
+    assert share(replace(found, rounding=None)) < 0.6
+
+
+def test_rounding_is_asked_where_the_declaration_tells_the_points():
+    asked = {name: bool(bounds(spec).steps) for name, spec in RANGES.items()}
+    assert asked == {"whole": True, "wide": True, "cents": True, "unknown digits": False, "dates": False}
+
+
 def test_overlapping_cells_are_caught(monkeypatch):
     """Planted: cells that share their ends."""
     count = RunCounts.exact

@@ -16,8 +16,10 @@ from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.dates import NANOSECONDS
 from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.inference import infer_attribute
+from sdv_plausible.table.rounding import Rounding
 
 DAY = NANOSECONDS["D"]
+ROUNDING = Rounding((1, 5, 100), ((0.0, 1.0, 0.0), (0.5, 0.2, 0.3)))
 
 
 def encode(attribute: Attribute, column: pd.Series, seed: int = 0) -> list[int]:
@@ -64,9 +66,12 @@ def attributes(draw):
         values = tuple(dict.fromkeys(draw(st.lists(pool, min_size=1, max_size=6))))
         return Attribute(name="x", kind=kind, values=values, nullable=nullable)
     texts = draw(st.sampled_from([(), (), ("N",), ("N", "not known", " N")]))
+    rounding = draw(st.sampled_from([None, ROUNDING]))
     if kind == "integer":
         lower, upper = draw(bins(2**52))
-        return Attribute(name="x", kind=kind, values=texts, lower=lower, upper=upper, nullable=nullable)
+        return Attribute(
+            name="x", kind=kind, values=texts, lower=lower, upper=upper, nullable=nullable, rounding=rounding
+        )
     if kind == "float":
         decimals = draw(st.sampled_from([None, 0, 1, 3]))
         lower, upper = draw(bins(10**6))
@@ -74,7 +79,7 @@ def attributes(draw):
         return Attribute(
             name="x", kind=kind, values=texts,
             lower=tuple(v / scale for v in lower), upper=tuple(v / scale for v in upper),
-            decimals=decimals, nullable=nullable,
+            decimals=decimals, nullable=nullable, rounding=None if decimals is None else rounding,
         )  # fmt: skip
     form, unit = draw(
         st.sampled_from(
