@@ -1,7 +1,8 @@
 """How people round: the share of numbers that are multiples of 5, 10, 50, ...
 
-Inside a bin of many values a draw first chooses how round the value is, as the noisy shares say for
-numbers of its size, and then one of the values that are as round. Incomes come out in hundreds; where nothing is rounded, the shares say so, and the draw is uniform.
+Inside a bin of many values a draw first chooses how round the value is, as the noisy shares say for numbers
+of its size, and then one of the values that are as round. Incomes come out in hundreds; where nothing is
+rounded, the shares say so, and the draw is uniform.
 """
 
 from __future__ import annotations
