@@ -395,7 +395,10 @@ def _attribute_from_dict(entry: Mapping[str, Any]) -> Attribute:
         key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
     }
     if entry.get("rounding") is not None:
-        parts["rounding"] = Rounding.from_dict(entry["rounding"])
+        try:
+            parts["rounding"] = Rounding.from_dict(entry["rounding"])
+        except ValueError as error:
+            raise ValueError(f"column {entry['name']!r}: {error}") from error
     return Attribute(**parts)
 
 

@@ -62,9 +62,10 @@ class Rounding:
             If it is none.
         """
         try:
-            steps, weights = tuple(document["steps"]), tuple(map(tuple, document["weights"]))
+            steps = tuple(document["steps"])
+            weights = tuple(tuple(map(float, row)) for row in document["weights"])
             return cls(steps, weights)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, OverflowError) as error:
             raise ValueError(
                 f"rounding ({document!r}) must have steps and weights, lists of numbers"
             ) from error

@@ -42,6 +42,20 @@ def test_shares_that_are_none_are_refused(steps, weights):
         Rounding(steps, weights)
 
 
+@pytest.mark.parametrize(
+    "document",
+    [
+        {}, [], "x", 5, {"steps": [1, 5]}, {"steps": 1, "weights": [[1.0]]}, {"steps": [1], "weights": [1.0]},
+        {"steps": [1], "weights": [[10**400]]}, {"steps": [1], "weights": [["x"]]}, {"steps": ["1"], "weights": [[1.0]]},
+        {"steps": [1], "weights": [[None]]}, {"steps": [[1]], "weights": [[1.0]]},
+    ],
+)  # fmt: skip
+def test_documents_that_are_none_are_refused(document):
+    with pytest.raises(ValueError, match=r"rounding|could not convert"):
+        Rounding.from_dict(document)
+    assert Rounding.from_dict({"steps": [1, 5], "weights": [[1, 2.5]]}) == Rounding((1, 5), ((1.0, 2.5),))
+
+
 def test_noisy_counts_become_shares_where_they_stand_out():
     """Values rounded to 5 are multiples of 10 half the time, and of 50 every tenth time."""
     counts = np.array([[1.0, 0.0, 2.0, 0.0], [0.0, 500.0, 500.0, 3.0], [1600.0, 200.0, 4160.0, 1040.0]])
