@@ -26,19 +26,22 @@ COLUMNS = {
     "zoned": {"sdtype": "datetime"},
     "day": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
 }
-DECLARED: dict[str, Any] = {
-    "city": {"range_values": ["Bern", "Zürich", "Chur"]},
-    "grade": {"range_values": [1, 2, 3.5]},
-    "band": {"range_values": ["a", "b", "c"]},
-    "member": {},
-    "age": {"range_min": 0, "range_max": 110},
-    "share": {"range_min": 0.0, "range_max": 1.0, "decimal_places": 3},
+DECLARED: dict[str, Any] = {  # every column of the table has missing values
+    "city": {"range_values": ["Bern", "Zürich", "Chur"], "range_is_nullable": True},
+    "grade": {"range_values": [1, 2, 3.5], "range_is_nullable": True},
+    "band": {"range_values": ["a", "b", "c"], "range_is_nullable": True},
+    "member": {"range_is_nullable": True},
+    "age": {"range_min": 0, "range_max": 110, "range_is_nullable": True},
+    "share": {"range_min": 0.0, "range_max": 1.0, "decimal_places": 3, "range_is_nullable": True},
     "start": {"range_min": "2000-01-01", "range_max": "2030-12-31", "range_is_nullable": True},
-    "zoned": {"range_min": "2000-01-01", "range_max": "2030-12-31"},
-    "day": {"range_min": "01.01.2000", "range_max": "31.12.2030"},
+    "zoned": {"range_min": "2000-01-01", "range_max": "2030-12-31", "range_is_nullable": True},
+    "day": {"range_min": "01.01.2000", "range_max": "31.12.2030", "range_is_nullable": True},
 }
 CASES: dict[str, dict[str, Any]] = {
     "declared": {"domain": DECLARED},
+    "mixed": {
+        "domain": {**DECLARED, "age": {"range_min": 0, "range_max": 300, "special_values": ["?", "n/a"]}}
+    },
     "private": {"undeclared": "private", "epsilon": 4.0},
     "partly private": {"domain": {"city": DECLARED["city"], "age": DECLARED["age"]}, "undeclared": "private"},
     "paper's learner": {"domain": DECLARED, "structure": "cfs", "epsilon": 4.0},

@@ -77,11 +77,13 @@ def default_buckets(
     margin : ndarray, optional
         A (noisy) distribution over the codes, to make buckets of about equal mass; without it, equal length.
     max_buckets : int
-        Upper bound on the number of buckets, one more if missing is a value.
+        Upper bound on the number of buckets, one more if missing is a value, and for each text beside
+        numbers.
     """
     if attribute.buckets is not None:
         return np.unique(attribute.buckets, return_inverse=True)[1]
-    size = attribute.cardinality - attribute.nullable
+    apart = attribute.nullable + len(attribute.texts)  # codes at the end that are like no other
+    size = attribute.cardinality - apart
     if size <= max_buckets:
         return np.arange(attribute.cardinality)
     weight = np.ones(size) if margin is None else np.maximum(margin[:size], 0) + 1e-12
@@ -92,7 +94,7 @@ def default_buckets(
         rank = np.argsort(np.argsort(-weight, kind="stable"), kind="stable")
         bucket = np.minimum(rank, max_buckets - 1)
     dense = np.unique(bucket, return_inverse=True)[1]
-    return np.append(dense, dense.max() + 1) if attribute.nullable else dense
+    return np.append(dense, dense.max(initial=-1) + 1 + np.arange(apart))
 
 
 def merge_parents(conditionals: list[np.ndarray], masses: list[np.ndarray], most: float) -> list[np.ndarray]:

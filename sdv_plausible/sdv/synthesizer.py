@@ -40,6 +40,7 @@ from sdv_plausible.sdv.side_entries import Types, side_entries
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.checking import Check, check_columns, mostly_outside, often_missing
+from sdv_plausible.table.cells import numbers_alone
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.column_types import metadata_columns
 from sdv_plausible.table.declarations import Specs, Undeclared, read_declarations
@@ -426,6 +427,18 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _check_condition(self, name: str, value: Any) -> None:
         if self._sampler is not None and name in self._codec.domain:
             self._codec.check_value(name, value)
+
+    def _without_texts(self, frame: pd.DataFrame) -> pd.DataFrame:
+        specs = self._column_specs()
+        known = {name: self._declared.known(name) for name in specs}
+        texts = {
+            name: attribute.texts
+            for name, attribute in known.items()
+            if attribute is not None and attribute.texts and specs[name].get("sdtype") == "numerical"
+        }
+        if not texts:
+            return frame
+        return frame.apply(lambda c: numbers_alone(c, texts[str(c.name)]) if str(c.name) in texts else c)
 
     def _with_usual_types(self, frame: pd.DataFrame) -> pd.DataFrame:
         return (

@@ -10,6 +10,7 @@ import numpy as np
 
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.lattice import Lattice, Run
+from sdv_plausible.table.rounding import NUMBER_STEPS, Rounding
 
 FEW_POINTS = 2**15  # up to here every single value of a range is looked at; beyond, those that occur
 PARTS = 64  # of a range, besides powers of two or calendar years: what is counted first
@@ -30,7 +31,7 @@ class Bounds:
     low, high : float
         Ends of the range.
     special : tuple of float
-        Values that stay single, inside the range or beside it.
+        Numbers that stay single, inside the range or beside it.
     """
 
     plain: Attribute
@@ -69,6 +70,12 @@ class Bounds:
         return high - low >= FEW_POINTS
 
     @property
+    def steps(self) -> tuple[int, ...]:
+        """Steps of which the share of multiples is asked; none of dates and of unknown digits."""
+        lattice = self.lattice
+        return NUMBER_STEPS if lattice is not None and lattice.is_decimal else ()
+
+    @property
     def asks_precision(self) -> bool:
         """Whether the precision or the presence of missing values is to be learned."""
         return self.lattice is None or self.nullable is None
@@ -101,7 +108,13 @@ class Bounds:
         return edges[:-1], edges[1:] - 1
 
     def attribute(
-        self, lattice: Lattice, bins: list[Run], *, nullable: bool, style: Mapping[str, Any]
+        self,
+        lattice: Lattice,
+        bins: list[Run],
+        *,
+        nullable: bool,
+        style: Mapping[str, Any],
+        rounding: Rounding | None = None,
     ) -> Attribute:
         """Attribute of learned bins; in equal bins where the range has no point of this precision."""
         if not bins:
@@ -110,7 +123,7 @@ class Bounds:
             self.plain, kind=lattice.kind, nullable=nullable, provenance="private",
             lower=tuple(lattice.value(first) for first, _ in bins),
             upper=tuple(lattice.value(last) for _, last in bins),
-            decimals=lattice.decimals, unit=lattice.unit, **style,
+            decimals=lattice.decimals, unit=lattice.unit, rounding=rounding, **style,
         )  # fmt: skip
 
 
@@ -118,7 +131,7 @@ def bounds_of(plain: Attribute, spec: Mapping[str, Any]) -> Bounds:
     """Bounds of a declared range: what the declaration leaves open is learned."""
     nullable = spec.get("range_is_nullable")
     known = plain.datetime_format is not None
-    special = tuple(spec.get("special_values") or ())
+    special = tuple(v for v in spec.get("special_values") or () if not isinstance(v, str))
     inside = [(a, b) for a, b in zip(plain.lower, plain.upper, strict=True) if a < b or a not in special] or [
         (plain.lower[0], plain.upper[-1])
     ]

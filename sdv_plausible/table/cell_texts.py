@@ -181,24 +181,28 @@ class CellReader:
     def read(self, texts: Sequence[str]) -> np.ndarray:
         """Values of cells, shape (n,): doubles of a number (missing is NaN), else objects (missing is None).
 
+        Objects too where texts stand beside numbers.
+
         Cells of a category that are none of its declared values stay as they are: the domain says what
         becomes of them.
         """
         place = {text: i for i, text in enumerate(dict.fromkeys(texts))}  # a text that repeats is read once
         distinct = list(place)
         missing = np.fromiter(map(self.spelling.is_missing, distinct), dtype=bool, count=len(distinct))
-        values, nothing = self._values(distinct), np.nan if self.column.sdtype == "numerical" else None
+        values, nothing = self._values(distinct), np.nan if self.column.is_number else None
         values[missing] = nothing
         where = np.fromiter(map(place.__getitem__, texts), dtype=np.int64, count=len(texts))
         self.unread += int((pd.isna(values) & ~missing)[where].sum())
         return values[where]
 
     def _values(self, texts: list[str]) -> np.ndarray:
-        if self.column.sdtype == "numerical":
+        if self.column.is_number:
             return np.fromiter(map(self.spelling.number, texts), dtype=float, count=len(texts))
         values = np.empty(len(texts), dtype=object)
         if self.column.sdtype == "datetime":
             values[:] = self._dates(texts)
+        elif self.column.sdtype == "numerical":
+            values[:] = [self._number_or_text(text) for text in texts]
         elif self.column.is_modelled:
             values[:] = [self._category(text) for text in texts]
         else:
@@ -217,6 +221,13 @@ class CellReader:
         return [
             text if moment != _NO_DATE else None for text, moment in zip(texts, moments.tolist(), strict=True)
         ]
+
+    def _number_or_text(self, text: str) -> float | str | None:
+        """Return the declared text that a cell is to the letter, else its number."""
+        if text in self._texts:
+            return text
+        number = self.spelling.number(text)
+        return None if math.isnan(number) else number
 
     def _category(self, text: str) -> Hashable:
         """Return the declared value that a text writes; else the text itself, of a truth value nothing."""

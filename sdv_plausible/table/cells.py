@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import numbers
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -52,6 +52,25 @@ def as_doubles(column: pd.Series[Any]) -> np.ndarray:
     if column.dtype.kind in "Oc":  # one complex number would have pandas give up all texts beside it
         column = column.map(_real).astype(object)
     return np.array(pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan))
+
+
+def is_number(text: str) -> bool:
+    """Whether a text writes a number, so that it is no word beside numbers."""
+    return not bool(np.isnan(as_doubles(pd.Series([text], dtype=object))[0]))
+
+
+def holds_one_of(column: pd.Series[Any], texts: Sequence[str]) -> np.ndarray:
+    """Mask of cells that are exactly one of some texts; each cell is looked at alone."""
+    if column.dtype.kind in "biufcM":
+        return np.zeros(len(column), dtype=bool)
+    return np.array(column.isin(list(texts)).to_numpy(dtype=bool))
+
+
+def numbers_alone(column: pd.Series[Any], texts: Sequence[str]) -> pd.Series[Any]:
+    """A column of numbers whose declared texts are missing; what is neither stays as it is."""
+    numbers = pd.Series(as_doubles(column), index=column.index)
+    neither = (numbers.isna() & column.notna()).to_numpy() & ~holds_one_of(column, texts)
+    return numbers.astype(object).where(~neither, column) if neither.any() else numbers
 
 
 def _real(value: Any) -> Any:

@@ -135,7 +135,7 @@ def _column_findings(
 
 def _why(cells: pd.Series[Any], attribute: Attribute) -> str:
     """Words for cells outside: another type, other spelling, or simply outside."""
-    if attribute.values:
+    if attribute.kind in ("categorical", "ordinal"):
         texts = {str(value): value for value in attribute.values}
         distinct = cells.drop_duplicates().tolist()
         if all(str(_plain(value)) in texts for value in distinct):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table.cells import as_doubles, canonical
+from sdv_plausible.table.cells import as_doubles, canonical, holds_one_of
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.domain import Attribute, Domain
 
@@ -46,7 +46,7 @@ class Codec:
         return codes
 
     def decode(self, codes: np.ndarray, coins: Coins) -> pd.DataFrame:
-        """Table of n rows; a value inside a bin is drawn uniformly."""
+        """Table of n rows; a value inside a bin is drawn evenly, or as round as the domain says."""
         return pd.DataFrame(
             {
                 column.attribute.name: column.decode(codes[:, j], coins)
@@ -73,7 +73,7 @@ class Codec:
         """Raise ValueError unless the value is in the column's domain, its range included."""
         self.encode_value(name, value)
         attribute = self.domain[name]
-        if attribute.lower and not pd.isna(value):  # type: ignore[call-overload]
+        if attribute.lower and value not in attribute.texts and not pd.isna(value):  # type: ignore[call-overload]
             number = ColumnCodec(attribute).numbers(pd.Series([value], dtype=object))[0]
             if not attribute.lower[0] <= number <= attribute.upper[-1]:
                 ends = [attribute.lower[0], attribute.upper[-1]]
@@ -96,7 +96,8 @@ class ColumnCodec:
         self._values = np.empty(len(attribute.values) + 1, dtype=object)
         self._values[:-1] = list(attribute.values)
         self._values[-1] = np.nan
-        self._code_of = {canonical(value): code for code, value in enumerate(attribute.values)}
+        first = len(attribute.lower)  # values of a number are texts, and come after its bins
+        self._code_of = {canonical(value): first + i for i, value in enumerate(attribute.values)}
 
     def numbers(self, column: pd.Series[Any]) -> np.ndarray:
         """Floats, or nanoseconds as int64; missing and unreadable as NaN or the smallest int64."""
@@ -120,6 +121,9 @@ class ColumnCodec:
             unread = np.isnan(numbers) if numbers.dtype.kind == "f" else numbers == np.iinfo(np.int64).min
             missing = column.isna().to_numpy() | unread
             codes = np.clip(np.searchsorted(self._starts, numbers, side="right") - 1, 0, len(self._lower) - 1)
+        if attribute.texts:
+            texts = self._encode_texts(column)
+            codes, missing = np.where(texts >= 0, texts, codes), missing & (texts < 0)
         codes[missing] = attribute.missing_code if attribute.missing_code is not None else -1
         return codes
 
@@ -132,11 +136,33 @@ class ColumnCodec:
         codes = [self._code_of.get(canonical(value), -1) for value in distinct]
         return np.array([*codes, -1], dtype=np.int64)[where]
 
+    def _encode_texts(self, column: pd.Series[Any]) -> np.ndarray:
+        """Code of each cell that is exactly one of the texts beside the numbers; -1 for the others."""
+        codes, found = np.full(len(column), -1, dtype=np.int64), holds_one_of(column, self.attribute.texts)
+        codes[found] = [self._code_of[text] for text in column[found]]
+        return codes
+
     def decode(self, codes: np.ndarray, coins: Coins) -> np.ndarray | pd.Series[Any]:
-        """Values of codes; inside a bin they are drawn uniformly."""
+        """Values of codes; inside a bin they are drawn evenly, or as round as the domain says.
+
+        Objects where texts stand beside numbers.
+        """
         attribute = self.attribute
         if attribute.kind in ("categorical", "ordinal"):
             return self._values[codes]  # the missing code is the last one, which holds NaN
+        if attribute.texts:
+            return self._decode_mixed(codes, coins)
+        return self._decode_numbers(codes, coins)
+
+    def _decode_mixed(self, codes: np.ndarray, coins: Coins) -> np.ndarray:
+        values, bins = np.empty(len(codes), dtype=object), len(self._lower)
+        number = codes < bins
+        values[~number] = self._values[codes[~number] - bins]
+        values[number] = self._decode_numbers(codes[number], coins)  # as Python's own: whole ones stay whole
+        return values
+
+    def _decode_numbers(self, codes: np.ndarray, coins: Coins) -> np.ndarray | pd.Series[Any]:
+        attribute = self.attribute
         missing = codes == attribute.missing_code if attribute.nullable else np.zeros(len(codes), dtype=bool)
         if not len(self._lower):
             return np.full(len(codes), np.nan)
@@ -145,7 +171,8 @@ class ColumnCodec:
         wide = np.flatnonzero(low < high)
         numbers = low.copy()
         if len(wide):
-            numbers[wide] = self._draw(low[wide], high[wide], coins.uniform(len(wide)))
+            draw = self._draw if attribute.rounding is None else self._draw_rounded
+            numbers[wide] = draw(low[wide], high[wide], coins)
         if attribute.kind == "datetime":
             return self._write_dates(np.where(missing, np.iinfo(np.int64).min, numbers))
         if attribute.kind == "float" and attribute.decimals is not None:
@@ -165,10 +192,22 @@ class ColumnCodec:
             return stamps.dt.tz_localize("UTC").dt.tz_convert(self.attribute.time_zone)
         return stamps
 
-    def _draw(self, low: np.ndarray, high: np.ndarray, u: np.ndarray) -> np.ndarray:
+    def _draw(self, low: np.ndarray, high: np.ndarray, coins: Coins) -> np.ndarray:
         """Uniform inside the closed bin; whole units for integers and dates."""
+        u = coins.uniform(len(low))
         if self.attribute.kind == "float":
             return low + u * (high - low)
         unit = self.attribute.unit
         steps = (high - low) // unit + 1
         return low + np.minimum((u * steps).astype(np.int64), steps - 1) * unit
+
+    def _draw_rounded(self, low: np.ndarray, high: np.ndarray, coins: Coins) -> np.ndarray:
+        """As round as people write such values: whole numbers, or those of the last digit."""
+        rounding = self.attribute.rounding
+        assert rounding is not None
+        coin = (coins.uniform(len(low)), coins.uniform(len(low)))
+        if self.attribute.kind == "integer":
+            return rounding.draw(low, high, *coin)
+        scale = 10.0 ** (self.attribute.decimals or 0)
+        first, last = (np.rint(end * scale).astype(np.int64) for end in (low, high))
+        return np.clip(rounding.draw(first, last, *coin) / scale, low, high)

@@ -36,7 +36,8 @@ class ColumnType:
     datetime_format : str, optional
         strftime format of dates.
     values : tuple
-        Declared values of a category; empty where none are declared, and its cells are text.
+        Declared values of a category; empty where none are declared, and its cells are text. Texts that
+        stand beside numbers.
     regex_format : str, optional
         Pattern of invented ids.
     pii : bool, optional
@@ -54,6 +55,11 @@ class ColumnType:
     def is_modelled(self) -> bool:
         """Whether the column is modelled, not invented like an id or personal data."""
         return self.sdtype in MODELLED_SDTYPES
+
+    @property
+    def is_number(self) -> bool:
+        """Whether all cells are numbers: no text stands beside them."""
+        return self.sdtype == "numerical" and not self.values
 
     @property
     def words(self) -> dict[str, Any]:

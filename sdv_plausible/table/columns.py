@@ -16,9 +16,10 @@ import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Asked
-from sdv_plausible.table.cells import as_doubles, canonical
+from sdv_plausible.table.cells import as_doubles, canonical, holds_one_of
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.lattice import DATE_UNITS, MOST_DECIMALS, Lattice
+from sdv_plausible.table.rounding import SIZES, classes, sizes
 
 Flagged = tuple[
     bool, Hashable
@@ -37,11 +38,14 @@ class Reading:
         SDV's semantic type.
     datetime_format : str, optional
         strftime format of dates stored as text.
+    texts : tuple of str
+        Declared codes in words beside numbers: cells that hold one are neither numbers nor missing.
     """
 
     name: str
     sdtype: str
     datetime_format: str | None = None
+    texts: tuple[str, ...] = ()
 
     @property
     def levels(self) -> int:
@@ -139,7 +143,7 @@ class MissingOrNot:
 
 @dataclass(frozen=True)
 class Precision:
-    """How many cells of a column need each level of precision, and how many hold no number."""
+    """How many cells of a column need each level of precision, and how many are missing."""
 
     reading: Reading
     proof = _PUBLIC_CELLS
@@ -195,6 +199,49 @@ class RunCounts:
 
     def sensitivity(self, neighbours: Neighbours) -> float:
         """One row is in one run at most."""
+        return neighbours.histogram_l2
+
+
+@dataclass(frozen=True)
+class RoundingCounts:
+    """How many numbers of each size are multiples of which step, some points aside.
+
+    Zero is a multiple of everything and is not counted.
+
+    Parameters
+    ----------
+    reading, lattice
+        How cells become lattice points.
+    steps : tuple of int
+        Increasing from 1; a point counts for the largest that divides it.
+    without : tuple of int
+        Points that are not counted, from earlier answers.
+    """
+
+    reading: Reading
+    lattice: Lattice
+    steps: tuple[int, ...]
+    without: tuple[int, ...] = ()
+    proof = _PUBLIC_CELLS
+
+    def asked(self) -> Asked:
+        """Say what is asked."""
+        points = {"steps": self.steps, "without": np.array(self.without, dtype=np.int64)}
+        return Asked(
+            kind="rounding", columns=(self.reading.name,), details={**_lattice(self.lattice), **points}
+        )
+
+    def exact(self, rows: ExactColumns) -> np.ndarray:
+        """Return one count per size and step, size after size."""
+        points, counts = rows.point_counts(self.reading, self.lattice)
+        counts = np.where(np.isin(points, (*self.without, 0)), 0, counts)
+        cells = sizes(points) * len(self.steps) + classes(points, self.steps)
+        found = np.zeros(SIZES * len(self.steps), dtype=np.int64)
+        np.add.at(found, cells, counts)
+        return found
+
+    def sensitivity(self, neighbours: Neighbours) -> float:
+        """One row has one size, and one largest step."""
         return neighbours.histogram_l2
 
 
@@ -296,7 +343,7 @@ class _Numbers:
             numbers = as_nanoseconds(column, reading.datetime_format, row_by_row=True)
             present = numbers[numbers != np.iinfo(np.int64).min]
         else:
-            numbers = as_doubles(column)
+            numbers = as_doubles(column[~holds_one_of(column, reading.texts)] if reading.texts else column)
             present = numbers[np.isfinite(numbers)]
         return cls(reading, present, len(numbers) - len(present))
 

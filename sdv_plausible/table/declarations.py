@@ -56,7 +56,7 @@ class Declarations:
         if self.undeclared == "private":
             learned |= set(specs) - set(self.attributes)
         columns = {
-            name: spec["sdtype"]
+            name: self.bounds[name].sdtype if name in self.bounds else spec["sdtype"]
             for name, spec in specs.items()
             if name in learned and not spec.get("transformed")
         }

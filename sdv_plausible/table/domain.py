@@ -18,7 +18,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.table.cells import canonical
+from sdv_plausible.table.cells import canonical, is_number
+from sdv_plausible.table.rounding import LARGEST_STEP, Rounding
 from sdv_plausible.whole_files import write_whole
 
 Kind = Literal["categorical", "ordinal", "integer", "float", "datetime"]
@@ -40,7 +41,8 @@ class Attribute:
     kind : {"categorical", "ordinal", "integer", "float", "datetime"}
         What the codes stand for. Booleans are categorical with two values.
     values : tuple
-        Categorical and ordinal: the value of each code, in code order.
+        Categorical and ordinal: the value of each code, in code order. Integer and float: texts that stand
+        beside the numbers, such as ``"N"``; their codes follow those of the bins.
     lower, upper : tuple of number
         Integer, float, datetime (nanoseconds since 1970 UTC): closed bin ends, increasing. A bin whose ends
         are equal is a single value.
@@ -52,6 +54,9 @@ class Attribute:
         Datetime: granularity of the output in nanoseconds.
     time_zone, datetime_format : str or None
         Datetime: time zone of the output; strftime format if the output is text.
+    rounding : Rounding or None
+        How round values inside a bin are: integers, and floats of fixed decimals (in their last digit). None
+        draws them evenly.
     buckets : tuple of int or None
         The paper's ``bkt()`` (Eq. 7): bucket of every code when the attribute is a parent. None lets the
         model decide.
@@ -74,6 +79,7 @@ class Attribute:
     unit: int = 1
     time_zone: str | None = None
     datetime_format: str | None = None
+    rounding: Rounding | None = None
     buckets: tuple[int, ...] | None = None
     provenance: Provenance = "declared"
 
@@ -91,11 +97,9 @@ class Attribute:
                 f"column {self.name!r}: the domain is empty; give values, a range, or nullable=True"
             )
         self._check_values()
-        if (self.lower or self.upper) if self.kind in ("categorical", "ordinal") else self.values:
-            raise ValueError(
-                f"column {self.name!r}: categories have values; numbers and dates have bins (lower, upper)"
-            )
+        self._check_parts()
         self._check_bins()
+        self._check_rounding()
         if self.buckets is not None and not (
             isinstance(self.buckets, tuple)
             and len(self.buckets) == self.cardinality
@@ -144,6 +148,33 @@ class Attribute:
                 "one is missing: declare numbers beyond 2**53 as text"
             )
 
+    def _check_rounding(self) -> None:
+        if self.rounding is None:
+            return
+        scale = 10.0 ** (self.decimals or 0)
+        fixed = self.kind == "integer" or (self.kind == "float" and self.decimals is not None)
+        if not (
+            isinstance(self.rounding, Rounding)
+            and fixed
+            and all(abs(end) * scale < LARGEST_STEP for end in (*self.lower, *self.upper))
+        ):
+            raise ValueError(
+                f"column {self.name!r}: rounding is for whole numbers and floats of fixed decimals, whose "
+                "points are below 2**62"
+            )
+
+    def _check_parts(self) -> None:
+        if self.kind in ("categorical", "ordinal"):
+            wrong = bool(self.lower or self.upper)
+        else:
+            texts = [v for v in self.values if isinstance(v, str) and not is_number(v)]
+            wrong = len(texts) < len(self.values) or (self.kind == "datetime" and bool(texts))
+        if wrong:
+            raise ValueError(
+                f"column {self.name!r}: categories have values; numbers and dates have bins (lower, upper), "
+                "and beside numbers values may be texts that write no number"
+            )
+
     def _check_bins(self) -> None:
         try:
             same_length = len(self.lower) == len(self.upper)
@@ -190,6 +221,11 @@ class Attribute:
         Bins, or the values of an ordinal attribute.
         """
         return len(self.values) if self.kind == "ordinal" else len(self.lower)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Codes in words that stand beside numbers; none of a category."""
+        return tuple(map(str, self.values)) if self.kind in ("integer", "float") else ()
 
     @property
     def is_ordered(self) -> bool:
@@ -345,7 +381,7 @@ class Domain:
 
     def without_rounding(self) -> Domain:
         """Return the same domain with all digits in the output."""
-        return Domain(tuple(replace(a, decimals=None) for a in self.attributes))
+        return Domain(tuple(replace(a, decimals=None, rounding=None) for a in self.attributes))
 
     def declared(self) -> Domain:
         """Return the same domain, vouched for by the caller as independent of the rows."""
@@ -368,6 +404,11 @@ def _attribute_from_dict(entry: Mapping[str, Any]) -> Attribute:
     parts: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
     }
+    if entry.get("rounding") is not None:
+        try:
+            parts["rounding"] = Rounding.from_dict(entry["rounding"])
+        except ValueError as error:
+            raise ValueError(f"column {entry['name']!r}: {error}") from error
     return Attribute(**parts)
 
 

@@ -67,6 +67,11 @@ class Lattice:
             return 0
         return self.decimals if self.decimals is not None and self.decimals <= FIXED_DECIMALS else None
 
+    @property
+    def is_decimal(self) -> bool:
+        """Whether points are whole numbers of the last digit."""
+        return self.kind != "datetime" and self._digits is not None
+
     def index(self, values: np.ndarray) -> np.ndarray:
         """Lattice points (int64) of finite numbers, or of nanoseconds (int64)."""
         if self.kind == "datetime":

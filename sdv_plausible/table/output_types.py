@@ -46,6 +46,8 @@ def output_type(attribute: Attribute, stored: Any) -> Any:
     kind = storage(stored)
     if attribute.provenance == "inferred":
         return stored
+    if attribute.texts:
+        return np.dtype(object)  # numbers and texts
     if isinstance(stored, pd.CategoricalDtype):
         return (
             pd.CategoricalDtype(list(attribute.values), stored.ordered)

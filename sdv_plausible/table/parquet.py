@@ -151,7 +151,7 @@ def _by_text(values: list[Any], column: ColumnType, spelling: Spelling) -> pd.Se
     present = [i for i, value in enumerate(values) if value is not None and value == value]  # noqa: PLR0124  NaN is missing
     kept = (bool,) if bool in set(map(type, column.values)) else ()
     read = [i for i in present if column.is_modelled and not isinstance(values[i], kept)]
-    number = column.sdtype == "numerical"
+    number = column.is_number
     found = np.full(len(values), np.nan if number else None, dtype=float if number else object)
     for i in [] if number else present:
         found[i] = str(values[i]) if isinstance(values[i], (list, dict)) else values[i]

@@ -37,10 +37,12 @@ from sdv_plausible.table.columns import (
     MissingOrNot,
     Precision,
     Reading,
+    RoundingCounts,
     RunCounts,
 )
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.lattice import DATE_UNITS, MOST_DECIMALS, Cells, Lattice, make_bins, split_heavy
+from sdv_plausible.table.rounding import Rounding, estimate
 
 DOMAIN_SHARE = 0.35  # of mu**2, if every column is to be learned: what the domain takes from the model
 FAILURE_SHARE = 0.1  # of delta: all thresholds together
@@ -51,8 +53,9 @@ ROUNDS = 3
 # Shares of a number's or date's budget; a table too small for the finer looks spends all on the coarse ones.
 FULL = {"precision": 0.08, "values": 0.2, "magnitude": 0.36, "round": 0.12}
 COARSE = {"precision": 0.2, "values": 0.0, "magnitude": 0.8, "round": 0.0}
-# Of a column with bounds: single values, and cells in rounds; the precision where it is not declared.
-BOUNDED = {"precision": 0.1, "values": 0.45, "cells": 0.45}
+# Of a column with bounds: single values, and cells in rounds; the precision where it is not declared, and how
+# round numbers are. What is not asked leaves its share to the others.
+BOUNDED = {"precision": 0.1, "values": 0.45, "cells": 0.45, "rounding": 0.1}
 BOUNDED_ROUNDS = 2
 BY_CHANCE = 0.3  # single values of a range that noise alone is expected to lift over their threshold
 FULL_POWER = (
@@ -241,7 +244,7 @@ def learn_attributes(
             form, style = specs.get(name, {}).get("datetime_format"), date_styles.get(name, {})
             if name in plan.bounds:
                 bounds = plan.bounds[name]
-                reading = Reading(name, sdtype, bounds.plain.datetime_format or form)
+                reading = Reading(name, sdtype, bounds.plain.datetime_format or form, bounds.plain.texts)
                 found[name] = look.bounded(reading, bounds, max_bins, style)
             else:
                 found[name] = look.numbers(Reading(name, sdtype, form), max_bins, style)
@@ -304,7 +307,7 @@ class _Column:
     def bounded(self, reading: Reading, bounds: Bounds, max_bins: int, style: Mapping[str, Any]) -> Attribute:
         """Single values of a declared range, then parts of it, finer where there are many rows."""
         nullable, lattice = bool(bounds.nullable), bounds.lattice
-        shares = {what: self.share * s for what, s in BOUNDED.items()}
+        shares = self._bounded_shares(bounds)
         if bounds.asks_precision:
             precision = self.rows.ask(Precision(reading), shares["precision"])
             if bounds.nullable is None:
@@ -328,7 +331,26 @@ class _Column:
         target = max(self.size / max_bins, 4 * float(cells.deviations[0]))
         cells = _refined(cells, target, BOUNDED_ROUNDS - 1, count)
         bins = make_bins(cells, spikes, max_bins)
-        return bounds.attribute(lattice, bins, nullable=nullable, style=style)
+        rounding = self._rounding(reading, lattice, bounds.steps, spikes, shares) if bounds.steps else None
+        return bounds.attribute(lattice, bins, nullable=nullable, style=style, rounding=rounding)
+
+    def _bounded_shares(self, bounds: Bounds) -> dict[str, float]:
+        asked = {"values", "cells"} | ({"precision"} if bounds.asks_precision else set())
+        asked |= {"rounding"} if bounds.steps else set()
+        whole = math.fsum(BOUNDED[what] for what in asked)
+        return {what: self.share * BOUNDED[what] / whole for what in sorted(asked)}
+
+    def _rounding(
+        self,
+        reading: Reading,
+        lattice: Lattice,
+        steps: tuple[int, ...],
+        spikes: list[int],
+        shares: Mapping[str, float],
+    ) -> Rounding:
+        """How round the numbers are that do not stand alone."""
+        answer = self.rows.ask(RoundingCounts(reading, lattice, steps, tuple(spikes)), shares["rounding"])
+        return estimate(answer.values.reshape(-1, len(steps)), answer.sigma, steps)
 
     def _single_points(
         self, reading: Reading, lattice: Lattice, bounds: Bounds, share: float, most: int

@@ -1,66 +1,91 @@
 """How people round: the share of numbers that are multiples of 5, 10, 50, ...
 
-And moments at full and half hours.
-
-Inside a bin of many values a draw first chooses how round the value is, as the noisy shares say for
-numbers of its size, and then one of the values that are as round. Incomes come out in hundreds, departures
-in five minutes; where nothing is rounded, the shares say so, and the draw is uniform.
+Inside a bin of many values a draw first chooses how round the value is, as the noisy shares say for numbers
+of its size, and then one of the values that are as round. Incomes come out in hundreds; where nothing is
+rounded, the shares say so, and the draw is uniform.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 NUMBER_STEPS = (1, 5, 10, 50, 100, 500, 1000, 5000, 10_000, 50_000, 100_000, 500_000, 1_000_000)
 SIZES = 8  # numbers of 1, 2, ... 8 and more digits are told apart
 SURE = 2.5  # standard deviations above 0 from which a share counts
+LARGEST_STEP = 2**62
 TELLING = 10.0  # standard deviations that the numbers of a size must have together
 
 
 @dataclass(frozen=True)
 class Rounding:
-    """Shares of rounded lattice points.
+    """Shares of lattice points that are rounded to steps.
 
     Parameters
     ----------
     steps : tuple of int
-        Increasing, the first 1: a point belongs to the largest step that divides it.
+        Increasing, the first 1.
     weights : tuple of tuple of float, shape (sizes, steps)
-        For points of 1, 2, ... digits the share of each step; one row serves points of all sizes.
+        For points of 1, 2, ... digits the share of values rounded to each step, that is, of any of its
+        multiples; one row serves points of all sizes.
     """
 
     steps: tuple[int, ...]
     weights: tuple[tuple[float, ...], ...]
 
     def __post_init__(self) -> None:
-        table = np.array(self.weights, dtype=float)
-        shaped = table.ndim == 2 and table.shape[1] == len(self.steps) and bool((table >= 0).all())
+        steps, rows = self.steps, self.weights
+        increasing = bool(steps) and steps[0] == 1 and all(a < b for a, b in pairwise(steps))
+        whole = all(isinstance(s, int) and not isinstance(s, bool) and s <= LARGEST_STEP for s in steps)
         if (
-            not shaped
-            or not (table.sum(axis=1) > 0).all()
-            or self.steps[0] != 1
-            or list(self.steps) != sorted(set(self.steps))
+            not (whole and increasing and rows)
+            or any(len(row) != len(steps) or not all(weight >= 0 for weight in row) for row in rows)
+            or not all(0 < sum(row) < math.inf for row in rows)
         ):
             raise ValueError(
-                "rounding: steps must increase from 1, and weights have a non-negative row of as many "
-                "shares per size"
+                "rounding: steps must increase from 1, whole numbers, and weights have a non-negative row of "
+                "as many shares per size"
             )
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Rounding:
+        """Read the plain form: an object with steps and weights.
+
+        Raises
+        ------
+        ValueError
+            If it is none.
+        """
+        try:
+            steps = tuple(document["steps"])
+            weights = tuple(tuple(map(float, row)) for row in document["weights"])
+            return cls(steps, weights)
+        except (KeyError, TypeError, OverflowError) as error:
+            raise ValueError(
+                f"rounding ({document!r}) must have steps and weights, lists of numbers"
+            ) from error
 
     def draw(self, low: np.ndarray, high: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Lattice points in the closed runs low..high, from two uniform numbers each."""
         weights = np.array(self.weights)
-        chosen = weights[np.minimum(sizes((low + high) // 2), len(weights) - 1)]
-        fits = np.stack([high // step - (low - 1) // step > 0 for step in self.steps], axis=1)
+        middle = low + (high - low) // 2
+        chosen = weights[np.minimum(sizes(middle), len(weights) - 1)]
+        zero = (low <= 0) & (high >= 0)  # a multiple of every step, and no sign of rounding
+        others = [high // step - (low - 1) // step - (zero if step > 1 else 0) for step in self.steps]
+        fits = np.stack(others, axis=1) > 0
         chosen = np.where(fits, chosen, 0.0)
         chosen[:, 0] += chosen.sum(axis=1) == 0  # no multiple of a step that occurs: any point
         cumulative = np.cumsum(chosen, axis=1)
         which = (u[:, None] * cumulative[:, -1:] >= cumulative).sum(axis=1)
         step = np.array(self.steps, dtype=np.int64)[np.minimum(which, len(self.steps) - 1)]
         first, last = -(-low // step), high // step
-        return (first + np.minimum((v * (last - first + 1)).astype(np.int64), last - first)) * step
+        drawn = (first + np.minimum((v * (last - first + 1)).astype(np.int64), last - first)) * step
+        return np.clip(drawn, low, high)  # a share next to 0 may round to a step that does not fit
 
 
 def sizes(points: np.ndarray) -> np.ndarray:
@@ -79,21 +104,25 @@ def classes(points: np.ndarray, steps: Sequence[int]) -> np.ndarray:
 def estimate(counts: np.ndarray, sigma: float, steps: Sequence[int]) -> Rounding:
     """Rounding from noisy counts of points by size and step, shape (sizes, steps); post-processing.
 
-    Where the numbers of a size hardly stand out from the noise, their steps get the shares of points nobody
-    rounds.
+    Among values rounded to a step there are multiples of larger steps too: a larger step has a share only as
+    far as its points are more than the smaller ones explain, and stand out from the noise. Numbers of a size
+    that hardly do together are rounded as all are; where all hardly do, nobody rounds.
     """
-    kept = np.where(counts > SURE * sigma, counts, 0.0)
-    plain = np.array([_share_of_plain(steps, i) for i in range(len(steps))])
-    rows = [row / row.sum() if row.sum() > TELLING * max(sigma, 1e-9) else plain for row in kept]
-    return Rounding(tuple(steps), tuple(tuple(row.tolist()) for row in rows))
+    table = np.asarray(counts, dtype=float)
+    plain = (1.0, *[0.0] * (len(steps) - 1))
+    of_all = _shares(table.sum(axis=0).tolist(), sigma * math.sqrt(len(table)), steps) or plain
+    return Rounding(tuple(steps), tuple(_shares(row, sigma, steps) or of_all for row in table.tolist()))
 
 
-def _share_of_plain(steps: Sequence[int], i: int) -> float:
-    """Share of all whole numbers whose largest step is steps[i]."""
-    whole = int(np.lcm.reduce(np.array(steps, dtype=object)))
-    if (
-        whole > 10**6
-    ):  # decimal steps: each is divided by the smaller ones but for twos and fives; close enough
-        return 1 / steps[i] - (1 / steps[i + 1] if i + 1 < len(steps) else 0)
-    numbers = classes(np.arange(1, whole + 1), steps)
-    return float((numbers == i).mean())
+def _shares(counts: Sequence[float], sigma: float, steps: Sequence[int]) -> tuple[float, ...] | None:
+    """Shares of the steps, each of which divides the next one; None where the noise hides them."""
+    if sum(count for count in counts if count > SURE * sigma) <= TELLING * max(sigma, 1e-9):
+        return None
+    found, density = [], 0.0  # of values at the multiples of a step, per point
+    for count, step, larger in zip(counts, steps, (*steps[1:], math.inf), strict=True):
+        alone = 1 / step - 1 / larger  # share of all points of which this is the largest step
+        excess = count - alone * density
+        found.append(excess / (alone * step) if excess > SURE * sigma else 0.0)
+        density += found[-1] * step
+    whole = sum(found)
+    return tuple(share / whole for share in found) if whole else None

@@ -27,8 +27,9 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
         Column name.
     spec : mapping
         ``sdtype`` and, as needed, ``range_min``, ``range_max``, ``range_values``, ``range_is_nullable``
-        (default: whether ``range_values`` names a missing value), ``decimal_places``, ``datetime_format``; also ``bins`` (a number of equal bins, or
-        edges), ``special_values`` (numbers that stay single values, also beside the range), ``buckets``.
+        (default: whether ``range_values`` names a missing value), ``decimal_places``, ``datetime_format``;
+        also ``bins`` (a number of equal bins, or edges), ``special_values`` (numbers that stay single values, also beside the range, and texts that
+        stand beside the numbers), ``buckets``.
     max_bins : int
         A wider range is cut into this many equal bins.
 
@@ -94,6 +95,8 @@ def _numbers(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str
         return None
     _check_declared_range(name, low, high)
     decimals, special = spec.get("decimal_places"), spec.get("special_values") or ()
+    common["values"] = tuple(v for v in special if isinstance(v, str))
+    special = [v for v in special if not isinstance(v, str)]
     number = max_bins if bins is None or edges else bins
     singles = SINGLES if bins is None else 1
     if decimals == 0 or (decimals is None and _is_integral(low) and _is_integral(high)):

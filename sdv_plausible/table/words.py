@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.table.cells import is_number
 from sdv_plausible.table.domain import MOST_DIGITS, Attribute
 
 CATEGORIES = ("categorical", "ordinal", "boolean")
@@ -107,10 +108,16 @@ def check_agreement(name: str, spec: Mapping[str, Any] | Attribute, known: Mappi
     Raises
     ------
     ValueError
-        If their sdtypes are of different kinds, or their date formats differ.
+        If their sdtypes are of different kinds, or their date formats differ. Numbers with texts beside them
+        may be categorical in the metadata.
     """
     if isinstance(spec, Attribute):
-        spec = {"sdtype": sdtype_of(spec), "datetime_format": spec.datetime_format}
+        spec = {
+            "sdtype": sdtype_of(spec),
+            "datetime_format": spec.datetime_format,
+            "special_values": spec.texts,
+        }
+    known = {**known, "sdtype": "numerical"} if _is_mixed(spec, known) else known
     for key in ("sdtype", "datetime_format"):
         mine, theirs = spec.get(key), known.get(key)
         if mine is not None and theirs is not None and _kind(mine) != _kind(theirs):
@@ -119,6 +126,12 @@ def check_agreement(name: str, spec: Mapping[str, Any] | Attribute, known: Mappi
                 "both, or leave it "
                 "out of the domain"
             )
+
+
+def _is_mixed(spec: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
+    """Whether numbers with texts beside them are declared, which detected metadata calls categorical."""
+    texts = any(isinstance(value, str) for value in spec.get("special_values") or ())
+    return texts and spec.get("sdtype") == "numerical" and known.get("sdtype") == "categorical"
 
 
 def sdtype_of(attribute: Attribute) -> str:
@@ -149,6 +162,15 @@ def _is_values(value: Any) -> bool:
 def _is_numbers(value: Any) -> bool:
     return _is_list(value) and all(
         isinstance(v, _NUMBERS) and not isinstance(v, bool) and _is_finite(v) for v in value
+    )
+
+
+def _are_special(value: Any) -> bool:
+    texts = [v for v in value if isinstance(v, str)] if _is_list(value) else []
+    return (
+        _is_list(value)
+        and _is_numbers([v for v in value if not isinstance(v, str)])
+        and not any(map(is_number, texts))
     )
 
 
@@ -184,8 +206,8 @@ _RULES: dict[str, tuple[str, Any]] = {
         lambda v: (_is_whole(v) and v >= 1) or (_is_numbers(v) and len(v) > 1 and all(np.diff(v) > 0)),
     ),
     "special_values": (
-        "a list of distinct finite numbers",
-        lambda v: _is_numbers(v) and len(set(v)) == len(v),
+        "a list of distinct finite numbers, and of texts that write no number",
+        lambda v: _are_special(v) and len(set(v)) == len(v),
     ),
     "buckets": (
         "a list of whole numbers from 0 on, one for each code",

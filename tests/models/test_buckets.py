@@ -164,3 +164,11 @@ def test_buckets_without_mass_are_merged_for_nothing():
     (group,) = merge_parents(conditionals, [np.array([0.6, 0.4, 0.0])], 2)
     assert group.max() == 1
     assert group[0] != group[1]
+
+
+def test_texts_beside_numbers_have_buckets_of_their_own():
+    ends = tuple(range(30))
+    mixed = Attribute(name="x", kind="integer", values=("N", "?"), lower=ends, upper=ends, nullable=True)
+    found = default_buckets(mixed, max_buckets=5)
+    assert found[:30].max() == 4
+    assert found[30:].tolist() == [5, 6, 7]

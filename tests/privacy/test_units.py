@@ -32,6 +32,7 @@ from sdv_plausible.table.columns import (
     MissingOrNot,
     Precision,
     Reading,
+    RoundingCounts,
     RunCounts,
 )
 from sdv_plausible.table.lattice import Lattice
@@ -75,11 +76,22 @@ RAW = {
     "missing": MissingOrNot("x"),
     "precision": Precision(READING),
     "runs": RunCounts(READING, LATTICE, np.array([0, 60]), np.array([40, 80]), without=(10,)),
+    "rounding": RoundingCounts(READING, LATTICE, (1, 5, 10), without=(10,)),
     "values": Occurring(FrequentValues("x"), [(False, 1), (False, 2.5), (False, 7)]),
     "points": Occurring(FrequentPoints(READING, LATTICE), [10, 25, 70]),
 }
 KINDS = [("coded", name) for name in CODED] + [("raw", name) for name in RAW]
-ATTAINED = {"number", "margin", "pair", "missing", "precision", "runs", "values", "points"}  # by c equal rows
+ATTAINED = {
+    "number",
+    "margin",
+    "pair",
+    "missing",
+    "precision",
+    "runs",
+    "rounding",
+    "values",
+    "points",
+}  # by c equal rows
 
 
 def multisets(most: int, of: int, least: int = 0) -> Iterator[Multiset]:

@@ -17,6 +17,7 @@ from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.frequent import Frequent
 from sdv_plausible.questions.queryable import Answer, Queryable
 from sdv_plausible.table.bounds import FEW_POINTS, PARTS, Bounds, bounds_of, is_wide
+from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns import FrameColumns, RunCounts
 from sdv_plausible.table.declarations import read_declarations
 from sdv_plausible.table.lattice import Lattice
@@ -173,7 +174,7 @@ def test_what_is_drawn_is_what_was_charged(spec):
         assert any(c.shape == (high - low + 1,) for c in calls)
 
 
-def recorded(values: list, spec: dict, monkeypatch) -> list[np.ndarray]:
+def recorded(values: list, spec: dict, monkeypatch, dtype=float) -> list[np.ndarray]:
     """Every table that is measured, when the noisy answers are the same whatever the rows are."""
     seen: list[np.ndarray] = []
 
@@ -190,7 +191,7 @@ def recorded(values: list, spec: dict, monkeypatch) -> list[np.ndarray]:
     with monkeypatch.context() as patch:
         patch.setattr(Queryable, "ask", ask)
         patch.setattr(Queryable, "ask_frequent", ask_frequent)
-        learn(pd.Series(values, dtype=float), spec, max_bins=8)
+        learn(pd.Series(values, dtype=dtype), spec, max_bins=8)
     return seen
 
 
@@ -206,6 +207,60 @@ def test_one_row_changes_each_measured_table_by_one(name, monkeypatch):
             for extra in ALPHABET:
                 after = recorded([*rows, extra], RANGES[name], monkeypatch)
                 assert max(np.abs(a - b).sum() for a, b in zip(before, after, strict=True)) <= 1
+
+
+def test_a_text_beside_numbers_is_in_no_measured_cell(monkeypatch):
+    """Neither missing nor a number, in any question after that for the rows; another word is missing."""
+    for name in ("whole", "wide", "cents", "unknown digits"):
+        spec = {key: end for key, end in RANGES[name].items() if key != "range_is_nullable"}
+        spec["special_values"] = ["N"]
+        bare, with_text, with_word = (
+            recorded([4.0, *more], spec, monkeypatch, object)[1:] for more in ([], ["N", "N"], ["M"])
+        )
+        assert all((a == b).all() for a, b in zip(bare, with_text, strict=True))
+        assert with_word[0][-1] == bare[0][-1] + 1  # the precision, whose last cell is missing
+
+
+def test_texts_beside_numbers_keep_their_codes_and_are_not_taken_for_missing():
+    numbers = np.arange(20_000) % 900
+    column = pd.Series(np.where(np.arange(20_000) % 5 == 0, "N", numbers.astype(str)), dtype=object)
+    found = learn(column, {"range_min": 0, "range_max": 900, "special_values": [-1, "N", "?"]})
+    assert found.values == ("N", "?")
+    assert not found.nullable
+    assert found.num_ordered == found.cardinality - 2 == len(found.lower)
+    assert (found.lower[0], found.upper[-1]) == (-1, 900)
+    codes = ColumnCodec(found).encode(pd.Series(["N", -1, "?"], dtype=object))
+    assert codes.tolist() == [found.num_ordered, 0, found.num_ordered + 1]
+
+
+@pytest.mark.parametrize(
+    ("spec", "scale"),
+    [
+        ({"range_min": 0, "range_max": 10**6}, 1),
+        ({"range_min": 0.0, "range_max": 10.0**4, "decimal_places": 2}, 100),
+    ],
+)
+def test_how_round_numbers_are_is_learned(spec, scale):
+    """Incomes in hundreds: all but few are multiples of 100 again. Control: without the question next to none is."""
+    rng = np.random.default_rng(8)
+    column = np.rint(rng.lognormal(10, 0.6, 40_000) / 100).clip(1, 9_999) * 100 / scale
+    found = learn(column, {**spec, "range_is_nullable": False}, max_bins=100)
+    codec = ColumnCodec(found)
+
+    def share(attribute) -> float:
+        drawn = ColumnCodec(attribute).decode(codec.encode(pd.Series(column)), Coins.from_seed(1))
+        points = np.rint(np.asarray(drawn, dtype=float) * scale)
+        assert (np.abs(points / scale - drawn) < 1e-9).all()
+        assert codec.encode(pd.Series(drawn)).tolist() == codec.encode(pd.Series(column)).tolist()
+        return float((points % 100 == 0).mean())
+
+    assert share(found) > 0.9
+    assert share(replace(found, rounding=None)) < 0.6
+
+
+def test_rounding_is_asked_where_the_declaration_tells_the_points():
+    asked = {name: bool(bounds(spec).steps) for name, spec in RANGES.items()}
+    assert asked == {"whole": True, "wide": True, "cents": True, "unknown digits": False, "dates": False}
 
 
 def test_overlapping_cells_are_caught(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,8 +16,10 @@ from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.dates import NANOSECONDS
 from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.inference import infer_attribute
+from sdv_plausible.table.rounding import Rounding
 
 DAY = NANOSECONDS["D"]
+ROUNDING = Rounding((1, 5, 100), ((0.0, 1.0, 0.0), (0.5, 0.2, 0.3)))
 
 
 def encode(attribute: Attribute, column: pd.Series, seed: int = 0) -> list[int]:
@@ -62,16 +65,21 @@ def attributes(draw):
         )
         values = tuple(dict.fromkeys(draw(st.lists(pool, min_size=1, max_size=6))))
         return Attribute(name="x", kind=kind, values=values, nullable=nullable)
+    texts = draw(st.sampled_from([(), (), ("N",), ("N", "not known", " N")]))
+    rounding = draw(st.sampled_from([None, ROUNDING]))
     if kind == "integer":
         lower, upper = draw(bins(2**52))
-        return Attribute(name="x", kind=kind, lower=lower, upper=upper, nullable=nullable)
+        return Attribute(
+            name="x", kind=kind, values=texts, lower=lower, upper=upper, nullable=nullable, rounding=rounding
+        )
     if kind == "float":
         decimals = draw(st.sampled_from([None, 0, 1, 3]))
         lower, upper = draw(bins(10**6))
         scale = 10.0 ** (decimals or 0)
         return Attribute(
-            name="x", kind=kind, lower=tuple(v / scale for v in lower), upper=tuple(v / scale for v in upper),
-            decimals=decimals, nullable=nullable,
+            name="x", kind=kind, values=texts,
+            lower=tuple(v / scale for v in lower), upper=tuple(v / scale for v in upper),
+            decimals=decimals, nullable=nullable, rounding=None if decimals is None else rounding,
         )  # fmt: skip
     form, unit = draw(
         st.sampled_from(
@@ -96,7 +104,10 @@ def test_codes_to_values_to_codes_is_the_identity(attribute, seed, data):
     codes = data.draw(st.lists(st.integers(0, attribute.cardinality - 1), min_size=1, max_size=8))
     column = decode(attribute, codes, seed)
     assert encode(attribute, column, seed + 1) == codes
-    present = column[column.notna()]
+    present = column[column.notna() & ~column.isin(attribute.texts)]
+    if attribute.texts:
+        assert column.dtype == object
+        assert {type(v) for v in present} <= {int if attribute.kind == "integer" else float}
     if attribute.kind == "integer":
         assert all(float(v).is_integer() for v in present)
     if attribute.decimals is not None:
@@ -117,6 +128,34 @@ def test_inferred_domains_hold_every_value_of_big_integers(values):
     back = decode(attribute, encode(attribute, column))
     for before, after in zip(values, back, strict=True):
         assert pd.isna(after) if before is None else float(after) == float(before)
+
+
+MIXED = Attribute(name="x", kind="integer", values=("N", "?"), lower=(0, 10), upper=(9, 19), nullable=True)
+
+
+def test_texts_beside_numbers_are_matched_to_the_letter_and_other_texts_read_as_numbers():
+    cells = ["N", " N", "n", "12", 3, 3.7, None, "?", "x", 99, np.str_("N"), True]
+    assert encode(MIXED, pd.Series(cells, dtype=object)) == [2, 4, 4, 1, 0, 0, 4, 3, 4, 1, 2, 0]
+    assert encode(MIXED, pd.Series([1.0, np.nan, 15])) == [0, 4, 1]
+    assert encode(MIXED, pd.Series(["N", "12", None], dtype="category")) == [2, 1, 4]
+    for stored in ("string", "string[pyarrow]"):
+        assert encode(MIXED, pd.Series(["N", "12", None], dtype=stored)) == [2, 1, 4]
+    back = decode(MIXED, [2, 0, 3, 4])
+    assert [back[0], back[2]] == ["N", "?"]
+    assert isinstance(back[1], int)
+    assert pd.isna(back[3])
+    codec = Codec(Domain((MIXED,)))
+    assert codec.encode_value("x", "N") == 2
+    codec.check_value("x", "?")
+    for value in ("M", " N", 25):
+        with pytest.raises(ValueError, match="column 'x'"):
+            codec.check_value("x", value)
+
+
+def test_texts_alone_need_no_bins():
+    attribute = replace(MIXED, lower=(), upper=())
+    assert encode(attribute, pd.Series(["N", 5, "?"], dtype=object)) == [0, 2, 1]
+    assert decode(attribute, [0, 1]).tolist() == ["N", "?"]
 
 
 def test_draws_fill_the_bin_with_its_ends():

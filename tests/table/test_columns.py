@@ -22,6 +22,7 @@ from sdv_plausible.table.columns import (
     MissingOrNot,
     Precision,
     Reading,
+    RoundingCounts,
     RunCounts,
     value_counts,
 )
@@ -178,6 +179,10 @@ CELLS = {
         RunCounts(READING, LATTICE, np.array([0, 100]), np.array([99, 150])),
         [0.5, 0.99, 1.0, 1.5, 1.51, -1.0],
     ),
+    "rounding": (
+        RoundingCounts(READING, LATTICE, (1, 5, 10, 50), (150,)),
+        [0.0, 0.05, -0.5, 1.5, 1.51, 12.0, 1e300, None],
+    ),
     "without": (
         RunCounts(READING, LATTICE, np.array([0, 100]), np.array([99, 150]), (50, 100)),
         [0.5, 0.51, 1.0, 1.5],
@@ -215,6 +220,33 @@ def test_runs_by_plain_loops(values, without):
     first, last = np.array(runs).T
     found = RunCounts(READING, LATTICE, first, last, tuple(without)).exact(frame(values, float))
     assert found.tolist() == [sum(in_run(v, a, b, tuple(without)) for v in values) for a, b in runs]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(-3000, 3000), max_size=20), st.sets(st.integers(-20, 20), max_size=3))
+def test_rounding_by_plain_loops(points, without):
+    steps = (1, 5, 10, 50)
+    found = RoundingCounts(READING, LATTICE, steps, tuple(without)).exact(
+        frame([point / 100 for point in points], float)
+    )
+    expected = np.zeros((8, 4), dtype=int)
+    for point in points:
+        if point and point not in without:
+            expected[len(str(abs(point))) - 1, max(i for i, s in enumerate(steps) if point % s == 0)] += 1
+    assert found.reshape(8, 4).tolist() == expected.tolist()
+
+
+def test_planted_fault_a_multiple_that_counts_for_every_step():
+    """150 counted for 1, 5, 10 and 50, not for 50 alone, moves four cells."""
+    steps = (1, 5, 10, 50)
+
+    def every_step(table: neighbouring.Table) -> np.ndarray:
+        points = np.array([round(100 * value) for value in table], dtype=np.int64)
+        return np.array([(points % step == 0).sum() for step in steps])
+
+    relation = neighbouring.RELATIONS[0]
+    found = neighbouring.largest_move(every_step, [1.5, 0.01], 1, relation)
+    assert not neighbouring.within(found, RoundingCounts(READING, LATTICE, steps).sensitivity(relation))
 
 
 def test_planted_fault_runs_that_share_their_ends():

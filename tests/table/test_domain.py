@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_plausible.table.domain import SCHEMA, Attribute, Domain
+from sdv_plausible.table.rounding import Rounding
 
 # --- attributes -------------------------------------------------------------------------------------------------------
 
@@ -157,3 +158,36 @@ def test_an_interrupted_save_leaves_the_old_file(tmp_path, monkeypatch):
         Domain((Attribute(name="y", kind="categorical", values=("b",)),)).save(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+ROUNDING = Rounding((1, 5), ((0.25, 0.75), (1.0, 0.0)))
+
+
+def test_how_round_numbers_are_comes_back_from_a_file(tmp_path):
+    whole = Attribute(
+        name="x", kind="integer", lower=(0, 10), upper=(9, 99), values=("N",), rounding=ROUNDING
+    )
+    cents = Attribute(name="y", kind="float", lower=(0.0,), upper=(9.5,), decimals=2, rounding=ROUNDING)
+    domain = Domain((whole, cents))
+    domain.save(tmp_path / "domain.json")
+    assert Domain.load(tmp_path / "domain.json") == domain
+    assert all(attribute.rounding is None for attribute in domain.without_rounding())
+    document = domain.to_dict()
+    document["attributes"][0]["rounding"] = {"steps": [1, 5]}
+    with pytest.raises(ValueError, match="must have steps and weights"):
+        Domain.from_dict(document)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"kind": "float", "lower": (0.0,), "upper": (9.5,)},
+        {"kind": "float", "lower": (0.0,), "upper": (2.0**60,), "decimals": 3},
+        {"kind": "integer", "lower": (0,), "upper": (2**62,)},
+        {"kind": "datetime", "lower": (0,), "upper": (9,)},
+        {"kind": "categorical", "values": ("a",)},
+    ],
+)
+def test_rounding_that_has_no_points_is_refused(parts):
+    with pytest.raises(ValueError, match="column 'x': rounding is for whole numbers"):
+        Attribute(name="x", rounding=ROUNDING, **parts)

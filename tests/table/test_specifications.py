@@ -173,6 +173,19 @@ def test_bins_and_special_values(spec, expected):
     assert ends(spec) == expected
 
 
+def test_texts_among_special_values_are_values_of_their_own():
+    spec = {
+        "range_min": 0,
+        "range_max": 9,
+        "bins": 1,
+        "special_values": ["N", 4, "?"],
+        "range_is_nullable": False,
+    }
+    found = declared_attribute("x", {"sdtype": "numerical", **spec}, 4)
+    assert (found.kind, found.values, found.lower) == ("integer", ("N", "?"), (0, 4, 5))
+    assert (found.num_ordered, found.cardinality, found.missing_code) == (3, 5, None)
+
+
 def test_a_special_value_of_decimals_stands_alone():
     found = ends({"range_min": 0.0, "range_max": 1.0, "bins": 1, "special_values": [0.5, -9.0]})
     assert found[0] == (-9.0, -9.0)
@@ -185,7 +198,8 @@ def test_a_special_value_of_decimals_stands_alone():
     [
         ({"bins": 0}, "whole number of equal bins"), ({"bins": [1]}, "two increasing edges"),
         ({"bins": [3, 2]}, "increasing edges"), ({"bins": "2"}, "increasing edges"),
-        ({"special_values": ["N"]}, "distinct finite numbers"), ({"special_values": [1, 1]}, "distinct finite numbers"),
+        ({"special_values": ["1e3"]}, "texts that write no number"), ({"special_values": "N"}, "distinct finite numbers"),
+        ({"special_values": ["N", "N"]}, "distinct finite numbers"), ({"special_values": [None]}, "distinct finite"), ({"special_values": [1, 1]}, "distinct finite numbers"),
         ({"range_min": 0, "range_max": 9, "special_values": [0.5]}, "must be whole numbers like the range"),
         ({"range_min": 0, "range_max": 9, "bins": [0, 5]}, "must begin at range_min"),
         ({"sdtype": "categorical", "range_values": ["a"], "bins": 3}, "bins does not go with sdtype 'categorical'"),
