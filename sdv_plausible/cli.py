@@ -248,14 +248,38 @@ def _check(options: argparse.Namespace) -> None:
     if not _is_parquet(options.data):
         unread = count_unreadable(options.data, types, **_how(options, *_HOW_READ, *_HOW_SPELLED))
     counts = ", ".join(f"{name} {count:,}" for name, count in unread.items())
-    print(f"NOT private, for your eyes. Cells that cannot be read, and count as missing: {counts or 'none'}")
-    if options.domain in (None, "metadata"):
-        return
-    words = {name: kind.words for name, kind in types.items()}
-    declared = read_declarations(options.domain, "infer", MAX_BINS, words)
-    known = {name: attribute for name in declared.names if (attribute := declared.known(name))}
-    said = {name: declared.says_missing(name) for name in known}
-    print(check_columns(_read(options, types), known, said, print))
+    lines = [
+        f"NOT private, for your eyes. Cells that cannot be read, and count as missing: {counts or 'none'}"
+    ]
+    if options.domain not in (None, "metadata"):
+        words = {name: kind.words for name, kind in types.items()}
+        declared = read_declarations(options.domain, "infer", MAX_BINS, words)
+        known = {name: attribute for name in declared.names if (attribute := declared.known(name))}
+        said = {name: declared.says_missing(name) for name in known}
+        found = check_columns(_read(options, types), known, said, lines.append)
+        lines.append(str(found))
+        lines += _record_look(Path(options.domain), {*unread, *(f.column for f in found.findings)})
+    print("\n".join(lines))
+
+
+def _record_look(path: Path, names: set[str]) -> list[str]:
+    """Before anything is shown: whoever edits these columns now has seen of the rows what does not fit."""
+    from sdv_plausible.declaring.files import read_domain_file, record_look
+    from sdv_plausible.table.domain import SCHEMA
+    from sdv_plausible.table.domain_file import read_json
+
+    if not names:
+        return []
+    if read_json(path).get("schema") == SCHEMA:
+        return [
+            f"{path} is a finished domain and keeps no record of this look: do not edit it by what you see"
+        ]
+    record_look(path, names)
+    seen = [name for name in read_domain_file(path).columns if name in names]
+    return [
+        f"Written down in {path}: {', '.join(seen)} were looked at. If you edit these declarations now, there "
+        "is no claim, unless each cites its public source"
+    ]
 
 
 def _registry(options: argparse.Namespace) -> None:

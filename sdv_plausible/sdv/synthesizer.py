@@ -232,7 +232,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         )
         if not self.enforce_rounding:
             domain = domain.without_rounding()
-        ledger.charge(*domain_entries(domain), *self._side_entries())
+        ledger.charge(*domain_entries(domain, self._declared), *self._side_entries())
         if self._rows is None:
             ledger.charge(*unknown_persons(ledger.neighbours))
         self._warn_of_strangers(table)
@@ -516,7 +516,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         domain = self._declared.planned(specs, private.columns)
         if not self._sdv_sees_rows:  # constraints and transformers change what the columns are
             self._check_names(domain)
-        extra = (*private.entries(), *domain_entries(domain), *self._side_entries())
+        extra = (*private.entries(), *domain_entries(domain, self._declared), *self._side_entries())
         found = plan(
             settings, self._learner, domain,
             num_rows=num_rows, table_rows=table_rows, extra=extra, assumed=self._declared.assumed(specs),
@@ -612,7 +612,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             self.random_state,
             has_constraints=bool(self._chained_constraints or self._reject_sampling_constraints),
             transformers=self._data_processor._hyper_transformer.field_transformers,
-            types=self.types,
+            types="detected" if "inferred" in self._declared.origins.values() else self.types,
         )
 
 

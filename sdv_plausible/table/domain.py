@@ -2,8 +2,8 @@
 
 A differentially private release needs a domain that does not depend on the rows. Every :class:`Attribute`
 therefore carries its ``provenance``: ``"declared"`` by the user, ``"private"`` (learned under a budget, see
-:mod:`sdv_plausible.table.private_domain`) or ``"inferred"`` from the data. One inferred attribute ends the
-privacy claim.
+:mod:`sdv_plausible.table.private_domain`), ``"inferred"`` from the data, or ``"edited"``: declared, but changed
+after its misfit to the rows was shown. One inferred or edited attribute ends the privacy claim.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sdv_plausible.table.cells import canonical
 from sdv_plausible.whole_files import write_whole
 
 Kind = Literal["categorical", "ordinal", "integer", "float", "datetime"]
-Provenance = Literal["declared", "private", "inferred"]
+Provenance = Literal["declared", "private", "inferred", "edited"]
 
 SCHEMA = "sdv-plausible-domain/1"
 MAX_BINS = 100
@@ -55,7 +55,7 @@ class Attribute:
     buckets : tuple of int or None
         The paper's ``bkt()`` (Eq. 7): bucket of every code when the attribute is a parent. None lets the
         model decide.
-    provenance : {"declared", "private", "inferred"}
+    provenance : {"declared", "private", "inferred", "edited"}
         Where the domain came from.
 
     Raises
