@@ -2,8 +2,8 @@
 
 A differentially private release needs a domain that does not depend on the rows. Every :class:`Attribute`
 therefore carries its ``provenance``: ``"declared"`` by the user, ``"private"`` (learned under a budget, see
-:mod:`sdv_plausible.table.private_domain`), ``"inferred"`` from the data, or ``"edited"``: declared, but changed
-after its misfit to the rows was shown. One inferred or edited attribute ends the privacy claim.
+:mod:`sdv_plausible.table.private_domain`), ``"inferred"`` from the data, or ``"edited"``: declared, but
+changed after its misfit to the rows was shown. One inferred or edited attribute ends the privacy claim.
 """
 
 from __future__ import annotations

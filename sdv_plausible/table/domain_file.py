@@ -65,14 +65,15 @@ class DomainFile:
             If a column of a template was not filled in.
         """
         edited, found = self.edited, {}
-        for name, words in self.columns.items():
-            if isinstance(words, Mapping):
-                if words.get("sdtype", "") is None and told_sdtype(words) is None:
+        for name, given in self.columns.items():
+            words = given
+            if isinstance(given, Mapping):
+                if is_blank(given):
                     raise ValueError(
                         f"column {name!r}: fill in sdtype (null now), such as 'numerical', 'categorical', "
                         "'datetime' or 'id'; or take the column out of the file"
                     )
-                words = {**words, **({"detected": True} if self.detected else {})}
+                words = {**given, **({"detected": True} if self.detected else {})}
                 if name in edited:
                     words["provenance"] = "edited"
             found[name] = words
@@ -96,11 +97,13 @@ class DomainFile:
     def save(self, path: str | Path) -> None:
         """Write the file, whole or not at all: a line for each column."""
         plain = self.to_dict()
-        for key in ("columns", "looked"):
-            if key in plain:
-                lines = [f"  {_json(name)}: {_json(words)}" for name, words in plain[key].items()]
+        for key, value in plain.items():
+            if key in ("columns", "looked"):
+                lines = [f"  {_json(name)}: {_json(words)}" for name, words in value.items()]
                 plain[key] = "{\n" + ",\n".join(lines) + "\n }" if lines else "{}"
-        parts = [f" {_json(k)}: {v if k in ('columns', 'looked') else _json(v)}" for k, v in plain.items()]
+            else:
+                plain[key] = _json(value)
+        parts = [f" {_json(key)}: {text}" for key, text in plain.items()]
         write_whole(path, "{\n" + ",\n".join(parts) + "\n}\n")
 
     @classmethod
@@ -158,6 +161,11 @@ def digest(words: Any) -> str:
         words = {key: value for key, value in words.items() if key != "source" and value is not None}
     text = json.dumps(words, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def is_blank(words: Mapping[str, Any]) -> bool:
+    """Whether a column of a template was not filled in."""
+    return "sdtype" in words and words["sdtype"] is None and told_sdtype(words) is None
 
 
 def _is_digest(value: Any) -> bool:
