@@ -300,8 +300,8 @@ def _record_look(path: Path, names: set[str]) -> list[str]:
     record_look(path, names)
     seen = [name for name in read_domain_file(path).columns if name in names]
     return [
-        f"Written down in {path}: {', '.join(seen)} were looked at. If you edit these declarations now, there "
-        "is no claim, unless each cites its public source"
+        f"Written down in {path}: {', '.join(seen)} were looked at. If you edit these declarations now, "
+        "there is no claim, unless each cites its public source"
     ]
 
 
