@@ -75,24 +75,51 @@ def ranged(
         Codes with a meaning of their own, as text or numbers.
     """
     words: dict[str, Any] = {"sdtype": "numerical"}
-    messages = []
+    listed = ", ".join(map(repr, codes))
     if low is None or high is None:
-        messages.append(f"{name}: no range; it would be learned, or give range_min and range_max")
-    else:
-        words |= {"range_min": low, "range_max": high}
+        beside = f", and for its codes {listed}" if codes else ""
+        return words, [f"{name}: no range is told: give range_min and range_max{beside}, or it is learned"]
+    words |= {"range_min": low, "range_max": high}
     numbers = [found for code in codes if (found := number(code)) is not None]
-    if numbers:
-        words["special_values"] = numbers
-    texts = [code for code in codes if number(code) is None]
-    if texts:
-        try:
-            check_words(name, {"sdtype": "numerical", "special_values": [*numbers, *texts]})
-            words["special_values"] = [*numbers, *texts]
-        except ValueError:
-            messages.append(
-                f"{name}: cells with {', '.join(map(repr, texts))} are no numbers: read as missing"
-            )
+    special = [*numbers, *(code for code in codes if number(code) is None)]
+    messages = []
+    try:
+        check_words(name, {**words, "special_values": special})
+    except ValueError:
+        special = numbers
+        messages.append(f"{name}: cells with codes among {listed} that are no numbers are read as missing")
+    if special:
+        words["special_values"] = special
     return words, messages
+
+
+def labelled(
+    name: str, codes: Sequence[Any], missing: Sequence[Any], *, is_text: bool = False
+) -> tuple[dict[str, Any], list[str]]:
+    """Words of a column of which some values have labels, and what to look at.
+
+    Parameters
+    ----------
+    name : str
+        Column name.
+    codes : sequence
+        Values with a label.
+    missing : sequence
+        Values that stand for missing: they are cells of the table like others.
+    is_text : bool
+        Whether the column holds texts.
+    """
+    if not codes and not missing:
+        return {"sdtype": None}, [f"{name}: no values are listed"]
+    others = [code for code in codes if code not in missing]
+    if others:
+        values = [*codes, *(code for code in missing if code not in codes)]
+        return categories(values if is_text else plain(values)), [
+            f"{name}: a category of the values that have labels: are these all?"
+        ]
+    if is_text:
+        return {"sdtype": None}, [f"{name}: no values but missing ones are listed"]
+    return ranged(name, None, None, list(dict.fromkeys([*codes, *missing])))
 
 
 def read_text(path: Path, what: str, encoding: str = "utf-8-sig") -> str:

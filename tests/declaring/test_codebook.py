@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sdv_plausible.declaring.codebook import Codebook, number, plain, ranged, read_text
+from sdv_plausible.declaring.codebook import Codebook, labelled, number, plain, ranged, read_text
 
 
 def test_codes_are_as_in_a_table():
@@ -35,11 +35,21 @@ def test_codes_beside_a_range():
     words, messages = ranged("pay", None, 99)
     assert words == {"sdtype": "numerical"}
     assert "pay: no range" in messages[0]
+    assert "codes -1" in ranged("pay", None, None, [-1])[1][0]
 
 
 def test_text_beside_a_range_is_a_special_value_or_named():
     words, messages = ranged("pay", 0, 99, ["N"])
-    assert words.get("special_values") == ["N"] or "'N' are no numbers" in messages[0]
+    assert words.get("special_values") == ["N"] or "no numbers" in messages[0]
+
+
+def test_values_with_labels():
+    words, messages = labelled("sex", ["1", "2"], ["9"])
+    assert words == {"sdtype": "categorical", "range_values": [1, 2, 9]}
+    assert "are these all" in messages[0]
+    assert labelled("code", ["1"], [], is_text=True)[0]["range_values"] == ["1"]
+    assert labelled("age", ["99"], ["99"])[0] == {"sdtype": "numerical"}
+    assert labelled("name", [], [], is_text=True)[0] == {"sdtype": None}
 
 
 def test_blanks_cite_nothing():

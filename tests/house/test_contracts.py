@@ -30,6 +30,7 @@ NOBODY = "Nobody imports what stands behind SDV, nor coins that can be guessed"
 WITHIN = "Evaluation: the report over its page over the measures"
 TEMPLATES = "Templates are for pages: evaluation's and the ledger's"
 FAKER = "Faker invents what a release file without SDV does not hold"
+BOOKS = "Code books are read where declarations are made"
 FRAMES = "Other frames become pandas where SDV is met"
 ARROW = "Arrow is for files, where tables are read"
 NOISE = "Noise is added at the door to the rows and in the privacy tests"
@@ -84,6 +85,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (SCORES, "privacy/planted.py", PLAIN, "from plotly import express"),
     (TEMPLATES, "release/planted.py", LAZY, "import jinja2"),
     (FAKER, "table/planted.py", LAZY, "from faker import Faker"),
+    (BOOKS, "table/planted.py", LAZY, "import pyreadstat"),
     (FRAMES, "table/planted.py", LAZY, "import narwhals"),
     (ARROW, "release/planted.py", LAZY, "import pyarrow.parquet"),
     (NOISE, "models/planted.py", LAZY, "from sdv_plausible.privacy.noise import mechanisms"),
