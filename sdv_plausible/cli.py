@@ -262,6 +262,7 @@ def _declare(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
+    from sdv_plausible.declaring.files import note_look
     from sdv_plausible.table.checking import check_columns
     from sdv_plausible.table.declarations import read_declarations
     from sdv_plausible.table.domain import MAX_BINS
@@ -283,26 +284,8 @@ def _check(options: argparse.Namespace) -> None:
         said = {name: declared.says_missing(name) for name in known}
         found = check_columns(_read(options, types), known, said, lines.append)
         lines.append(str(found))
-        lines += _record_look(Path(options.domain), {*unread, *(f.column for f in found.findings)})
+        lines += note_look(options.domain, {*unread, *(f.column for f in found.findings)})
     print("\n".join(lines))
-
-
-def _record_look(path: Path, names: set[str]) -> list[str]:
-    """Before anything is shown: whoever edits these columns now has seen of the rows what does not fit."""
-    from sdv_plausible.declaring.files import read_domain_file, record_look
-    from sdv_plausible.table.domain import SCHEMA
-    from sdv_plausible.table.domain_file import read_json
-
-    if not names:
-        return []
-    if read_json(path).get("schema") == SCHEMA:
-        return [f"{path} is a finished domain, which keeps no record: do not edit it now"]
-    record_look(path, names)
-    seen = [name for name in read_domain_file(path).columns if name in names]
-    return [
-        f"Written down in {path}: {', '.join(seen)} were looked at. If you edit these declarations now, "
-        "there is no claim, unless each cites its public source"
-    ]
 
 
 def _registry(options: argparse.Namespace) -> None:

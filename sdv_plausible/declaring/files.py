@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from sdv_plausible.table.domain import SCHEMA
 from sdv_plausible.table.domain_file import DomainFile, read_json
 
 
@@ -54,3 +55,26 @@ def record_look(path: str | Path, names: Collection[str]) -> tuple[str, ...]:
     if after != before:
         after.save(path)
     return tuple(name for name in after.looked if name not in before.looked)
+
+
+def note_look(path: str | Path, names: Collection[str]) -> list[str]:
+    """Write a look down, and return what whoever looked is told.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file that was given as the domain.
+    names : collection of str
+        Columns of which cells that do not fit are about to be shown.
+    """
+    if not names:
+        return []
+    document = read_json(Path(path))
+    if isinstance(document, dict) and document.get("schema") == SCHEMA:
+        return [f"{path} is a finished domain, which keeps no record: do not edit it now"]
+    record_look(path, names)
+    seen = ", ".join(name for name in read_domain_file(path).columns if name in names)
+    return [
+        f"Written down in {path}: {seen} were looked at. If you edit these declarations now, there is no "
+        "claim, unless each cites its public source"
+    ]

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import fields
+from typing import Any, get_args
 
-from sdv_plausible.table.domain import MOST_DIGITS
+from sdv_plausible.table.domain import MOST_DIGITS, Attribute, Kind
 from sdv_plausible.table.domain_file import SCHEMA
 from sdv_plausible.table.words import MODELLED_SDTYPES
 
+_FIELDS = [field.name for field in fields(Attribute) if field.name != "name"]
 _VALUE = {"type": ["string", "number", "boolean"]}
 _END = {"type": ["number", "string"]}
 WORDS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -76,7 +78,11 @@ def schema_document() -> dict[str, Any]:
             "columns": {
                 "type": "object",
                 "propertyNames": {"minLength": 1},
-                "additionalProperties": {"$ref": "#/$defs/column"},
+                "additionalProperties": {
+                    "if": {"required": ["kind"]},
+                    "then": {"$ref": "#/$defs/attribute"},
+                    "else": {"$ref": "#/$defs/column"},
+                },
                 "description": "Column name: its declaration.",
             },
             "looked": {
@@ -85,8 +91,20 @@ def schema_document() -> dict[str, Any]:
                 "description": "Written by the program when cells that do not fit a column are shown: "
                 "SHA-256 of its words. Leave it as it is.",
             },
+            "learned": {
+                "type": "object",
+                "required": ["ledger", "charge"],
+                "description": "Written by the program when columns were learned privately: what that cost. "
+                "Leave it as it is.",
+            },
         },
         "$defs": {
+            "attribute": {
+                "type": "object",
+                "description": "A value set as it was learned: bins and all.",
+                "additionalProperties": False,
+                "properties": {name: {} for name in _FIELDS} | {"kind": {"enum": list(get_args(Kind))}},
+            },
             "column": {
                 "type": "object",
                 "additionalProperties": False,

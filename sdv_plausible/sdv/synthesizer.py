@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy, deepcopy
@@ -13,6 +14,8 @@ import numpy as np
 import pandas as pd
 from sdv.errors import SamplingError
 
+from sdv_plausible.declaring.files import note_look
+from sdv_plausible.declaring.private import Earlier, earlier_losses
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
 from sdv_plausible.models.paper.structure import check_structure
@@ -139,6 +142,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     _taken: tuple[Any, ...] | None = None  # only while a release is put in
     budget: Budget | None = None
     _drawn: PrivacyLedger | None = None  # what a fit drew from the budget, while it is under way
+    _earlier = Earlier()  # what the domain cost when it was learned
     _lost_budget = False  # saved files hold no budget
 
     def __init__(
@@ -202,6 +206,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         columns = metadata_columns(metadata)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
         self._declared = read_declarations(domain, undeclared, max_bins, columns)
+        self._earlier = earlier_losses(domain, self._settings.neighbours)
         check_number_of_columns(self._learner, len(self._modelled_specs()))
         self._sampler = self._ledger = None
 
@@ -224,6 +229,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         names = sorted(map(str, table.columns), key=lambda name: (order.get(name, len(order)), name))
         table = table[names].reset_index(drop=True)  # the index may hold the primary key
         ledger = self._drawn_ledger()
+        ledger.charge(*self._earlier.entries)
         raw_specs = self._raw_specs(table, specs)
         private = self._plan_private(raw_specs, self._settings)
         transcript, spawned = Transcript(), coins.spawn("domain")
@@ -338,7 +344,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             if not self._sdv_sees_rows:
                 self._check_columns(frame)  # a wrong schema costs nothing
             planned = self.plan().ledger
-            self.budget.draw(planned, f"{self._table_name}, epsilon {self.epsilon:g}")
+            self.budget.draw(
+                self._earlier.not_in(self.budget, planned), f"{self._table_name}, epsilon {self.epsilon:g}"
+            )
             self._drawn = planned
 
     def _drawn_ledger(self) -> PrivacyLedger:
@@ -464,7 +472,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         Returns
         -------
         Check
-            What does not fit, by column, without values; true if everything fits.
+            What does not fit, by column, without values; true if everything fits. A domain file keeps a
+            record of the columns that do not: edited afterwards, they make no claim without a source.
 
         Raises
         ------
@@ -478,7 +487,14 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if absent:
             raise ValueError(f"data lacks the declared columns {absent}; it has {list(frame.columns)}")
         known = {name: self._known(name) for name in declared.names}
-        return check_columns(frame, known, {name: declared.says_missing(name) for name in known}, show)
+        lines: list[str] = []
+        said = {name: declared.says_missing(name) for name in known}
+        found = check_columns(frame, known, said, lines.append)
+        if isinstance(self.domain, (str, os.PathLike)) and self.domain != "metadata":
+            lines += note_look(Path(self.domain), {finding.column for finding in found.findings})
+        for line in lines:
+            show(line)
+        return found
 
     def plan(
         self,
@@ -516,7 +532,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         domain = self._declared.planned(specs, private.columns)
         if not self._sdv_sees_rows:  # constraints and transformers change what the columns are
             self._check_names(domain)
-        extra = (*private.entries(), *domain_entries(domain, self._declared), *self._side_entries())
+        extra = (
+            *self._earlier.entries,
+            *private.entries(),
+            *domain_entries(domain, self._declared),
+            *self._side_entries(),
+        )
         found = plan(
             settings, self._learner, domain,
             num_rows=num_rows, table_rows=table_rows, extra=extra, assumed=self._declared.assumed(specs),
@@ -529,6 +550,15 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             check_structure(self.structure, domain)
         if self._settings.omega is not None and len(domain):
             self._settings.omega.among(len(domain))
+
+    def get_domain(self) -> Domain:
+        """Return the domain of the fit: what each modelled column may hold, and where that is from.
+
+        It can be saved (``Domain.save``), edited and given to another synthesizer. What was learned privately
+        was paid for in this fit's ledger: the totals of both add up.
+        """
+        self._fitted_sampler()
+        return self._codec.domain
 
     def get_structure(self) -> dict[str, list[str]]:
         """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""

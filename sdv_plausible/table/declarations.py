@@ -159,7 +159,8 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
         found = {name: declared_attribute(name, spec, max_bins) for name, spec in specs.items()}
         never = frozenset(name for name, spec in specs.items() if spec.get("range_is_nullable") is False)
         return _sorted_out({n: a for n, a in found.items() if a}, specs, undeclared, never)
-    given = declared_columns(domain)
+    file = domain_document(domain)
+    given = file.declarations()
     unknown = sorted(set(given) - set(specs))
     if unknown:
         hint = suggestion(unknown[0], specs)
@@ -172,6 +173,8 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
             check_agreement(name, spec, specs[name])
         else:
             attributes[name] = _declare(name, spec, max_bins, specs[name])
+        if name in file.private and name in attributes:  # paid for by this fit, and so not simply declared
+            attributes[name] = replace(attributes[name], provenance=spec.provenance)
     words = {name: spec for name, spec in given.items() if isinstance(spec, Mapping)}
     return replace(
         _sorted_out(attributes, given, undeclared),
@@ -214,15 +217,31 @@ def declared_columns(domain: Any) -> dict[str, Any]:
     ValueError
         If it is something else, its file cannot be read, or its names are not those of columns.
     """
+    return domain_document(domain).declarations()
+
+
+def domain_document(domain: Any) -> DomainFile:
+    """The domain file that the ``domain`` argument is, names, or would be.
+
+    Parameters
+    ----------
+    domain : Domain, mapping or path
+        As for the synthesizer, but for "metadata".
+
+    Raises
+    ------
+    ValueError
+        If it is something else, its file cannot be read, or its names are not those of columns.
+    """
     if isinstance(domain, (str, os.PathLike)):
         domain = _read_file(Path(domain))
     if isinstance(domain, Domain):
-        return {attribute.name: attribute for attribute in domain}
+        return DomainFile(columns={attribute.name: attribute for attribute in domain})
     if not isinstance(domain, Mapping):
         raise ValueError(
             f'domain ({type(domain).__name__}) must be "metadata", a Domain, a mapping or a path'
         )
-    return DomainFile.of(domain, "domain").declarations()
+    return DomainFile.of(domain, "domain")
 
 
 def says_type_alone(name: str, spec: Any) -> bool:

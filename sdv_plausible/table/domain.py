@@ -265,7 +265,7 @@ class Domain:
                 f"not a domain document: its 'attributes' ({entries!r}) must be a list with one entry per "
                 "column"
             )
-        return cls(tuple(_attribute_from_dict(entry) for entry in entries))
+        return cls(tuple(attribute_from_dict(entry) for entry in entries))
 
     def save(self, path: str | Path) -> None:
         """Write the domain as JSON, whole or not at all.
@@ -342,7 +342,14 @@ class Domain:
         return Domain(tuple(replace(a, provenance="declared") for a in self.attributes))
 
 
-def _attribute_from_dict(entry: Mapping[str, Any]) -> Attribute:
+def attribute_from_dict(entry: Mapping[str, Any]) -> Attribute:
+    """Read an attribute's plain form.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
     if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
         raise ValueError(
             f"not a domain document: an entry of 'attributes' ({entry!r}) must be a mapping with a 'name'"

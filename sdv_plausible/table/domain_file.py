@@ -14,13 +14,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from sdv_plausible.table.domain import Attribute, attribute_from_dict
 from sdv_plausible.table.specifications import told_sdtype
 from sdv_plausible.table.words import check_names, suggestion
 from sdv_plausible.whole_files import write_whole
 
 SCHEMA = "sdv-plausible-declarations/1"
 _DIGEST_LENGTH = 64
-_KEYS = ("$schema", "schema", "detected", "columns", "looked")
+_KEYS = ("$schema", "schema", "detected", "columns", "looked", "learned")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,12 +38,24 @@ class DomainFile:
         Whether the file was written by something that read the rows: none of it is then a declaration.
     editor_schema : str, optional
         What ``"$schema"`` says, for editors.
+    learned : mapping, optional
+        What learning some columns cost; they have the form of an Attribute, with a ``kind``.
     """
 
     columns: Mapping[str, Any]
     looked: Mapping[str, str] = field(default_factory=dict)
     detected: bool = False
     editor_schema: str | None = None
+    learned: Mapping[str, Any] | None = None
+
+    @property
+    def private(self) -> tuple[str, ...]:
+        """Columns that were learned privately, and are to be paid for by whoever uses them."""
+        return tuple(
+            name
+            for name, words in self.columns.items()
+            if isinstance(words, Mapping) and "kind" in words and words.get("provenance") == "private"
+        )
 
     @property
     def edited(self) -> tuple[str, ...]:
@@ -67,7 +80,9 @@ class DomainFile:
         edited, found = self.edited, {}
         for name, given in self.columns.items():
             words = given
-            if isinstance(given, Mapping):
+            if isinstance(given, Mapping) and "kind" in given:
+                words = self._attribute(name, given)
+            elif isinstance(given, Mapping):
                 if is_blank(given):
                     raise ValueError(
                         f"column {name!r}: fill in sdtype (null now), such as 'numerical', 'categorical', "
@@ -77,6 +92,17 @@ class DomainFile:
                 if name in edited:
                     words["provenance"] = "edited"
             found[name] = words
+        return found
+
+    def _attribute(self, name: str, given: Mapping[str, Any]) -> Attribute:
+        if name in self.private and self.learned is None:
+            raise ValueError(
+                f"column {name!r} was learned privately, and the file lacks what that cost ('learned'): put "
+                "the file back as it was"
+            )
+        found = attribute_from_dict({"name": name, **given})
+        if self.detected or name in self.edited:
+            return replace(found, provenance="inferred" if self.detected else "edited")
         return found
 
     def looked_at(self, names: Collection[str]) -> DomainFile:
@@ -92,6 +118,7 @@ class DomainFile:
             **({"detected": True} if self.detected else {}),
             "columns": dict(self.columns),
             **({"looked": dict(self.looked)} if self.looked else {}),
+            **({} if self.learned is None else {"learned": dict(self.learned)}),
         }
 
     def save(self, path: str | Path) -> None:
@@ -138,7 +165,10 @@ class DomainFile:
                 f"{what}: 'looked' must map names to the SHA-256 digests that were written there: put back "
                 "the file as it was"
             )
-        return cls(columns=columns, looked=looked, detected=detected, editor_schema=editor)
+        learned = document.get("learned")
+        if not isinstance(learned, (Mapping, type(None))):
+            raise ValueError(f"{what}: 'learned' must be what was written there: put back the file as it was")
+        return cls(columns=columns, looked=looked, detected=detected, editor_schema=editor, learned=learned)
 
 
 def read_json(path: Path) -> Any:

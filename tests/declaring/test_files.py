@@ -93,6 +93,14 @@ def test_nothing_is_shown_that_could_not_be_written_down(table, domain, capsys, 
     assert not capsys.readouterr().out
 
 
+def test_a_check_of_the_synthesizer_is_written_down_too(table, domain):
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=str(domain), undeclared="private")
+    shown = []
+    assert not synth.check(read_csv(table, domain), show=shown.append)
+    assert "age were looked at" in shown[-1]
+    assert set(read_domain_file(domain).looked) == {"age"}
+
+
 def test_looks_are_added(domain):
     assert record_look(domain, ["age", "unknown"]) == ("age",)
     assert record_look(domain, ["age", "sex"]) == ("sex",)
