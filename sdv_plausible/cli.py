@@ -1,4 +1,4 @@
-"""Command line: ``sdv-plausible demo``, ``synthesize``, ``check`` and ``registry``."""
+"""Command line: ``sdv-plausible demo``, ``declare``, ``check``, ``synthesize`` and ``registry``."""
 
 from __future__ import annotations
 
@@ -48,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from sdv_plausible.declaring.command import add_options
+
     parser = argparse.ArgumentParser(
         prog="sdv-plausible",
         description="Synthetic tables with plausible deniability and differential privacy.",
@@ -106,6 +108,11 @@ def _parser() -> argparse.ArgumentParser:
         "--overwrite", action="store_true", help="replace files that exist, never one that is read"
     )
     synthesize.set_defaults(run=_synthesize)
+    declare = commands.add_parser(
+        "declare", help="draft a domain file: the columns, and what public sources say"
+    )
+    add_options(declare)
+    declare.set_defaults(run=_declare)
     check = commands.add_parser(
         "check", help="count cells that the declarations do not fit: not private, for your eyes"
     )
@@ -113,7 +120,7 @@ def _parser() -> argparse.ArgumentParser:
     check.set_defaults(run=_check, only_declared=True)
     registry = commands.add_parser("registry", help="papers on a release: registry entry, conformance")
     _add_papers(registry)
-    for command in (demo, synthesize, check, registry):
+    for command in (demo, synthesize, declare, check, registry):
         command.add_argument(
             "--debug",
             action="store_true",
@@ -236,7 +243,26 @@ def _synthesize(options: argparse.Namespace) -> None:
     print(f"\nWrote {len(synthetic):,} rows to {options.output}")
 
 
+def _declare(options: argparse.Namespace) -> None:
+    from sdv_plausible.declaring.command import declare
+
+    for path in (options.from_public, options.from_codebook):
+        if path is not None and _is_same(options.data, path):
+            raise UsageError(
+                f"{path} is the table itself: what is read off it is no declaration; name a published table, "
+                "or have the domain learned (synthesize --undeclared private)"
+            )
+    for path in (options.data, options.from_public, options.from_codebook):
+        if path is not None and not path.is_file():
+            raise UsageError(f"there is no file {path}")
+        if path is not None and _is_same(options.output, path):
+            raise UsageError(f"{options.output} and {path} are the same file; choose another name")
+    _check_output(options.output, options.overwrite, (".json",))
+    declare(options)
+
+
 def _check(options: argparse.Namespace) -> None:
+    from sdv_plausible.declaring.files import note_look
     from sdv_plausible.table.checking import check_columns
     from sdv_plausible.table.declarations import read_declarations
     from sdv_plausible.table.domain import MAX_BINS
@@ -248,14 +274,18 @@ def _check(options: argparse.Namespace) -> None:
     if not _is_parquet(options.data):
         unread = count_unreadable(options.data, types, **_how(options, *_HOW_READ, *_HOW_SPELLED))
     counts = ", ".join(f"{name} {count:,}" for name, count in unread.items())
-    print(f"NOT private, for your eyes. Cells that cannot be read, and count as missing: {counts or 'none'}")
-    if options.domain in (None, "metadata"):
-        return
-    words = {name: kind.words for name, kind in types.items()}
-    declared = read_declarations(options.domain, "infer", MAX_BINS, words)
-    known = {name: attribute for name in declared.names if (attribute := declared.known(name))}
-    said = {name: declared.says_missing(name) for name in known}
-    print(check_columns(_read(options, types), known, said, print))
+    lines = [
+        f"NOT private, for your eyes. Cells that cannot be read, and count as missing: {counts or 'none'}"
+    ]
+    if options.domain not in (None, "metadata"):
+        words = {name: kind.words for name, kind in types.items()}
+        declared = read_declarations(options.domain, "infer", MAX_BINS, words)
+        known = {name: attribute for name in declared.names if (attribute := declared.known(name))}
+        said = {name: declared.says_missing(name) for name in known}
+        found = check_columns(_read(options, types), known, said, lines.append)
+        lines.append(str(found))
+        lines += note_look(options.domain, {*unread, *(f.column for f in found.findings)})
+    print("\n".join(lines))
 
 
 def _registry(options: argparse.Namespace) -> None:

@@ -69,7 +69,7 @@ class Budget:
         """The file."""
         return self._path
 
-    def draw(self, planned: PrivacyLedger, what: str = "a fit") -> None:
+    def draw(self, planned: PrivacyLedger, what: str = "a fit") -> Fit:
         """Charge a fit, before it looks at a row.
 
         Parameters
@@ -78,6 +78,11 @@ class Budget:
             Everything that the fit will charge.
         what : str
             The fit in words, for the file.
+
+        Returns
+        -------
+        Fit
+            The charge as it was written down.
 
         Raises
         ------
@@ -99,7 +104,13 @@ class Budget:
             _check_unit(state.neighbours, planned.neighbours)
             if not state.filter.admits([*state.costs, cost]):
                 raise BudgetExceededError(_too_much(state, cost))
-            state.with_fit(Fit(when=when, what=what, cost=cost), planned.neighbours).write(self._path)
+            fit = Fit(when=when, what=what, cost=cost)
+            state.with_fit(fit, planned.neighbours).write(self._path)
+        return fit
+
+    def holds(self, when: str, what: str) -> bool:
+        """Whether a charge is in this budget."""
+        return any((fit.when, fit.what) == (when, what) for fit in self._read().fits)
 
     def left(self, delta: float) -> float:
         """Return the epsilon that a further fit may ask for at its delta; 0 for none.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -10,8 +11,9 @@ import pandas as pd
 from sdv_plausible.rules.files import read_rules
 from sdv_plausible.rules.rule import Words
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.table.declarations import declared_columns
+from sdv_plausible.table.declarations import domain_document
 from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.specifications import declare
 from sdv_plausible.table.words import MODELLED_SDTYPES, VALUE_WORDS, check_agreement, sdtype_of
 
@@ -45,11 +47,12 @@ def rules_with_declarations(
         If a rule cannot be read or does not fit the columns, or a made column's declaration cannot be read.
     """
     found = read_rules(rules)
-    kept = {name: dict(spec) for name, spec in columns.items()}
+    known = {name: dict(spec) for name, spec in columns.items()}
     if not found:
-        return domain, kept, RuleSet()
+        return domain, known, RuleSet()
     vouched = isinstance(domain, str) and domain == "metadata"
-    given = {} if domain is None or vouched else declared_columns(domain)
+    file = DomainFile(columns={}) if domain is None or vouched else domain_document(domain)
+    given = file.declarations()
     words = {
         name: _words(spec if vouched else _types(spec), given.get(name))
         for name, spec in columns.items()
@@ -58,14 +61,29 @@ def rules_with_declarations(
     rule_set = RuleSet.make(found, words)
     for name in rule_set.made:
         if name in given:
-            spec = given.pop(name)
-            check_agreement(name, spec, kept[name])
+            spec = given[name]
+            check_agreement(name, spec, known[name])
             if not isinstance(spec, Attribute) and any(word in spec for word in VALUE_WORDS):
-                declare(name, {**_types(kept[name]), **spec}, kept[name].get("sdtype"), max_bins)
-    model_columns = rule_set.model_columns(kept)
+                declare(name, {**_types(known[name]), **spec}, known[name].get("sdtype"), max_bins)
+    model_columns = rule_set.model_columns(known)
     if not vouched:
-        domain = {**given, **rule_set.declared_stand_ins()}
+        kept = {name: spec for name, spec in file.columns.items() if name not in rule_set.made}
+        domain = replace(file, columns={**kept, **_stand_ins(rule_set, words)})
     return domain, model_columns, rule_set
+
+
+def _stand_ins(rule_set: RuleSet, words: Mapping[str, Words]) -> dict[str, Words]:
+    """Declarations of the stand-ins whose values are known; what ended a column's claim ends theirs."""
+    found = {}
+    for rule in rule_set.making:
+        origins = [words[name] for name in rule.columns]
+        ended: Words = {"detected": True} if any(spec.get("detected") for spec in origins) else {}
+        if any(spec.get("provenance") == "edited" for spec in origins):
+            ended["provenance"] = "edited"
+        for name, spec in rule.stand_ins(words).items():
+            if {"range_min", "range_values"} & set(spec):
+                found[name] = {**spec, **ended}
+    return found
 
 
 def _types(spec: Mapping[str, Any]) -> Words:
@@ -80,6 +98,8 @@ def _words(spec: Mapping[str, Any], declared: Any) -> Words:
     if not isinstance(declared, Attribute):
         return {**spec, **declared} if isinstance(declared, Mapping) else dict(spec)
     found: Words = {"sdtype": sdtype_of(declared), "range_is_nullable": declared.nullable}
+    if declared.provenance in ("edited", "inferred"):
+        found["provenance"] = "edited"
     if declared.kind in ("categorical", "ordinal"):
         return {**spec, **found, "range_values": list(declared.values)}
     if declared.lower:

@@ -121,11 +121,6 @@ class RuleSet:
             found.update(after.get(name, {}))
         return found
 
-    def declared_stand_ins(self) -> dict[str, Words]:
-        """Declarations of the stand-ins whose values are known."""
-        value_words = {"range_min", "range_values"}
-        return {name: spec for name, spec in self._stand_ins.items() if value_words & set(spec)}
-
     # --- rows -------------------------------------------------------------------------------------
 
     def fold(self, table: pd.DataFrame) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy, deepcopy
@@ -13,6 +14,8 @@ import numpy as np
 import pandas as pd
 from sdv.errors import SamplingError
 
+from sdv_plausible.declaring.files import note_look
+from sdv_plausible.declaring.private import Earlier, earlier_losses
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
 from sdv_plausible.models.paper.structure import check_structure
@@ -39,8 +42,8 @@ from sdv_plausible.sdv.schema import with_id
 from sdv_plausible.sdv.side_entries import Types, side_entries
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.table.building import build_domain, domain_entries
-from sdv_plausible.table.checking import Check, check_columns, mostly_outside, often_missing
 from sdv_plausible.table.cells import numbers_alone
+from sdv_plausible.table.checking import Check, check_columns, mostly_outside, often_missing
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.column_types import metadata_columns
 from sdv_plausible.table.declarations import Specs, Undeclared, read_declarations
@@ -148,6 +151,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     _taken: tuple[Any, ...] | None = None  # only while a release is put in
     budget: Budget | None = None
     _drawn: PrivacyLedger | None = None  # what a fit drew from the budget, while it is under way
+    _earlier = Earlier()  # what the domain cost when it was learned
     _lost_budget = False  # saved files hold no budget
     _rules = RuleSet()
 
@@ -214,6 +218,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
         given, columns, self._rules = rules_with_declarations(as_rules(rules), domain, columns, max_bins)
         self._declared = read_declarations(given, undeclared, max_bins, columns)
+        self._earlier = earlier_losses(domain, self._settings.neighbours)
         check_number_of_columns(self._learner, len(self._modelled_specs()))
         self._sampler = self._ledger = None
 
@@ -237,6 +242,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         names = sorted(map(str, table.columns), key=lambda name: (order.get(name, len(order)), name))
         table = table[names].reset_index(drop=True)  # the index may hold the primary key
         ledger = self._drawn_ledger()
+        ledger.charge(*self._earlier.entries)
         raw_specs = self._raw_specs(table, specs)
         private = self._plan_private(raw_specs, self._settings)
         transcript, spawned = Transcript(), coins.spawn("domain")
@@ -247,7 +253,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             domain = domain.without_rounding()
         rules = self._rules.fitted(domain, raw)
         domain = replace(domain, possible=possible_pairs(self._rules, domain))
-        ledger.charge(*domain_entries(domain), *self._side_entries())
+        ledger.charge(*domain_entries(domain, self._declared), *self._side_entries())
         if self._rows is None:
             ledger.charge(*unknown_persons(ledger.neighbours))
         self._warn_of_strangers(table)
@@ -378,7 +384,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             if not self._sdv_sees_rows:
                 self._check_columns(frame)  # a wrong schema costs nothing
             planned = self.plan().ledger
-            self.budget.draw(planned, f"{self._table_name}, epsilon {self.epsilon:g}")
+            self.budget.draw(
+                self._earlier.not_in(self.budget, planned), f"{self._table_name}, epsilon {self.epsilon:g}"
+            )
             self._drawn = planned
 
     def _drawn_ledger(self) -> PrivacyLedger:
@@ -520,7 +528,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         Returns
         -------
         Check
-            What does not fit, by column, without values; true if everything fits.
+            What does not fit, by column, without values; true if everything fits. A domain file keeps a
+            record of the columns that do not: edited afterwards, they make no claim without a source.
 
         Raises
         ------
@@ -535,8 +544,13 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if absent:
             raise ValueError(f"data lacks the declared columns {absent}; it has {list(frame.columns)}")
         known = {name: self._known(name) for name in declared.names}
-        missing = {name: declared.says_missing(name) for name in known}
-        found = check_columns(rules.fold(frame), known, missing, show)
+        lines: list[str] = []
+        said = {name: declared.says_missing(name) for name in known}
+        found = check_columns(rules.fold(frame), known, said, lines.append)
+        if isinstance(self.domain, (str, os.PathLike)) and self.domain != "metadata":
+            lines += note_look(Path(self.domain), {finding.column for finding in found.findings})
+        for line in lines:
+            show(line)
         return Check((*found.findings, *rule_findings(rules, frame)))
 
     def plan(
@@ -575,7 +589,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         domain = self._declared.planned(specs, private.columns)
         if not self._sdv_sees_rows:  # constraints and transformers change what the columns are
             self._check_names(domain)
-        extra = (*private.entries(), *domain_entries(domain), *self._side_entries())
+        extra = (
+            *self._earlier.entries,
+            *private.entries(),
+            *domain_entries(domain, self._declared),
+            *self._side_entries(),
+        )
         found = plan(
             settings, self._learner, domain,
             num_rows=num_rows, table_rows=table_rows, extra=extra, assumed=self._declared.assumed(specs),
@@ -588,6 +607,15 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             check_structure(self.structure, domain)
         if self._settings.omega is not None and len(domain):
             self._settings.omega.among(len(domain))
+
+    def get_domain(self) -> Domain:
+        """Return the domain of the fit: what each modelled column may hold, and where that is from.
+
+        It can be saved (``Domain.save``), edited and given to another synthesizer. What was learned privately
+        was paid for in this fit's ledger: the totals of both add up.
+        """
+        self._fitted_sampler()
+        return self._codec.domain
 
     def get_structure(self) -> dict[str, list[str]]:
         """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""
@@ -675,7 +703,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 self.random_state,
                 has_constraints=bool(self._chained_constraints or self._reject_sampling_constraints),
                 transformers=self._data_processor._hyper_transformer.field_transformers,
-                types=self.types,
+                types="detected" if "inferred" in self._declared.origins.values() else self.types,
             )
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -85,7 +86,7 @@ def build_domain(
             attributes.append(replace(declared, **style))
         else:
             attributes.append(declared)
-    return Domain(tuple(attributes))
+    return Domain(tuple(map(declarations.marked, attributes)))
 
 
 def _check_dates(name: str, column: pd.Series[Any], form: str | None) -> None:
@@ -100,18 +101,26 @@ def _check_dates(name: str, column: pd.Series[Any], form: str | None) -> None:
         )
 
 
-def domain_entries(domain: Domain) -> list[LedgerEntry]:
-    """Ledger entries of a domain: declared is free, inferred ends the claim.
+def domain_entries(domain: Domain, declarations: Declarations | None = None) -> list[LedgerEntry]:
+    """Ledger entries of a domain: declared is free, inferred or edited after a look ends the claim.
 
     A private one is charged by its plan.
     """
     entries = []
     declared = [a.name for a in domain if a.provenance == "declared"]
-    if declared:
-        how = f"declared: {_list(declared)}"
+    sources = declarations.sources if declarations else {}
+    if declared or sources:
         entries.append(
-            LedgerEntry(name="domain", mechanism=how, losses=(), scope="the domain", parts=("domain",))
+            LedgerEntry(
+                name="domain",
+                mechanism=f"declared: {_list(declared or sources)}",
+                losses=(),
+                scope="the domain",
+                parts=("domain",),
+                note=_cited(sources),
+            )
         )
+    entries += _edited_entry(domain, declarations)
     if domain.inferred:
         names = _list(domain.inferred)
         entries.append(
@@ -127,6 +136,36 @@ def domain_entries(domain: Domain) -> list[LedgerEntry]:
             )
         )
     return entries
+
+
+def _edited_entry(domain: Domain, declarations: Declarations | None) -> list[LedgerEntry]:
+    """Entry of declarations that were changed after cells that do not fit them were shown."""
+    origins = declarations.origins if declarations else {}
+    edited = [a.name for a in domain if a.provenance == "edited"]
+    edited += [name for name, origin in origins.items() if origin == "edited" and name not in edited]
+    if not edited:
+        return []
+    names = _list(edited)
+    return [
+        LedgerEntry(
+            name="domain",
+            mechanism=f"declared, and edited after looking at the rows: {names}",
+            losses=(InfiniteLoss(),),
+            scope="the domain",
+            parts=("domain",),
+            note=f"the declarations of {names} were changed after their misfit to the rows was shown, and "
+            "may repeat what was seen; cite a public source for each column (source), or have it learned "
+            'under the budget: take it out of the file, with undeclared="private"',
+        )
+    ]
+
+
+def _cited(sources: Mapping[str, str]) -> str:
+    """Which columns are from which source, one text."""
+    columns: dict[str, list[str]] = {}
+    for name, source in sources.items():
+        columns.setdefault(source, []).append(name)
+    return "; ".join(f"{_list(names)}: from {source}" for source, names in columns.items())
 
 
 def _list(names: Any, most: int = 6) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,15 +10,17 @@ from typing import Any, Literal
 
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.table.bounds import Bounds, bounds_of, is_wide
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.domain import SCHEMA as DOMAIN_SCHEMA
+from sdv_plausible.table.domain import Attribute, Domain, Provenance
+from sdv_plausible.table.domain_file import DomainFile, read_json
 from sdv_plausible.table.private_domain import DomainPlan
 from sdv_plausible.table.specifications import declare, declared_attribute
 from sdv_plausible.table.words import (
     MODELLED_SDTYPES,
+    ORIGIN_WORDS,
     TYPE_WORDS,
     check_agreement,
     check_keys,
-    check_names,
     check_words,
     suggestion,
 )
@@ -43,6 +44,10 @@ class Declarations:
     undeclared: Undeclared = "infer"
     never_missing: frozenset[str] = frozenset()
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
+    origins: Mapping[str, Provenance] = field(default_factory=dict)
+    """Of columns whose words were read off the rows: "inferred" by a program, or "edited" after a look."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Public sources that were cited."""
 
     def plan_private(
         self,
@@ -75,7 +80,12 @@ class Declarations:
 
         Undeclared columns stand in with one code each, marked as private or inferred.
         """
-        return Domain(tuple(self._planned(name, name in private) for name in specs))
+        return Domain(tuple(self.marked(self._planned(name, name in private)) for name in specs))
+
+    def marked(self, attribute: Attribute) -> Attribute:
+        """An attribute with what is known of its words' origin: bins learned in edited bounds are edited."""
+        origin = self.origins.get(attribute.name)
+        return replace(attribute, provenance=origin) if origin else attribute
 
     def _planned(self, name: str, private: bool) -> Attribute:
         if name in self.bounds and private:
@@ -101,7 +111,8 @@ class Declarations:
     def known(self, name: str) -> Attribute | None:
         """Attribute known without a look at the rows; of declared bounds, their equal bins."""
         bounds = self.bounds.get(name)
-        return bounds.plain if bounds else self.attributes.get(name)
+        known = bounds.plain if bounds else self.attributes.get(name)
+        return self.marked(known) if known else None
 
     def assumed(self, specs: Specs) -> Domain:
         """Domain for a forecast: undeclared columns with a usual number of codes."""
@@ -148,7 +159,8 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
         found = {name: declared_attribute(name, spec, max_bins) for name, spec in specs.items()}
         never = frozenset(name for name, spec in specs.items() if spec.get("range_is_nullable") is False)
         return _sorted_out({n: a for n, a in found.items() if a}, specs, undeclared, never)
-    given = declared_columns(domain)
+    file = domain_document(domain)
+    given = file.declarations()
     unknown = sorted(set(given) - set(specs))
     if unknown:
         hint = suggestion(unknown[0], specs)
@@ -161,7 +173,19 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
             check_agreement(name, spec, specs[name])
         else:
             attributes[name] = _declare(name, spec, max_bins, specs[name])
-    return _sorted_out(attributes, given, undeclared)
+        if name in file.private and name in attributes:  # paid for by this fit, and so not simply declared
+            attributes[name] = replace(attributes[name], provenance=spec.provenance)
+    words = {name: spec for name, spec in given.items() if isinstance(spec, Mapping)}
+    return replace(
+        _sorted_out(attributes, given, undeclared),
+        origins={name: origin for name, spec in words.items() if (origin := _origin(spec)) != "declared"},
+        sources={name: spec["source"] for name, spec in words.items() if spec.get("source")},
+    )
+
+
+def _origin(spec: Mapping[str, Any]) -> Provenance:
+    """Where a column's words come from."""
+    return "inferred" if spec.get("detected") else spec.get("provenance") or "declared"
 
 
 def _sorted_out(
@@ -193,16 +217,33 @@ def declared_columns(domain: Any) -> dict[str, Any]:
     ValueError
         If it is something else, its file cannot be read, or its names are not those of columns.
     """
+    return domain_document(domain).declarations()
+
+
+def domain_document(domain: Any) -> DomainFile:
+    """The domain file that the ``domain`` argument is, names, or would be.
+
+    Parameters
+    ----------
+    domain : Domain, mapping or path
+        As for the synthesizer, but for "metadata".
+
+    Raises
+    ------
+    ValueError
+        If it is something else, its file cannot be read, or its names are not those of columns.
+    """
+    if isinstance(domain, DomainFile):
+        return domain
     if isinstance(domain, (str, os.PathLike)):
         domain = _read_file(Path(domain))
     if isinstance(domain, Domain):
-        return {attribute.name: attribute for attribute in domain}
+        return DomainFile(columns={attribute.name: attribute for attribute in domain})
     if not isinstance(domain, Mapping):
         raise ValueError(
             f'domain ({type(domain).__name__}) must be "metadata", a Domain, a mapping or a path'
         )
-    check_names(domain, "domain")
-    return dict(domain)
+    return DomainFile.of(domain, "domain")
 
 
 def says_type_alone(name: str, spec: Any) -> bool:
@@ -212,7 +253,7 @@ def says_type_alone(name: str, spec: Any) -> bool:
     check_keys(name, spec)
     check_words(name, spec)
     words = {key for key, value in spec.items() if value is not None}
-    return "sdtype" in words and spec["sdtype"] != "boolean" and words <= set(TYPE_WORDS)
+    return "sdtype" in words and spec["sdtype"] != "boolean" and words <= {*TYPE_WORDS, *ORIGIN_WORDS}
 
 
 def _declare(name: str, spec: Any, max_bins: int, known: Mapping[str, Any]) -> Attribute:
@@ -236,22 +277,11 @@ def _declare(name: str, spec: Any, max_bins: int, known: Mapping[str, Any]) -> A
 
 
 def _read_file(path: Path) -> Domain | Mapping[str, Any]:
-    """A file by ``Domain.save``, or a mapping as JSON."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_repeats)
-    except (RecursionError, ValueError) as error:
-        raise ValueError(f"domain ({str(path)!r}) is not a JSON file: {error}") from error
-    if isinstance(document, dict) and document and not isinstance(document.get("schema"), str):
+    """A file by ``Domain.save``, a domain file, or a bare mapping as JSON."""
+    document = read_json(path)
+    if isinstance(document, dict) and document and document.get("schema") != DOMAIN_SCHEMA:
         return document
     return Domain.from_dict(document)
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
-        raise ValueError(f"it says {twice!r} twice")
-    return document
 
 
 def _vouched_for(attribute: Attribute) -> Attribute:

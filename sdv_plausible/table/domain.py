@@ -2,8 +2,8 @@
 
 A differentially private release needs a domain that does not depend on the rows. Every :class:`Attribute`
 therefore carries its ``provenance``: ``"declared"`` by the user, ``"private"`` (learned under a budget, see
-:mod:`sdv_plausible.table.private_domain`) or ``"inferred"`` from the data. One inferred attribute ends the
-privacy claim.
+:mod:`sdv_plausible.table.private_domain`), ``"inferred"`` from the data, or ``"edited"``: declared, but
+changed after its misfit to the rows was shown. One inferred or edited attribute ends the privacy claim.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sdv_plausible.table.rounding import LARGEST_STEP, Rounding
 from sdv_plausible.whole_files import write_whole
 
 Kind = Literal["categorical", "ordinal", "integer", "float", "datetime"]
-Provenance = Literal["declared", "private", "inferred"]
+Provenance = Literal["declared", "private", "inferred", "edited"]
 
 SCHEMA = "sdv-plausible-domain/1"
 MAX_BINS = 100
@@ -60,7 +60,7 @@ class Attribute:
     buckets : tuple of int or None
         The paper's ``bkt()`` (Eq. 7): bucket of every code when the attribute is a parent. None lets the
         model decide.
-    provenance : {"declared", "private", "inferred"}
+    provenance : {"declared", "private", "inferred", "edited"}
         Where the domain came from.
 
     Raises
@@ -311,7 +311,7 @@ class Domain:
                 f"not a domain document: its 'attributes' ({entries!r}) must be a list with one entry per "
                 "column"
             )
-        return cls(tuple(_attribute_from_dict(entry) for entry in entries))
+        return cls(tuple(attribute_from_dict(entry) for entry in entries))
 
     def save(self, path: str | Path) -> None:
         """Write the domain as JSON, whole or not at all.
@@ -388,7 +388,14 @@ class Domain:
         return Domain(tuple(replace(a, provenance="declared") for a in self.attributes))
 
 
-def _attribute_from_dict(entry: Mapping[str, Any]) -> Attribute:
+def attribute_from_dict(entry: Mapping[str, Any]) -> Attribute:
+    """Read an attribute's plain form.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
     if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
         raise ValueError(
             f"not a domain document: an entry of 'attributes' ({entry!r}) must be a mapping with a 'name'"

@@ -28,8 +28,8 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     spec : mapping
         ``sdtype`` and, as needed, ``range_min``, ``range_max``, ``range_values``, ``range_is_nullable``
         (default: whether ``range_values`` names a missing value), ``decimal_places``, ``datetime_format``;
-        also ``bins`` (a number of equal bins, or edges), ``special_values`` (numbers that stay single values, also beside the range, and texts that
-        stand beside the numbers), ``buckets``.
+        also ``bins`` (a number of equal bins, or edges), ``special_values`` (numbers that stay single values,
+        also beside the range, and texts that stand beside the numbers), ``buckets``.
     max_bins : int
         A wider range is cut into this many equal bins.
 

@@ -25,6 +25,8 @@ VALUE_WORDS = (
     "range_min", "range_max", "range_values", "range_is_nullable", "decimal_places", "bins",
     "special_values", "buckets",
 )  # fmt: skip
+ORIGIN_WORDS = ("source", "detected", "provenance")
+"""Words that say where a declaration is from."""
 _UNUSED = (
     "high_cardinality",
     "computer_representation",
@@ -73,7 +75,7 @@ def check_keys(name: str, spec: Mapping[Any, Any]) -> None:
     ValueError
         Naming the column and the word, with the nearest that exists.
     """
-    known = (*TYPE_WORDS, *VALUE_WORDS)
+    known = (*TYPE_WORDS, *VALUE_WORDS, *ORIGIN_WORDS)
     for key in spec:
         if key not in (*known, *_UNUSED):
             hint = suggestion(str(key), known) or f"; known are {', '.join(known)}"
@@ -192,6 +194,12 @@ _RULES: dict[str, tuple[str, Any]] = {
     "sdtype": ("text such as 'numerical'", lambda v: isinstance(v, str)),
     "datetime_format": ("a strftime format such as '%Y-%m-%d'", lambda v: isinstance(v, str) and "%" in v),
     "regex_format": ("text", lambda v: isinstance(v, str)),
+    "source": (
+        "text: the public source, such as the address of a code book",
+        lambda v: isinstance(v, str) and v.strip() != "",
+    ),
+    "detected": ("true or false", lambda v: isinstance(v, bool)),
+    "provenance": ("'declared' or 'edited'", lambda v: v in ("declared", "edited")),
     "pii": ("true or false", lambda v: isinstance(v, (bool, np.bool_))),
     "range_is_nullable": ("true or false", lambda v: isinstance(v, (bool, np.bool_))),
     "range_min": _END,

@@ -31,6 +31,7 @@ NOBODY = "Nobody imports what stands behind SDV, nor coins that can be guessed"
 WITHIN = "Evaluation: the report over its page over the measures"
 TEMPLATES = "Templates are for pages: evaluation's and the ledger's"
 FAKER = "Faker invents what a release file without SDV does not hold"
+BOOKS = "Code books are read where declarations are made"
 FRAMES = "Other frames become pandas where SDV is met"
 ARROW = "Arrow is for files, where tables are read"
 NOISE = "Noise is added at the door to the rows and in the privacy tests"
@@ -58,6 +59,9 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (ROAD, "cli.py", LAZY, "from sdv_plausible.audit import exact"),
     (ROAD, "whole_files.py", LAZY, "import sdv_plausible.table.domain"),
     (ROAD, "attic.py", PLAIN, '"""A module outside the rooms."""'),
+    (ROAD, "declaring/planted.py", LAZY, "from sdv_plausible.sdv import detection"),
+    (ROAD, "release_file/planted.py", TYPES, "from sdv_plausible.declaring import files"),
+    (ROAD, "table/planted.py", PLAIN, "import sdv_plausible.declaring"),
     (ROAD, "questions/planted.py", TYPES, "from sdv_plausible.table import domain"),
     (ROAD, "privacy/planted.py", LAZY, "import sdv_plausible.questions"),
     (CORE, "privacy/accounting/planted.py", LAZY, "from sdv_plausible import counting"),
@@ -83,6 +87,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (FIGURES, "audit/planted.py", LAZY, "import plotly.graph_objects"),
     (TEMPLATES, "release/planted.py", LAZY, "import jinja2"),
     (FAKER, "table/planted.py", LAZY, "from faker import Faker"),
+    (BOOKS, "table/planted.py", LAZY, "import pyreadstat"),
     (FRAMES, "table/planted.py", LAZY, "import narwhals"),
     (ARROW, "release/planted.py", LAZY, "import pyarrow.parquet"),
     (NOISE, "models/planted.py", LAZY, "from sdv_plausible.privacy.noise import mechanisms"),

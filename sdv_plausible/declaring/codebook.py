@@ -1,0 +1,136 @@
+"""What a code book says: declarations by column, and what of it could not be read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.table.domain_file import is_blank
+from sdv_plausible.table.words import check_words
+
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_DECIMAL = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Codebook:
+    """Declarations taken from one public document.
+
+    Parameters
+    ----------
+    columns : mapping
+        Column name -> words; a column of which nothing tells what it is has ``{"sdtype": None}``.
+    messages : tuple of str
+        What was not understood or has no word, a line each: nothing is guessed.
+    """
+
+    columns: Mapping[str, Mapping[str, Any]]
+    messages: tuple[str, ...] = ()
+
+    def citing(self, source: str) -> Codebook:
+        """The same with a source for each column that says something."""
+        cited = {
+            name: words if is_blank(words) else {**words, "source": source}
+            for name, words in self.columns.items()
+        }
+        return Codebook(columns=cited, messages=self.messages)
+
+
+def plain(codes: Iterable[Any]) -> list[Any]:
+    """Codes as a table holds them: whole numbers where all are, as written in ``1`` but not in ``01``."""
+    texts = [str(code).strip() for code in codes]
+    return [int(text) for text in texts] if all(map(_WHOLE.fullmatch, texts)) else texts
+
+
+def number(text: Any) -> int | float | None:
+    """A number as written, whole ones as such; None if it is none."""
+    if isinstance(text, bool) or text is None:
+        return None
+    written = str(text).strip()
+    if _WHOLE.fullmatch(written):
+        return int(written)
+    return float(written) if _DECIMAL.fullmatch(written) else None
+
+
+def categories(values: Iterable[Any]) -> dict[str, Any]:
+    """Words of a column with a list of values."""
+    return {"sdtype": "categorical", "range_values": list(dict.fromkeys(values))}
+
+
+def ranged(
+    name: str, low: float | None, high: float | None, codes: Sequence[Any] = ()
+) -> tuple[dict[str, Any], list[str]]:
+    """Words of a column of numbers with codes beside the range, and what they cannot say.
+
+    Parameters
+    ----------
+    name : str
+        Column name.
+    low, high : number or None
+        The range; without one of them it is left out.
+    codes : sequence
+        Codes with a meaning of their own, as text or numbers.
+    """
+    words: dict[str, Any] = {"sdtype": "numerical"}
+    listed = ", ".join(map(repr, codes))
+    if low is None or high is None:
+        beside = f", and for its codes {listed}" if codes else ""
+        return words, [f"{name}: no range is told: give range_min and range_max{beside}, or it is learned"]
+    words |= {"range_min": low, "range_max": high}
+    numbers = [found for code in codes if (found := number(code)) is not None]
+    special = [*numbers, *(code for code in codes if number(code) is None)]
+    messages = []
+    try:
+        check_words(name, {**words, "special_values": special})
+    except ValueError:
+        special = numbers
+        messages.append(f"{name}: cells with codes among {listed} that are no numbers are read as missing")
+    if special:
+        words["special_values"] = special
+    return words, messages
+
+
+def labelled(
+    name: str, codes: Sequence[Any], missing: Sequence[Any], *, is_text: bool = False
+) -> tuple[dict[str, Any], list[str]]:
+    """Words of a column of which some values have labels, and what to look at.
+
+    Parameters
+    ----------
+    name : str
+        Column name.
+    codes : sequence
+        Values with a label.
+    missing : sequence
+        Values that stand for missing: they are cells of the table like others.
+    is_text : bool
+        Whether the column holds texts.
+    """
+    if not codes and not missing:
+        return {"sdtype": None}, [f"{name}: no values are listed"]
+    others = [code for code in codes if code not in missing]
+    if others:
+        values = [*codes, *(code for code in missing if code not in codes)]
+        return categories(values if is_text else plain(values)), [
+            f"{name}: a category of the values that have labels: are these all?"
+        ]
+    if is_text:
+        return {"sdtype": None}, [f"{name}: no values but missing ones are listed"]
+    return ranged(name, None, None, list(dict.fromkeys([*codes, *missing])))
+
+
+def read_text(path: Path, what: str, encoding: str = "utf-8-sig") -> str:
+    """Text of a file.
+
+    Raises
+    ------
+    ValueError
+        If it is none in this encoding.
+    """
+    try:
+        return path.read_text(encoding=encoding)
+    except UnicodeError:
+        raise ValueError(f"{path} is no {what} in UTF-8: write it in that encoding") from None

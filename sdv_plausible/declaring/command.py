@@ -1,0 +1,119 @@
+"""The command ``sdv-plausible declare``."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.declaring.codebook import Codebook
+from sdv_plausible.declaring.files import read_domain_file
+from sdv_plausible.declaring.private import learned_file
+from sdv_plausible.declaring.public import WARNING, words_of_table
+from sdv_plausible.declaring.readers import READERS, read_codebook
+from sdv_plausible.declaring.template import blanks, drafted
+from sdv_plausible.release.budget import Budget
+from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.parquet import parquet_columns, read_parquet
+from sdv_plausible.table.reading import csv_columns, read_csv
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """What ``declare`` is told."""
+    command.add_argument("data", type=Path, help="CSV or Parquet file: its column names alone are read")
+    command.add_argument("-o", "--output", type=Path, required=True, help="domain file (JSON) to write")
+    command.add_argument(
+        "--from-public", type=Path, metavar="CSV", help="a published table: ranges and values are read off it"
+    )
+    command.add_argument("--from-codebook", type=Path, metavar="FILE", help="a code book: see --format")
+    command.add_argument(
+        "--format", choices=sorted(READERS), help="form of the code book (default: the file's ending tells)"
+    )
+    command.add_argument(
+        "--domain", type=Path, metavar="JSON", help="a domain file to start from: what it declares stays"
+    )
+    command.add_argument(
+        "--private",
+        type=_epsilon,
+        metavar="EPSILON",
+        help="learn what is left open from the rows, within this; every fit that uses the file pays it",
+    )
+    command.add_argument("--delta", type=float, default=1e-9, help="of --private (default: 1e-9)")
+    command.add_argument(
+        "--budget",
+        nargs=3,
+        metavar=("EPSILON", "DELTA", "FILE"),
+        help="of --private: draw from the budget in this file",
+    )
+    command.add_argument("--encoding", default="utf-8", help="of the CSV files (default: utf-8)")
+    command.add_argument("--separator", default=",", help='between cells (default: ","); "tab" for tabs')
+    command.add_argument("--quote", default='"', help="around cells that hold a separator (default: '\"')")
+    command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+
+
+def declare(options: argparse.Namespace) -> None:
+    """Write the domain file, and say what is to be filled in."""
+    marks = {key: getattr(options, key) for key in ("encoding", "separator", "quote")}
+    marks["separator"] = "\t" if marks["separator"] in ("tab", "\\t") else marks["separator"]
+    if options.data.suffix.lower() == ".parquet":
+        names = parquet_columns(options.data)
+    else:
+        names = csv_columns(options.data, **marks)
+    found = _found(options, marks)
+    file = drafted(names, found.columns)
+    if options.domain is not None:
+        start = read_domain_file(options.domain)
+        file = replace(start, columns={**file.columns, **start.columns})
+    if options.private is not None:
+        file = _learned(options, file, marks)
+    file.save(options.output)
+    strange = [name for name in found.columns if name not in names]
+    for message in found.messages:
+        if not message.startswith(tuple(f"{name}: " for name in strange)):
+            print(f"  {message}")
+    if strange:
+        print(f"Not in {options.data.name}, and left out: {', '.join(strange)}")
+    if options.from_public is not None:
+        print(WARNING)
+    print(f"Wrote {options.output}: {len(names)} columns")
+    if left := blanks(file):
+        print(f"To be filled in (sdtype, and range or values), or taken out: {', '.join(left)}")
+
+
+def _learned(options: argparse.Namespace, file: DomainFile, marks: dict[str, Any]) -> DomainFile:
+    """The file with what was left open, learned from the rows; errors quote no cell."""
+    document = file.to_dict()
+    is_parquet = options.data.suffix.lower() == ".parquet"
+    budget = None
+    if options.budget is not None:
+        epsilon, delta, path = options.budget
+        budget = Budget(float(epsilon), float(delta), path)
+    column_types(document)  # complains before a row is read
+    options.rows_were_read = True
+    table = read_parquet(options.data, document) if is_parquet else read_csv(options.data, document, **marks)
+    found = learned_file(table, file, options.private, options.delta, budget=budget, what=options.data.name)
+    print(f"Learned at epsilon {options.private:g}, delta {options.delta:g}: {', '.join(found.private)}")
+    return found
+
+
+def _epsilon(text: str) -> float:
+    return float(text.removeprefix("epsilon="))
+
+
+def _found(options: argparse.Namespace, marks: dict[str, Any]) -> Codebook:
+    """What public sources say; where both do, the code book counts."""
+    columns: dict[str, Any] = {}
+    messages: list[str] = []
+    if options.from_public is not None:
+        header = csv_columns(options.from_public, **marks)
+        texts = read_csv(options.from_public, {name: {"sdtype": "categorical"} for name in header}, **marks)
+        found = words_of_table(texts).citing(f"published table {options.from_public.name}")
+        columns |= found.columns
+        messages += found.messages
+    if options.from_codebook is not None:
+        found = read_codebook(options.from_codebook, options.format)
+        columns |= {n: words for n, words in found.columns.items() if n not in columns or words.get("source")}
+        messages += found.messages
+    return Codebook(columns=columns, messages=tuple(messages))

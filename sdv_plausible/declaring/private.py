@@ -1,0 +1,171 @@
+"""Learning a domain once, within a budget of its own: the file it goes to says what it cost.
+
+Whoever uses the file later pays: the losses are added to the ledger of every fit that uses it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.budget import Budget
+from sdv_plausible.release_file.ledger import Statement, read_ledger, write_ledger
+from sdv_plausible.release_file.reading import Part
+from sdv_plausible.table.building import build_domain
+from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.declarations import domain_document, read_declarations
+from sdv_plausible.table.domain import MAX_BINS, Domain
+from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.private_domain import FAILURE_SHARE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Earlier:
+    """What learning a domain cost, before the fit that uses it.
+
+    Parameters
+    ----------
+    entries : tuple of LedgerEntry
+        Its charges, as the later fit's ledger names them.
+    when, what : str
+        The charge in the budget that it was drawn from; empty where there was none.
+    """
+
+    entries: tuple[LedgerEntry, ...] = ()
+    when: str = ""
+    what: str = ""
+
+    def not_in(self, budget: Budget, planned: PrivacyLedger) -> PrivacyLedger:
+        """What a fit still has to draw: all that was planned, without what this budget has paid already."""
+        if not self.entries or not self.when or not budget.holds(self.when, self.what):
+            return planned
+        rest = PrivacyLedger(delta=planned.delta, covers=planned.covers, neighbours=planned.neighbours)
+        rest.charge(*(entry for entry in planned.entries if entry not in self.entries))
+        return rest
+
+
+def learned_file(
+    table: pd.DataFrame,
+    file: DomainFile,
+    epsilon: float,
+    delta: float,
+    *,
+    budget: Budget | None = None,
+    what: str = "a domain",
+    max_bins: int = MAX_BINS,
+) -> DomainFile:
+    """Learn the value sets that a domain file leaves open.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The rows, as :func:`~sdv_plausible.read_csv` gives them.
+    file : DomainFile
+        An sdtype for every column, and what is declared.
+    epsilon, delta : float
+        What learning may cost.
+    budget : Budget, optional
+        Drawn from before a row is looked at.
+    what : str
+        The table in words, for the budget's file.
+    max_bins : int
+        Bins of numbers and dates.
+
+    Raises
+    ------
+    ValueError
+        If nothing is left open, or the file was detected or edited after a look.
+    """
+    check.positive("epsilon", epsilon, "try 0.1")
+    check.delta("delta", delta, "try 1e-9")
+    if file.learned is not None:
+        raise ValueError("columns of this file are learned already: start from a file without them")
+    document = file.to_dict()
+    types = column_types(document)
+    specs = {name: kind.words for name, kind in types.items() if kind.is_modelled}
+    declared = read_declarations(document, "private", max_bins, {n: kind.words for n, kind in types.items()})
+    if declared.origins:
+        raise ValueError(
+            f"the declarations of {', '.join(declared.origins)} were read off the rows: start from a file "
+            "without them"
+        )
+    plan = declared.plan_private(specs, epsilon, delta, ONE_ROW)
+    if not plan.columns:
+        raise ValueError("there is nothing to learn: every column's values are declared")
+    plan = replace(
+        plan, mu=calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE))
+    )  # all of it is the domain's
+    ledger = PrivacyLedger(delta=delta, covers="the domain file")
+    planned = PrivacyLedger(delta=delta, covers="the domain file")
+    planned.charge(*plan.entries())
+    charge = None
+    if budget is not None:
+        fit = budget.draw(planned, f"the domain of {what}, epsilon {epsilon:g}")
+        charge = {"when": fit.when, "what": fit.what}
+    names = [name for name in map(str, table.columns) if name in specs]
+    coins = Coins.from_os_entropy().spawn("domain")
+    domain = build_domain(table[names], declared, specs, max_bins, plan, ledger, coins)
+    return _with(file, domain, ledger, charge)
+
+
+def _with(
+    file: DomainFile, domain: Domain, ledger: PrivacyLedger, charge: Mapping[str, str] | None
+) -> DomainFile:
+    columns = dict(file.columns)
+    for attribute in domain:
+        if attribute.provenance == "private":
+            plain = asdict(attribute)
+            del plain["name"]
+            columns[attribute.name] = plain
+    learned = {"charge": charge, "ledger": write_ledger(ledger, Statement.of(ledger))}
+    return replace(file, columns=columns, learned=learned)
+
+
+def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
+    """What the domain that a fit is given cost when it was learned.
+
+    Parameters
+    ----------
+    domain : as the synthesizer's
+        Only a domain file has such costs.
+    neighbours : Neighbours
+        Whom the fit protects.
+
+    Raises
+    ------
+    ValueError
+        If the record is damaged, or protects others than the fit does.
+    """
+    if domain is None or (isinstance(domain, str) and domain == "metadata"):
+        return Earlier()
+    if not isinstance(domain, (str, os.PathLike, Mapping)):
+        return Earlier()
+    learned = domain_document(domain).learned
+    if learned is None:
+        return Earlier()
+    place = str(Path(domain)) if isinstance(domain, (str, os.PathLike)) else "domain"
+    parts = Part(learned, f"{place}: learned").fields(("charge", "ledger"))
+    ledger, statement = read_ledger(parts["ledger"])
+    if statement.epsilon is None or not ledger.losses:
+        raise parts["ledger"].refuse("must have a claim: learn the domain anew (declare --private)")
+    if ledger.neighbours != neighbours:
+        raise ValueError(
+            f"domain: it was learned for the {ledger.neighbours.relation}, and this fit is for the "
+            f"{neighbours.relation}: fit for the same, or declare the domain"
+        )
+    at = f"learned earlier at epsilon {statement.epsilon:.3g} and delta {ledger.delta:.3g}"
+    entries = tuple(replace(entry, mechanism=f"{at}: {entry.mechanism}") for entry in ledger.entries)
+    if parts["charge"].value is None:
+        return Earlier(entries=entries)
+    charge = parts["charge"].fields(("when", "what"))
+    return Earlier(entries=entries, when=charge["when"].text(), what=charge["what"].text())

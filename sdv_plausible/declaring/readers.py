@@ -1,0 +1,76 @@
+"""Which reader reads which code book."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from sdv_plausible.declaring.codebook import Codebook
+from sdv_plausible.declaring.csv_codebook import read_csv_codebook
+from sdv_plausible.declaring.ddi import read_ddi
+from sdv_plausible.declaring.json_schema import read_json_schema
+from sdv_plausible.declaring.nist import looks_like, read_nist
+from sdv_plausible.declaring.pandera_schema import read_pandera
+from sdv_plausible.declaring.spss_syntax import read_spss_syntax
+from sdv_plausible.declaring.sql import read_sql
+from sdv_plausible.declaring.statistics_files import read_statistics_file
+from sdv_plausible.table.domain_file import read_json
+
+Reader = Callable[[Path], Codebook]
+READERS: Mapping[str, Reader] = {
+    "csv": read_csv_codebook,
+    "ddi": read_ddi,
+    "json-schema": read_json_schema,
+    "nist": read_nist,
+    "pandera": read_pandera,
+    "sps": read_spss_syntax,
+    "sql": read_sql,
+    "statistics": read_statistics_file,
+}
+_BY_ENDING = {
+    ".csv": "csv", ".xml": "ddi", ".json": "json", ".yaml": "pandera", ".yml": "pandera", ".sps": "sps",
+    ".sql": "sql", ".ddl": "sql", ".sav": "statistics", ".zsav": "statistics", ".dta": "statistics",
+}  # fmt: skip
+
+
+def read_codebook(path: str | Path, form: str | None = None) -> Codebook:
+    """Read what a code book declares, each column with the file's name as its source.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    form : str, optional
+        One of ``READERS``; else the file's ending tells.
+
+    Raises
+    ------
+    ValueError
+        If nothing reads such a file, or it is damaged.
+    """
+    path = Path(path)
+    form = form or _form(path)
+    if form not in READERS:
+        raise ValueError(f"the form of a code book ({form!r}) must be one of {', '.join(READERS)}")
+    return READERS[form](path).citing(path.name)
+
+
+def _form(path: Path) -> str:
+    ending = path.suffix.lower()
+    if ending not in _BY_ENDING:
+        raise ValueError(
+            f"{path}: nothing reads code books that end in {ending!r}; known are {', '.join(_BY_ENDING)}; or "
+            f"say which it is: {', '.join(READERS)}"
+        )
+    return _json_form(path) if ending == ".json" else _BY_ENDING[ending]
+
+
+def _json_form(path: Path) -> str:
+    """Three kinds of code book are JSON, and none has the keys of another."""
+    document = read_json(path)
+    if isinstance(document, dict):
+        if "schema_type" in document:
+            return "pandera"
+        if "properties" in document and not looks_like(document):
+            return "json-schema"
+    return "nist"

@@ -1,0 +1,214 @@
+"""The domain file: declarations as JSON, where each came from, and which were looked at beside the rows.
+
+A declaration is free because it was made without the rows. Whoever sees on a screen what of the rows does not
+fit, and then changes the words, has read them off the rows: the file keeps a digest of the words that were
+looked at, and says so unless a public source is cited.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.table.domain import Attribute, attribute_from_dict
+from sdv_plausible.table.specifications import told_sdtype
+from sdv_plausible.table.words import check_names, suggestion
+from sdv_plausible.whole_files import write_whole
+
+SCHEMA = "sdv-plausible-declarations/1"
+_DIGEST_LENGTH = 64
+_KEYS = ("$schema", "schema", "detected", "columns", "looked", "learned")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DomainFile:
+    """Declarations with their history.
+
+    Parameters
+    ----------
+    columns : mapping
+        Column name -> declaration in SDV's words, with ``source``: the public text that it was taken from.
+    looked : mapping of str to str
+        Column name -> digest of its words when cells that do not fit them were first shown.
+    detected : bool
+        Whether the file was written by something that read the rows: none of it is then a declaration.
+    editor_schema : str, optional
+        What ``"$schema"`` says, for editors.
+    learned : mapping, optional
+        What learning some columns cost; they have the form of an Attribute, with a ``kind``.
+    """
+
+    columns: Mapping[str, Any]
+    looked: Mapping[str, str] = field(default_factory=dict)
+    detected: bool = False
+    editor_schema: str | None = None
+    learned: Mapping[str, Any] | None = None
+
+    @property
+    def private(self) -> tuple[str, ...]:
+        """Columns that were learned privately, and are to be paid for by whoever uses them."""
+        return tuple(
+            name
+            for name, words in self.columns.items()
+            if isinstance(words, Mapping) and "kind" in words and words.get("provenance") == "private"
+        )
+
+    @property
+    def edited(self) -> tuple[str, ...]:
+        """Columns whose words were changed after the rows were looked at, and that cite no public source."""
+        return tuple(
+            name
+            for name, words in self.columns.items()
+            if isinstance(words, Mapping)
+            and name in self.looked
+            and self.looked[name] != digest(words)
+            and not words.get("source")
+        )
+
+    def declarations(self) -> dict[str, Any]:
+        """Words by column as the synthesizer takes them, each with what ends its claim.
+
+        Raises
+        ------
+        ValueError
+            If a column of a template was not filled in.
+        """
+        edited, found = self.edited, {}
+        for name, given in self.columns.items():
+            words = given
+            if isinstance(given, Mapping) and "kind" in given:
+                words = self._attribute(name, given)
+            elif isinstance(given, Mapping):
+                if is_blank(given):
+                    raise ValueError(
+                        f"column {name!r}: fill in sdtype (null now), such as 'numerical', 'categorical', "
+                        "'datetime' or 'id'; or take the column out of the file"
+                    )
+                words = {**given, **({"detected": True} if self.detected else {})}
+                if name in edited:
+                    words["provenance"] = "edited"
+            found[name] = words
+        return found
+
+    def _attribute(self, name: str, given: Mapping[str, Any]) -> Attribute:
+        if name in self.private and self.learned is None:
+            raise ValueError(
+                f"column {name!r} was learned privately, and the file lacks what that cost ('learned'): put "
+                "the file back as it was"
+            )
+        found = attribute_from_dict({"name": name, **given})
+        if self.detected or name in self.edited:
+            return replace(found, provenance="inferred" if self.detected else "edited")
+        return found
+
+    def looked_at(self, names: Collection[str]) -> DomainFile:
+        """The file after cells of these columns were shown; the first look at a column counts."""
+        new = {name: digest(self.columns[name]) for name in names if name in self.columns}
+        return replace(self, looked={**new, **self.looked})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form for JSON; :meth:`of` reads it back."""
+        return {
+            **({} if self.editor_schema is None else {"$schema": self.editor_schema}),
+            "schema": SCHEMA,
+            **({"detected": True} if self.detected else {}),
+            "columns": dict(self.columns),
+            **({"looked": dict(self.looked)} if self.looked else {}),
+            **({} if self.learned is None else {"learned": dict(self.learned)}),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, whole or not at all: a line for each column."""
+        plain = self.to_dict()
+        for key, value in plain.items():
+            if key in ("columns", "looked"):
+                lines = [f"  {_json(name)}: {_json(words)}" for name, words in value.items()]
+                plain[key] = "{\n" + ",\n".join(lines) + "\n }" if lines else "{}"
+            else:
+                plain[key] = _json(value)
+        parts = [f" {_json(key)}: {text}" for key, text in plain.items()]
+        write_whole(path, "{\n" + ",\n".join(parts) + "\n}\n")
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any], what: str = "domain file") -> DomainFile:
+        """Read what :meth:`to_dict` wrote, or a bare mapping from names to words.
+
+        Raises
+        ------
+        ValueError
+            If the document is neither.
+        """
+        if not isinstance(document.get("schema"), str):
+            check_names(document, what)
+            return cls(columns=document)
+        if document["schema"] != SCHEMA:
+            raise ValueError(
+                f"{what}: its 'schema' ({document['schema']!r}) must be {SCHEMA!r}, or that of Domain.save"
+            )
+        for key in document:
+            if key not in _KEYS:
+                hint = suggestion(str(key), _KEYS) or f"; known are {', '.join(_KEYS)}"
+                raise ValueError(f"{what}: the key {key!r} means nothing{hint}")
+        columns, looked = document.get("columns"), document.get("looked", {})
+        detected, editor = document.get("detected", False), document.get("$schema")
+        if not isinstance(columns, Mapping):
+            raise ValueError(f"{what}: 'columns' must map names to declarations such as {{'sdtype': 'id'}}")
+        check_names(columns, what)
+        if not isinstance(detected, bool) or not isinstance(editor, (str, type(None))):
+            raise ValueError(f"{what}: 'detected' must be true or false, '$schema' text")
+        if not isinstance(looked, Mapping) or not all(map(_is_digest, looked.values())):
+            raise ValueError(
+                f"{what}: 'looked' must map names to the SHA-256 digests that were written there: put back "
+                "the file as it was"
+            )
+        learned = document.get("learned")
+        if not isinstance(learned, (Mapping, type(None))):
+            raise ValueError(f"{what}: 'learned' must be what was written there: put back the file as it was")
+        return cls(columns=columns, looked=looked, detected=detected, editor_schema=editor, learned=learned)
+
+
+def read_json(path: Path) -> Any:
+    """A JSON document in which no name occurs twice.
+
+    Raises
+    ------
+    ValueError
+        If the file holds something else.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_repeats)
+    except (RecursionError, ValueError) as error:
+        raise ValueError(f"domain ({str(path)!r}) is not a JSON file: {error}") from error
+
+
+def digest(words: Any) -> str:
+    """SHA-256 of a column's words as canonical JSON; sources do not count, nor what is null."""
+    if isinstance(words, Mapping):
+        words = {key: value for key, value in words.items() if key != "source" and value is not None}
+    text = json.dumps(words, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def is_blank(words: Mapping[str, Any]) -> bool:
+    """Whether a column of a template was not filled in."""
+    return "sdtype" in words and words["sdtype"] is None and told_sdtype(words) is None
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and len(value) == _DIGEST_LENGTH and set(value) <= set("0123456789abcdef")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
+        raise ValueError(f"it says {twice!r} twice")
+    return document

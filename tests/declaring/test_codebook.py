@@ -1,0 +1,64 @@
+"""Codes and numbers as code books write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from sdv_plausible.declaring.codebook import Codebook, labelled, number, plain, ranged, read_text
+
+
+def test_codes_are_as_in_a_table():
+    assert plain(["1", 2, " -3 "]) == [1, 2, -3]
+    assert plain(["1", "01"]) == ["1", "01"]
+    assert plain(["1", "N"]) == ["1", "N"]
+    assert plain(["1", "2.5"]) == ["1", "2.5"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("7", 7), ("-1", -1), ("7.0", 7.0), (".5", 0.5), ("1e3", 1000.0), (3, 3), (2.5, 2.5)],
+)
+def test_numbers_stay_whole(text, found):
+    assert number(text) == found
+    assert type(number(text)) is type(found)
+
+
+@pytest.mark.parametrize("text", ["", "N", "1,5", True, None, "nan", "inf", "1 2", "٣", "0x1"])
+def test_what_is_no_number(text):
+    assert number(text) is None
+
+
+def test_codes_beside_a_range():
+    words, messages = ranged("pay", 0, 99, ["-1"])
+    assert words == {"sdtype": "numerical", "range_min": 0, "range_max": 99, "special_values": [-1]}
+    assert messages == []
+    words, messages = ranged("pay", None, 99)
+    assert words == {"sdtype": "numerical"}
+    assert "pay: no range" in messages[0]
+    assert "codes -1" in ranged("pay", None, None, [-1])[1][0]
+
+
+def test_text_beside_a_range_is_a_special_value_or_named():
+    words, messages = ranged("pay", 0, 99, ["N"])
+    assert words.get("special_values") == ["N"] or "no numbers" in messages[0]
+
+
+def test_values_with_labels():
+    words, messages = labelled("sex", ["1", "2"], ["9"])
+    assert words == {"sdtype": "categorical", "range_values": [1, 2, 9]}
+    assert "are these all" in messages[0]
+    assert labelled("code", ["1"], [], is_text=True)[0]["range_values"] == ["1"]
+    assert labelled("age", ["99"], ["99"])[0] == {"sdtype": "numerical"}
+    assert labelled("name", [], [], is_text=True)[0] == {"sdtype": None}
+
+
+def test_blanks_cite_nothing():
+    found = Codebook(columns={"a": {"sdtype": None}, "b": {"sdtype": "id"}}).citing("x.csv")
+    assert found.columns == {"a": {"sdtype": None}, "b": {"sdtype": "id", "source": "x.csv"}}
+
+
+def test_text_in_another_encoding(tmp_path):
+    path = tmp_path / "book.csv"
+    path.write_bytes(b"gr\xf6sse")
+    with pytest.raises(ValueError, match="is no CSV code book in UTF-8"):
+        read_text(path, "CSV code book")

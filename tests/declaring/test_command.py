@@ -1,0 +1,87 @@
+"""``sdv-plausible declare``: a template that no row has a say in, and files from public sources."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from sdv_plausible import read_csv
+from sdv_plausible.cli import main
+
+ROWS = ["1,f,x", "2,m,y"]
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["age,sex,id", *ROWS]))
+    return path
+
+
+def declared(table, capsys, *more):
+    output = table.with_name("domain.json")
+    code = main(["declare", str(table), "-o", str(output), "--overwrite", *map(str, more)])
+    said = capsys.readouterr()
+    assert code == 0, said.err
+    return json.loads(output.read_text())["columns"], said.out
+
+
+def test_no_row_has_a_say(table, capsys):
+    first = declared(table, capsys)
+    for rows in ([], ["9,,", "8,f,x"], ["x,y,z"] * 50, ["damaged"]):
+        table.write_text("\n".join(["age,sex,id", *rows]))
+        assert declared(table, capsys) == first
+    assert first[0] == {name: {"sdtype": None} for name in ("age", "sex", "id")}
+    assert "To be filled in" in first[1]
+    with pytest.raises(ValueError, match="column 'age': fill in sdtype"):
+        read_csv(table, table.with_name("domain.json"))
+
+
+def test_types_of_a_parquet_file_are_not_taken(tmp_path, capsys):
+    """A writer makes doubles of whole numbers when one is missing: the file's types are the rows'."""
+    path = tmp_path / "people.parquet"
+    pd.DataFrame({"age": [1, 2]}).to_parquet(path)
+    assert declared(path, capsys)[0] == {"age": {"sdtype": None}}
+
+
+def test_public_sources(table, tmp_path, capsys):
+    published = tmp_path / "published.csv"
+    published.write_text("age,sex,other\n0,f,1\n99,m,1\n")
+    book = tmp_path / "book.csv"
+    book.write_text("name,type,values\nsex,,f|m|d\nage,,\n")
+    columns, said = declared(table, capsys, "--from-public", published, "--from-codebook", book)
+    assert columns["age"]["range_max"] == 99
+    assert columns["age"]["source"] == "published table published.csv"
+    assert columns["sex"] == {"sdtype": "categorical", "range_values": ["f", "m", "d"], "source": "book.csv"}
+    assert columns["id"] == {"sdtype": None}
+    assert "confidential" in said
+    assert "left out: other" in said
+    assert "taken out: id" in said
+
+
+def test_the_table_itself_is_not_published(table, tmp_path, capsys):
+    for option in ("--from-public", "--from-codebook"):
+        arguments = ["declare", str(table), "-o", str(tmp_path / "d.json"), option, str(table)]
+        assert main(arguments) == 2
+        assert "is the table itself" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["gone.csv", "-o", "d.json"], "there is no file"),
+        (["people.csv", "-o", "d.txt"], "must end in .json"),
+        (["people.csv", "-o", "people.csv"], "the same file"),
+        (["people.csv", "-o", "d.json", "--from-codebook", "gone.csv"], "there is no file"),
+        (["people.csv", "-o", "d.json", "--from-codebook", "book.docx"], "nothing reads"),
+    ],
+)
+def test_one_clear_line(table, monkeypatch, capsys, arguments, words):
+    monkeypatch.chdir(table.parent)
+    (table.parent / "book.docx").write_text("")
+    before = sorted(table.parent.iterdir())
+    assert main(["declare", *arguments]) == 2
+    assert words in capsys.readouterr().err
+    assert sorted(table.parent.iterdir()) == before

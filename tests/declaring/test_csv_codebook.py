@@ -1,0 +1,76 @@
+"""Code books in CSV."""
+
+from __future__ import annotations
+
+import pytest
+
+from sdv_plausible import Domain
+from sdv_plausible.declaring.csv_codebook import read_csv_codebook
+
+BOOK = """name,type,min,max,values,labels,missing,decimals,format,comment
+age,,0,110,,,no,0,,
+pay,numerical,0,1e6,,,yes,2,,in francs
+sex,,,,f|m,female|male,No,,,
+grade,ordinal,,,1|2|3,,,,,
+code,,,,01|02,,,,,
+start,,2020-01-01,2025-12-31,,,,,%Y-%m-%d,
+member,boolean,,,,,,,,
+id,id,,,,,,,,
+what,,,,,,,,,
+"""
+
+
+def written(tmp_path, text):
+    path = tmp_path / "book.csv"
+    path.write_text(text, encoding="utf-8-sig")
+    return path
+
+
+def test_every_column(tmp_path):
+    found = read_csv_codebook(written(tmp_path, BOOK))
+    assert found.columns == {
+        "age": {
+            "sdtype": "numerical", "range_min": 0, "range_max": 110, "decimal_places": 0,
+            "range_is_nullable": False,
+        },
+        "pay": {
+            "sdtype": "numerical", "range_min": 0, "range_max": 1e6, "decimal_places": 2,
+            "range_is_nullable": True,
+        },
+        "sex": {"sdtype": "categorical", "range_values": ["f", "m"], "range_is_nullable": False},
+        "grade": {"sdtype": "ordinal", "range_values": [1, 2, 3]},
+        "code": {"sdtype": "categorical", "range_values": ["01", "02"]},
+        "start": {
+            "sdtype": "datetime", "datetime_format": "%Y-%m-%d", "range_min": "2020-01-01",
+            "range_max": "2025-12-31",
+        },
+        "member": {"sdtype": "boolean"},
+        "id": {"sdtype": "id"},
+        "what": {"sdtype": None},
+    }  # fmt: skip
+    assert found.messages == (
+        "columns of the code book that are not understood: comment",
+        "what: nothing tells what it is",
+    )
+    Domain.from_declarations({n: w for n, w in found.columns.items() if n not in ("id", "what")})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "must have 'name'"),
+        ("column,min\na,1\n", "must have 'name'"),
+        ("name,min\na,x\n", r"column 'a': min \('x'\) must be a number"),
+        ("name,decimals\na,2.5\n", "decimal_places .2.5. must be a whole number"),
+        ("name,missing\na,perhaps\n", "must be yes or no"),
+        ("name,min\na,1\na,2\n", "'a' has two lines"),
+        ("name,min\na\n", "must have 2 cells"),
+        ("name,min\na,1,2\n", "must have 2 cells"),
+        ("name,min\n,1\n", "must not be empty"),
+        ('name,min\na,"1\n', "is not CSV"),
+        ("name,type,values\na,datetime,1|2\n", "range_values does not go with"),
+    ],
+)
+def test_damaged(tmp_path, text, words):
+    with pytest.raises(ValueError, match=words):
+        read_csv_codebook(written(tmp_path, text))

@@ -1,0 +1,86 @@
+"""Schemas of pandera, in the three forms that its versions write."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+import yaml
+
+from sdv_plausible.declaring.pandera_schema import read_pandera
+
+SCHEMA = {
+    "schema_type": "dataframe",
+    "version": "0.20",
+    "columns": {
+        "age": {
+            "dtype": "int64",
+            "nullable": False,
+            "checks": {"greater_than_or_equal_to": 0, "less_than_or_equal_to": {"value": 110, "options": {}}},
+        },
+        "pay": {
+            "dtype": "float64",
+            "nullable": True,
+            "checks": {"in_range": {"min_value": 0, "max_value": 1e6}},
+        },
+        "sex": {"dtype": "str", "nullable": False, "checks": {"isin": ["f", "m"]}},
+        "grade": {
+            "dtype": "int64",
+            "nullable": True,
+            "checks": [{"value": [1, 2], "options": {"check_name": "isin", "raise_warning": False}}],
+        },
+        "born": {"dtype": "datetime64[ns]", "nullable": True, "checks": None},
+        "member": {"dtype": "bool", "nullable": False, "checks": None},
+        "name": {"dtype": "str", "nullable": False, "checks": {"str_length": {"max_value": 80}}},
+        "size": {"dtype": "float64", "nullable": True, "checks": {"greater_than": {"min_value": 0}}},
+    },
+    "checks": {"wide": {}},
+}
+
+
+def written(tmp_path, document, name="schema.json"):
+    path = tmp_path / name
+    write = yaml.safe_dump if name.endswith("yaml") else json.dumps
+    path.write_text(document if isinstance(document, str) else write(document))
+    return path
+
+
+@pytest.mark.parametrize("name", ["schema.json", "schema.yaml"])
+def test_every_column(tmp_path, name):
+    found = read_pandera(written(tmp_path, SCHEMA, name))
+    assert found.columns == {
+        "age": {
+            "sdtype": "numerical", "range_min": 0, "range_max": 110, "decimal_places": 0, "range_is_nullable": False,
+        },
+        "pay": {"sdtype": "numerical", "range_min": 0, "range_max": 1e6, "range_is_nullable": True},
+        "sex": {"sdtype": "categorical", "range_values": ["f", "m"], "range_is_nullable": False},
+        "grade": {"sdtype": "categorical", "range_values": [1, 2], "range_is_nullable": True},
+        "born": {"sdtype": "datetime", "range_is_nullable": True},
+        "member": {"sdtype": "boolean", "range_values": [False, True], "range_is_nullable": False},
+        "name": {"sdtype": None},
+        "size": {"sdtype": "numerical", "range_is_nullable": True},
+    }  # fmt: skip
+    assert "name: the check str_length is not understood" in found.messages
+    assert "checks of the whole table are not read" in found.messages
+
+
+@pytest.mark.parametrize(
+    ("document", "name", "words"),
+    [
+        ("[]", "a.json", "is no schema of pandera"),
+        ({"columns": {"a": 3}}, "a.json", "is no schema of pandera"),
+        ({"columns": {"a": {"checks": {"gt": "x"}}}}, "a.json", "must be a number"),
+        ("a: [", "a.yaml", "is no YAML"),
+        ("!!python/object/apply:os.getcwd []", "a.yaml", "is no YAML"),
+    ],
+)
+def test_damaged(tmp_path, document, name, words):
+    with pytest.raises(ValueError, match=words):
+        read_pandera(written(tmp_path, document, name))
+
+
+def test_without_pyyaml(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(ImportError, match=r"sdv-plausible\[codebooks\]"):
+        read_pandera(written(tmp_path, "a: 1", "a.yaml"))

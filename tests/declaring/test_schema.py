@@ -1,0 +1,58 @@
+"""The published schema of the domain file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from sdv_plausible.declaring.schema import WORDS, schema_document, schema_text
+from sdv_plausible.table import words
+from sdv_plausible.table.domain_file import SCHEMA, DomainFile, digest
+
+ROOT = Path(__file__).parents[2]
+VALIDATOR = jsonschema.Draft202012Validator(schema_document())
+
+
+def test_the_published_file_is_this_one():
+    published = ROOT / "docs/reference/declarations.schema.json"
+    assert published.read_text() == schema_text(), "python -m sdv_plausible.declaring.schema > that file"
+
+
+def test_every_word_is_in_the_schema():
+    known = {*words.TYPE_WORDS, *words.VALUE_WORDS, *words.ORIGIN_WORDS, *words._UNUSED}
+    assert set(WORDS) == known
+    jsonschema.Draft202012Validator.check_schema(schema_document())
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks/domains").glob("*.json")), ids=lambda p: p.stem)
+def test_our_declarations_validate(path):
+    columns = json.loads(path.read_text())["domain"]
+    VALIDATOR.validate({"schema": SCHEMA, "columns": columns})
+
+
+def test_what_is_written_validates():
+    age = {"sdtype": None, "range_min": 0, "bins": [0, 1, 2], "source": "x"}
+    file = DomainFile(columns={"age": age}, looked={"age": digest(age)}, detected=True, editor_schema="x")
+    VALIDATOR.validate(file.to_dict())
+    VALIDATOR.validate({"schema": SCHEMA, "columns": {"age": dict.fromkeys(WORDS)}})
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"columns": {}},
+        {"schema": SCHEMA},
+        {"schema": SCHEMA, "columns": {}, "rows": 3},
+        {"schema": SCHEMA, "columns": {}, "looked": {"age": "abc"}},
+        *(
+            {"schema": SCHEMA, "columns": {"age": wrong}}
+            for wrong in (3, {"rangemin": 0}, {"decimal_places": 16}, {"bins": 0}, {"bins": [1]}, {"source": ""},
+                          {"range_values": "f"}, {"datetime_format": "Y"}, {"provenance": "private"})
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_seen(document):
+    assert not VALIDATOR.is_valid(document)

@@ -1,0 +1,74 @@
+"""Metadata of SPSS and Stata files: with a stand-in for the library, and with the library where it is there."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from sdv_plausible.declaring.statistics_files import read_statistics_file
+
+META = SimpleNamespace(
+    column_names=["sex", "age", "code", "name"],
+    variable_value_labels={"sex": {1.0: "m", 2.0: "f"}, "code": {"a": "A"}},
+    missing_ranges={
+        "sex": [{"lo": 9.0, "hi": 9.0}],
+        "age": [{"lo": -9.0, "hi": -1.0}, {"lo": 99.0, "hi": 99.0}],
+    },
+    missing_user_values={"age": ["z"]},
+    readstat_variable_types={"sex": "double", "age": "double", "code": "string", "name": "string"},
+)
+
+
+@pytest.fixture
+def library(monkeypatch):
+    """A module with the names that are used; it refuses to read rows."""
+    made = ModuleType("pyreadstat")
+    made.ReadstatError = made.PyreadstatError = type("ReadstatError", (Exception,), {})
+
+    def read(path, *, metadataonly):
+        assert metadataonly is True
+        if "damaged" in path:
+            raise made.ReadstatError("Invalid file")
+        return None, META
+
+    made.read_sav = made.read_dta = read
+    monkeypatch.setitem(sys.modules, "pyreadstat", made)
+
+
+@pytest.mark.parametrize("name", ["a.sav", "a.dta"])
+def test_labels(library, tmp_path, name):
+    found = read_statistics_file(tmp_path / name)
+    assert found.columns == {
+        "sex": {"sdtype": "categorical", "range_values": [1, 2, 9]},
+        "age": {"sdtype": "numerical"},
+        "code": {"sdtype": "categorical", "range_values": ["a"]},
+        "name": {"sdtype": None},
+    }
+    said = "\n".join(found.messages)
+    assert "age: a range of missing values is not read: -9.0 to -1.0" in said
+    assert "age: tagged missing values are not read: z" in said
+
+
+def test_damaged(library, tmp_path):
+    with pytest.raises(ValueError, match="cannot be read as a file of SPSS or Stata"):
+        read_statistics_file(tmp_path / "damaged.sav")
+
+
+def test_without_the_library(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyreadstat", None)
+    with pytest.raises(ImportError, match=r"sdv-plausible\[codebooks\]"):
+        read_statistics_file(tmp_path / "a.sav")
+
+
+def test_a_real_file(tmp_path):
+    pyreadstat = pytest.importorskip("pyreadstat")
+    table = pd.DataFrame({"sex": [1.0, 2.0], "name": ["a", "b"]})
+    path = tmp_path / "a.sav"
+    pyreadstat.write_sav(table, str(path), variable_value_labels={"sex": {1: "m", 2: "f", 3: "d"}},
+                         missing_ranges={"sex": [9]})  # fmt: skip
+    found = read_statistics_file(path)
+    assert found.columns["sex"]["range_values"] == [1, 2, 3, 9]
+    assert found.columns["name"] == {"sdtype": None}
