@@ -148,7 +148,11 @@ class RuleSet:
             for attribute in rule.attributes(known, self.words or {}, styles):
                 found = replace(attribute, provenance="inferred") if inferred else attribute
                 known[attribute.name] = made[attribute.name] = found
-        return FittedRules(self, made)
+        if not self:
+            return FittedRules()
+        formats = {n: a.datetime_format for n, a in known.items() if a.kind == "datetime"}
+        words = {n: {"sdtype": "datetime", "datetime_format": form} for n, form in formats.items()}
+        return FittedRules(replace(self, words=words), made)
 
     def broken(self, table: pd.DataFrame) -> dict[Rule, np.ndarray]:
         """Of every rule, which real rows break it. Not private: for the holder of the rows."""

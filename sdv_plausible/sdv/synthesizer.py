@@ -330,11 +330,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         }
         if (known and not sampler.samples_conditions) or set(given) & set(self._fitted_rules.made):
             raise NotImplementedError  # SDV then rejects: post-processing of rows that were released
-        call = (self._sdv_seed, self._calls, tuple(sorted(known.items())))
-        self._calls += 1
+        number_of_call, self._calls = self._calls, self._calls + 1
 
         def drawn(wanted: int, number: int) -> pd.DataFrame:
-            this = (*call, number, wanted)
+            this = (self._sdv_seed, number_of_call, wanted, tuple(sorted(known.items())), number)
             self._charge_rows(this, wanted)
             coins = sampler.coins.spawn("sample", *this)
             codes = _sampled_given(sampler, wanted, known, coins)

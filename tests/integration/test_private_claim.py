@@ -206,7 +206,8 @@ def test_invented_columns_keep_the_family_of_their_type():
 def test_extension_types_of_modelled_columns_follow_the_domain():
     columns = {"n": {"sdtype": "numerical"}, "x": {"sdtype": "numerical"}, "flag": {"sdtype": "boolean"}}
     declared = {
-        "n": {"range_min": 0, "range_max": 9}, "x": {"range_min": 0.0, "range_max": 9.0, "decimal_places": 1}, "flag": {}
+        "n": {"range_min": 0, "range_max": 9}, "x": {"range_min": 0.0, "range_max": 9.0, "decimal_places": 1},
+        "flag": {"range_is_nullable": True},
     }  # fmt: skip
     whole = pd.DataFrame({"n": [1, 2] * 50, "x": [1, 2] * 50, "flag": [True, False] * 50}).convert_dtypes()
     one_more = pd.DataFrame(

@@ -37,19 +37,19 @@ COLUMNS = {
     "city": {"sdtype": "categorical", "range_is_nullable": True},
     "grade": {"sdtype": "categorical", "range_is_nullable": True},
     "member": {"sdtype": "boolean"},
-    "age": {"sdtype": "numerical", "range_is_nullable": True},
-    "income": {"sdtype": "numerical", "range_is_nullable": True},
-    "start": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d", "range_is_nullable": True},
-    "day": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y", "range_is_nullable": True},
+    "age": {"sdtype": "numerical"},
+    "income": {"sdtype": "numerical"},
+    "start": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+    "day": {"sdtype": "datetime", "datetime_format": "%d.%m.%Y"},
 }
 DECLARED = {
-    "city": {"range_values": ["Bern", "Basel", "Chur"]},
-    "grade": {"range_values": [1, 2, 3]},
-    "age": {"range_min": 0, "range_max": 110},
-    "income": {"range_min": 0.0, "range_max": 1e6, "decimal_places": 2},
-    "start": {"range_min": "2000-01-01", "range_max": "2030-12-31"},
-    "day": {"range_min": "01.01.2000", "range_max": "31.12.2030"},
-    "member": {},
+    "city": {"range_values": ["Bern", "Basel", "Chur"], "range_is_nullable": True},
+    "grade": {"range_values": [1, 2, 3], "range_is_nullable": True},
+    "age": {"range_min": 0, "range_max": 110, "range_is_nullable": True},
+    "income": {"range_min": 0.0, "range_max": 1e6, "decimal_places": 2, "range_is_nullable": True},
+    "start": {"range_min": "2000-01-01", "range_max": "2030-12-31", "range_is_nullable": True},
+    "day": {"range_min": "01.01.2000", "range_max": "31.12.2030", "range_is_nullable": True},
+    "member": {"range_is_nullable": True},
 }
 
 

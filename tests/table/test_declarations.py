@@ -36,7 +36,7 @@ def test_nothing_is_declared_by_ranges_in_the_metadata_alone():
     assert read(None).attributes == {}
     found = read({"age": {"range_min": 0, "range_max": 99}})
     assert list(found.attributes) == ["age"]
-    assert (found.attributes["age"].upper[-1], found.attributes["age"].nullable) == (99, True)
+    assert (found.attributes["age"].upper[-1], found.attributes["age"].nullable) == (99, False)
     with pytest.raises(ValueError, match="'city'.*fixes no values"):
         read({"city": {}})
     vouched = read("metadata")

@@ -43,7 +43,7 @@ METADATA = {
         ("sex", {"range_values": ["f"], "range_min": 0}, "range_min does not go with sdtype 'categorical'"),
         ("sex", {"range_values": ["f"], "buckets": [0, "a"]}, "buckets ([0, 'a']) must be a list of whole numbers"),
         ("sex", {"range_values": ["f"], "buckets": [-1, 0]}, "buckets"),
-        ("sex", {"range_values": ["f"], "buckets": [0]}, "each of the 2 codes"),
+        ("sex", {"range_values": ["f"], "buckets": [0, 0]}, "each of the 1 codes"),
         ("age", {**NUMBER, "decimal_places": "x"}, "decimal_places ('x') must be a whole number from 0 to 15"),
         ("age", {**NUMBER, "decimal_places": -1}, "decimal_places (-1)"),
         ("age", {**NUMBER, "decimal_places": 400}, "decimal_places (400)"),
@@ -202,7 +202,7 @@ def test_any_json_in_a_declaration(tmp_path_factory, spec, known):
 
 FINISHED = Domain.from_declarations(
     {
-        "age": {"range_min": 0, "range_max": 30, "buckets": [0] * 32},
+        "age": {"range_min": 0, "range_max": 30, "buckets": [0] * 31},
         "income": {"range_min": 0.0, "range_max": 1.0, "decimal_places": 2},
         "sex": {"range_values": ["f", "m"]},
         "start": {"range_min": "2020-01-01", "range_max": "2020-01-09", "datetime_format": "%Y-%m-%d"},

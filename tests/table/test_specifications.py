@@ -23,21 +23,22 @@ from sdv_plausible.table.specifications import SINGLES, declared_attribute, equa
         ({"sdtype": "ordinal", "range_values": ["lo", "hi"]}, {"kind": "ordinal", "values": ("lo", "hi")}),
         ({"sdtype": "boolean"}, {"kind": "categorical", "values": (False, True)}),
         ({"sdtype": "boolean", "range_is_nullable": False}, {"values": (False, True), "nullable": False}),
-        ({"sdtype": "numerical", "range_min": -3, "range_max": 3}, {"kind": "integer", "cardinality": 8}),
+        ({"sdtype": "boolean", "range_is_nullable": True}, {"values": (False, True), "nullable": True}),
+        ({"sdtype": "numerical", "range_min": -3, "range_max": 3}, {"kind": "integer", "cardinality": 7}),
         ({"sdtype": "numerical", "range_min": -0.5, "range_max": 3.7, "decimal_places": 0}, {"lower": (0, 1, 2, 3)}),
         ({"sdtype": "numerical", "range_min": 2.5, "range_max": 2.5}, {"lower": (2.5,), "upper": (2.5,)}),
-        ({"sdtype": "numerical", "range_min": 0, "range_max": 1.5}, {"kind": "float", "cardinality": 101, "decimals": None}),
-        ({"sdtype": "numerical", "range_min": np.int64(0), "range_max": np.int64(9)}, {"kind": "integer", "cardinality": 11}),
-        ({"sdtype": "numerical", "range_min": 0, "range_max": 1, "buckets": [0, 0, 1]}, {"buckets": (0, 0, 1)}),
+        ({"sdtype": "numerical", "range_min": 0, "range_max": 1.5}, {"kind": "float", "cardinality": 100, "decimals": None}),
+        ({"sdtype": "numerical", "range_min": np.int64(0), "range_max": np.int64(9)}, {"kind": "integer", "cardinality": 10}),
+        ({"sdtype": "numerical", "range_min": 0, "range_max": 1, "buckets": [0, 1]}, {"buckets": (0, 1)}),
         (
             {"sdtype": "datetime", "range_min": "01.02.2020", "range_max": "10.02.2020", "datetime_format": "%d.%m.%Y"},
-            {"kind": "datetime", "cardinality": 11, "unit": NANOSECONDS["D"], "datetime_format": "%d.%m.%Y"},
+            {"kind": "datetime", "cardinality": 10, "unit": NANOSECONDS["D"], "datetime_format": "%d.%m.%Y"},
         ),
         (
             {"sdtype": "datetime", "range_min": "2020 23:10", "range_max": "2020 23:12", "datetime_format": "%Y %H:%M"},
-            {"cardinality": 4, "unit": NANOSECONDS["min"]},
+            {"cardinality": 3, "unit": NANOSECONDS["min"]},
         ),
-        ({"sdtype": "datetime", "range_min": "2020", "range_max": "2020", "datetime_format": "%Y"}, {"cardinality": 2}),
+        ({"sdtype": "datetime", "range_min": "2020", "range_max": "2020", "datetime_format": "%Y"}, {"cardinality": 1}),
         ({"sdtype": "numerical", "range_min": 0}, None),
         ({"sdtype": "datetime", "range_max": "2020-01-01"}, None),
         ({"sdtype": "categorical"}, None),
@@ -105,7 +106,7 @@ def test_a_domain_from_declarations():
         "categorical",
     ]
     assert [a.kind for a in domain] == kinds
-    assert domain["number"].cardinality == 11
+    assert domain["number"].cardinality == 10
     assert domain["values"].cardinality == 2
     assert domain["flag"].values == (False, True)
     assert domain["ready"] is ready

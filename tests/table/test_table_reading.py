@@ -527,7 +527,14 @@ def test_parquet_dates_keep_unit_and_zone_and_reach_the_codec(parquet):
     table = read_parquet(path, {"at": {"sdtype": "datetime"}, "day": {"sdtype": "datetime"}})
     assert table.dtypes.astype(str).tolist() == ["datetime64[us, Europe/Zurich]", "datetime64[s]"]
     domain = Domain.from_declarations(
-        {"day": {"sdtype": "datetime", "range_min": "2020-01-01", "range_max": "2020-12-31"}}
+        {
+            "day": {
+                "sdtype": "datetime",
+                "range_min": "2020-01-01",
+                "range_max": "2020-12-31",
+                "range_is_nullable": True,
+            }
+        }
     )
     assert Codec(domain).encode(table, Coins.from_seed(0))[1:, 0].tolist() == [domain["day"].missing_code] * 2
 
