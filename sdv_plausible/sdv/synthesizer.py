@@ -330,7 +330,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         }
         if (known and not sampler.samples_conditions) or set(given) & set(self._fitted_rules.made):
             raise NotImplementedError  # SDV then rejects: post-processing of rows that were released
-        number_of_call, self._calls = self._calls, self._calls + 1
+        number_of_call = self._calls
+        self._calls += 1
 
         def drawn(wanted: int, number: int) -> pd.DataFrame:
             this = (self._sdv_seed, number_of_call, wanted, tuple(sorted(known.items())), number)
