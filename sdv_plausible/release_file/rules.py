@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
+
+import pandas as pd
 
 from sdv_plausible.release_file.domain import read_attribute, write_attribute
 from sdv_plausible.release_file.reading import LONGEST_NAME, Part
 from sdv_plausible.release_file.values import read_value, write_value
 from sdv_plausible.rules.files import KINDS, rule_from_dict
-from sdv_plausible.rules.rule import MakingRule, Rule
+from sdv_plausible.rules.rule import MakingRule, Rule, attribute_words, date_formats
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.domain import Attribute, Domain
 
@@ -48,6 +51,7 @@ def read_rules(part: Part, domain: Domain) -> FittedRules:
         again = [name for name in found if name in known]
         if unknown or again:
             raise item.refuse(f"the columns {unknown or again} must {'not ' * bool(again)}be known before")
+        item.checked(partial(_check, rule, known, found))
         known |= found
         made |= found
         if isinstance(rule, MakingRule):
@@ -57,16 +61,22 @@ def read_rules(part: Part, domain: Domain) -> FittedRules:
     added = [name for rule in making for name in rule.added]
     if len(set(added)) < len(added):
         raise part.refuse("no column may stand in for two rules")
-    return FittedRules(RuleSet(tuple(making), tuple(limiting), _words(known)), made)
+    return FittedRules(RuleSet(tuple(making), tuple(limiting), attribute_words(known)), made)
 
 
-def _words(known: Mapping[str, Attribute]) -> dict[str, dict[str, Any]]:
-    """Formats of the columns that hold dates, as the rules read them."""
-    return {
-        name: {"sdtype": "datetime", "datetime_format": attribute.datetime_format}
-        for name, attribute in known.items()
-        if attribute.kind == "datetime"
-    }
+def _check(rule: Rule, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> None:
+    """Refuse a rule that cannot be carried out on these columns.
+
+    Raises
+    ------
+    ValueError
+        If it cannot.
+    """
+    if isinstance(rule, MakingRule) and not rule.fits(known, made):
+        raise ValueError("'made' must be what the rule makes of its columns")
+    columns = {**known, **made}
+    none = pd.DataFrame({name: pd.Series([], dtype=object) for name in rule.columns})
+    rule.holds(none, date_formats(attribute_words({name: columns[name] for name in rule.columns})))
 
 
 def _write(value: Any) -> Any:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.rules.conditions import Allowed, Forbidden, Implies
-from sdv_plausible.rules.making import Determined, Equal, Sum
+from sdv_plausible.rules.determined import Determined
+from sdv_plausible.rules.making import Equal, Sum
+from sdv_plausible.rules.multiples import Multiple
 from sdv_plausible.rules.one_hot import OneHot
 from sdv_plausible.rules.rule import Rule
-from sdv_plausible.rules.spacing import Inequality, Multiple
+from sdv_plausible.rules.spacing import Inequality
 from sdv_plausible.whole_files import write_whole
 
 KINDS: dict[str, Any] = {
