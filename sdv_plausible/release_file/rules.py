@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from json import dumps
 from typing import Any
 
 import pandas as pd
@@ -38,19 +39,19 @@ def read_rules(part: Part, domain: Domain) -> FittedRules:
     known = {attribute.name: attribute for attribute in domain}
     for item in part.items(10_000):
         f = item.fields(("rule", "made"))
-        f["rule"].entries()
-        if f["rule"].value.get("rule") not in KINDS:
+        if "rule" not in f["rule"].entries():
             raise f["rule"].refuse(f"must have a 'rule' among {', '.join(sorted(KINDS))}")
+        f["rule"].entries()["rule"].choice(KINDS)
         plain = _read(f["rule"])
         rule = f["rule"].checked(lambda plain=plain: rule_from_dict(plain))  # type: ignore[misc]
+        if dumps(_write(rule.to_dict()), sort_keys=True) != dumps(f["rule"].value, sort_keys=True):
+            raise f["rule"].refuse("must be written as a rule is saved")
         found = {attribute.name: attribute for attribute in map(read_attribute, f["made"].items(10_000))}
         if tuple(found) != (rule.made if isinstance(rule, MakingRule) else ()):
             raise f["made"].refuse("must be the columns that the rule makes, in order")
         needed = (*rule.sources, *rule.added) if isinstance(rule, MakingRule) else rule.columns
-        unknown = [name for name in needed if name not in known]
-        again = [name for name in found if name in known]
-        if unknown or again:
-            raise item.refuse(f"the columns {unknown or again} must {'not ' * bool(again)}be known before")
+        if not set(needed) <= set(known) or set(found) & set(known):
+            raise item.refuse("must make new columns, of columns of the domain or made before")
         item.checked(partial(_check, rule, known, found))
         known |= found
         made |= found
@@ -92,6 +93,8 @@ def _read(part: Part) -> Any:
     value = part.value
     if value is None:
         return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return part.whole()
     if isinstance(value, list):
         return [_read(item) for item in part.items(1_000_000)]
     texts = isinstance(value, dict) and all(isinstance(inner, (str, type(None))) for inner in value.values())

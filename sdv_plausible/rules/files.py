@@ -30,7 +30,7 @@ def rule_from_dict(entry: Any) -> Rule:
     ValueError
         If it is no rule.
     """
-    if not isinstance(entry, Mapping) or entry.get("rule") not in KINDS:
+    if not isinstance(entry, Mapping) or entry.get("rule") not in list(KINDS):
         raise ValueError(f"rule ({entry!r}) must have a 'rule' among {sorted(KINDS)}")
     try:
         rule: Rule = KINDS[entry["rule"]].from_dict(entry)
