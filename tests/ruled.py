@@ -10,7 +10,17 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
-from sdv_plausible.rules import Allowed, Determined, Equal, Forbidden, Implies, Inequality, Multiple, OneHot, Sum
+from sdv_plausible.rules import (
+    Allowed,
+    Determined,
+    Equal,
+    Forbidden,
+    Implies,
+    Inequality,
+    Multiple,
+    OneHot,
+    Sum,
+)
 from sdv_plausible.rules.rule import Formats
 from sdv_plausible.sdv.versions import metadata_from_columns
 

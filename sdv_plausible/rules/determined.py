@@ -163,7 +163,8 @@ class Determined(MakingRule):
         found = pd.DataFrame({"wanted": self._looked_up(table, formats)})
         if self.column in formats:
             moments = cells.numbers(table, self.column, formats)[0]
-            return np.asarray(found["wanted"].fillna(cells.NO_DATE).to_numpy(dtype=np.int64) == moments)
+            wanted = [cells.NO_DATE if moment is None else moment for moment in found["wanted"]]
+            return np.asarray(np.array(wanted, dtype=np.int64) == moments)
         found["is"] = table[self.column].array
         return cells.same(found, "is", "wanted", {})
 

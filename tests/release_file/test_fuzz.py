@@ -78,11 +78,13 @@ def check_rows(release: Release) -> None:
         return
     except ValueError as error:  # well formed, and the damaged rules leave out nearly every row
         assert release.rules.rule_set.limiting
-        assert "rows that the model made" in str(error)
+        assert "rows that the model made" in str(error)  # noqa: PT017
         return
     assert len(rows) == 20
     labels = {column.name: column.label for column in release.schema.columns}
-    assert release.rules.rule_set.holds(rows.rename(columns={label: name for name, label in labels.items()})).all()
+    assert release.rules.rule_set.holds(
+        rows.rename(columns={label: name for name, label in labels.items()})
+    ).all()
     for attribute in release.rules.whole(release.domain):
         column = rows[labels[attribute.name]]
         present = column[column.notna()]

@@ -60,7 +60,9 @@ def check_alone(rules: RuleSet, rows: list[dict[str, Any]], storage: str = "obje
     assert [folded_rows(rules, frame([row]))[0] for row in rows] == found
     broken = rules.broken(together)
     for i, row in enumerate(rows):
-        assert {rule: b[0] for rule, b in rules.broken(frame([row])).items()} == {rule: b[i] for rule, b in broken.items()}
+        assert {rule: b[0] for rule, b in rules.broken(frame([row])).items()} == {
+            rule: b[i] for rule, b in broken.items()
+        }
 
 
 @settings(max_examples=15, deadline=None)
