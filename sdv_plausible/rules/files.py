@@ -44,6 +44,8 @@ def rule_from_dict(entry: Any) -> Rule:
         rule: Rule = KINDS[entry["rule"]].from_dict(entry)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise ValueError(f"rule {entry['rule']!r} cannot be read: {error!r}") from None
+    if unknown := sorted(set(entry) - set(rule.to_dict())):
+        raise ValueError(f"rule {entry['rule']!r} has no {unknown}; it has {sorted(rule.to_dict())}")
     return rule
 
 

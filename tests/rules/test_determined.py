@@ -37,9 +37,17 @@ def test_whole_numbers_stay_whole() -> None:
 
 def test_decimals_texts_and_truth_values() -> None:
     table = pd.DataFrame({"x": [1.0, 2.0]})
-    assert looked_up(Determined("y", "x", {1: 0.5, 2: 1}), table, {"x": NUMBER, "y": NUMBER}).tolist() == [0.5, 1.0]
-    assert looked_up(Determined("y", "x", {1: "é", 2: "b"}), table, {"x": NUMBER, "y": TEXT}).tolist() == ["é", "b"]
-    truth = looked_up(Determined("y", "x", {1: True, 2: False}), table, {"x": NUMBER, "y": {"sdtype": "boolean"}})
+    assert looked_up(Determined("y", "x", {1: 0.5, 2: 1}), table, {"x": NUMBER, "y": NUMBER}).tolist() == [
+        0.5,
+        1.0,
+    ]
+    assert looked_up(Determined("y", "x", {1: "é", 2: "b"}), table, {"x": NUMBER, "y": TEXT}).tolist() == [
+        "é",
+        "b",
+    ]
+    truth = looked_up(
+        Determined("y", "x", {1: True, 2: False}), table, {"x": NUMBER, "y": {"sdtype": "boolean"}}
+    )
     assert truth.dtype == bool
 
 
@@ -86,5 +94,7 @@ def test_wrong_mappings(rule: Any, words: dict[str, Any], said: str) -> None:
 
 def test_a_file_s_column_must_be_what_is_made() -> None:
     rule = Determined("y", "x", {"a": 1, "b": 2})
-    assert not rule.fits({}, {"y": Attribute(name="y", kind="integer", lower=(1,), upper=(9,), nullable=True)})
+    assert not rule.fits(
+        {}, {"y": Attribute(name="y", kind="integer", lower=(1,), upper=(9,), nullable=True)}
+    )
     assert not rule.fits({}, {"y": Attribute(name="y", kind="categorical", values=("a",), nullable=True)})

@@ -44,7 +44,9 @@ def test_parts_of_which_all_are_missing_stop_nothing() -> None:
 
 def test_copies_in_their_own_format() -> None:
     rule = Equal("copy", "day")
-    day = Attribute(name="day", kind="datetime", lower=(0,), upper=(10**18,), datetime_format="%Y-%m-%d", nullable=True)
+    day = Attribute(
+        name="day", kind="datetime", lower=(0,), upper=(10**18,), datetime_format="%Y-%m-%d", nullable=True
+    )
     (made,) = rule.attributes({"day": day}, {}, {"copy": {"datetime_format": "%d.%m.%y"}})
     formats = {"day": "%Y-%m-%d", "copy": "%d.%m.%y"}
     table = pd.DataFrame({"day": ["2001-02-03", None]})
@@ -53,7 +55,9 @@ def test_copies_in_their_own_format() -> None:
     assert rule.holds(table.assign(copy=found), formats).all()
     assert rule.holds(table.assign(copy=["04.02.01", "04.02.01"]), formats).tolist() == [False, False]
     (zoned,) = rule.attributes({"day": day}, {}, {"copy": {"time_zone": "Asia/Tokyo"}})
-    assert rule.unfold(table, {"day": "%Y-%m-%d", "copy": None}, {"copy": zoned})["copy"][0] == pd.Timestamp("2001-02-03", tz="UTC")
+    assert rule.unfold(table, {"day": "%Y-%m-%d", "copy": None}, {"copy": zoned})["copy"][0] == pd.Timestamp(
+        "2001-02-03", tz="UTC"
+    )
 
 
 def test_copies_of_values() -> None:
@@ -62,7 +66,9 @@ def test_copies_of_values() -> None:
     assert Equal("y", "x").unfold(table, {}, {})["y"].equals(table["x"])
 
 
-@pytest.mark.parametrize("wrong", [lambda: Sum("t", ["a"]), lambda: Sum("a", ["a", "b"]), lambda: Equal("a", "a")])
+@pytest.mark.parametrize(
+    "wrong", [lambda: Sum("t", ["a"]), lambda: Sum("a", ["a", "b"]), lambda: Equal("a", "a")]
+)
 def test_wrong_columns(wrong) -> None:
     with pytest.raises(ValueError, match="distinct|at least"):
         wrong()

@@ -35,7 +35,15 @@ def test_others_count_as_the_nearest() -> None:
 
 
 def test_the_declared_range_in_steps() -> None:
-    words = {"x": {"sdtype": "numerical", "range_min": 0.1, "range_max": 2.6, "special_values": [-1], "range_is_nullable": True}}
+    words = {
+        "x": {
+            "sdtype": "numerical",
+            "range_min": 0.1,
+            "range_max": 2.6,
+            "special_values": [-1],
+            "range_is_nullable": True,
+        }
+    }
     assert Multiple("x", 0.25).stand_ins(words)["x / 0.25"] == {
         "sdtype": "numerical", "range_min": 1, "range_max": 10, "decimal_places": 0, "special_values": [-4], "range_is_nullable": True,
     }  # fmt: skip

@@ -18,7 +18,9 @@ DATES: dict[str, Any] = {"sdtype": "datetime"}
 FORMATS = [None, "%Y-%m-%d", "%d.%m.%y", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S.%f"]
 
 
-def made_of(low: list[Any], apart: list[Any], rule: Inequality, words: dict[str, Any], known: list[Attribute]) -> pd.Series:
+def made_of(
+    low: list[Any], apart: list[Any], rule: Inequality, words: dict[str, Any], known: list[Attribute]
+) -> pd.Series:
     found = {a.name: a for a in known}
     (attribute,) = rule.attributes(found, words, {})
     table = pd.DataFrame({rule.low: low, rule.distance: apart})
@@ -34,7 +36,9 @@ MOMENTS = st.datetimes(pd.Timestamp("1970-01-02"), pd.Timestamp("2060-01-01"))
 
 @given(st.lists(st.tuples(MOMENTS, st.integers(0, 900)), min_size=1, max_size=5), st.sampled_from(FORMATS),
        st.sampled_from(FORMATS), st.sampled_from(["D", "h", "min", "s"]), st.booleans())  # fmt: skip
-def test_order_holds_in_every_format(rows: Any, first: str | None, second: str | None, unit: str, strict: bool) -> None:
+def test_order_holds_in_every_format(
+    rows: Any, first: str | None, second: str | None, unit: str, strict: bool
+) -> None:
     """Also where the higher one's text shows days alone, and the lower one a time of day."""
     rule = Inequality("a", "b", strict=strict, unit=unit)
     low = pd.Series([pd.Timestamp(moment) for moment, _ in rows])
@@ -58,7 +62,11 @@ def test_dates_of_all_centuries(unit: str) -> None:
     formats = {"a": None, "b": None}
     folded = rule.fold(table, formats)["b - a"]
     days = NANOSECONDS["D"] // NANOSECONDS[unit]
-    assert folded[:3].tolist() == [(pd.Timestamp("2200-01-01") - pd.Timestamp("1700-01-01").as_unit("s")).days * days, 2 * days, 0]
+    assert folded[:3].tolist() == [
+        (pd.Timestamp("2200-01-01") - pd.Timestamp("1700-01-01").as_unit("s")).days * days,
+        2 * days,
+        0,
+    ]
     assert np.isnan(folded[3])
     ends = {"lower": (pd.Timestamp("1678-01-01").value,), "upper": (LAST - NANOSECONDS["D"] * 400,)}
     known = [Attribute(name="a", kind="datetime", nullable=True, **ends),
@@ -70,7 +78,12 @@ def test_dates_of_all_centuries(unit: str) -> None:
 
 def test_a_part_of_a_unit_is_cut_off() -> None:
     rule = Inequality("a", "b", strict=True, unit="D")
-    table = pd.DataFrame({"a": pd.to_datetime(["2000-01-01 12:00"] * 3), "b": pd.to_datetime(["2000-01-01 13:00", "2000-01-03 11:00", "2000-01-03 12:00"])})
+    table = pd.DataFrame(
+        {
+            "a": pd.to_datetime(["2000-01-01 12:00"] * 3),
+            "b": pd.to_datetime(["2000-01-01 13:00", "2000-01-03 11:00", "2000-01-03 12:00"]),
+        }
+    )
     assert rule.fold(table, {"a": None, "b": None})["b - a"].tolist() == [1, 1, 2]
 
 
@@ -97,11 +110,17 @@ def test_what_is_declared_of_the_distance() -> None:
     words["a"] = {"sdtype": "numerical"}
     assert "range_max" not in Inequality("a", "b").stand_ins(words)["b - a"]
     with pytest.raises(ValueError, match="needs their ranges"):
-        Inequality("a", "b", strict=True).stand_ins({n: {"sdtype": "numerical", "decimal_places": 1} for n in "ab"})
+        Inequality("a", "b", strict=True).stand_ins(
+            {n: {"sdtype": "numerical", "decimal_places": 1} for n in "ab"}
+        )
 
 
 def test_the_unit_follows_from_the_formats() -> None:
-    for first, second, unit in [("%Y-%m-%d", "%d.%m.%Y", "D"), ("%Y-%m-%d %H:%M", "%Y-%m-%d", "min"), (None, "%Y-%m-%d", "s")]:
+    for first, second, unit in [
+        ("%Y-%m-%d", "%d.%m.%Y", "D"),
+        ("%Y-%m-%d %H:%M", "%Y-%m-%d", "min"),
+        (None, "%Y-%m-%d", "s"),
+    ]:
         words = {"a": {**DATES, "datetime_format": first}, "b": {**DATES, "datetime_format": second}}
         assert Inequality("a", "b").resolved(words).unit == unit
     assert Inequality("a", "b", unit="h").resolved(words).unit == "h"
@@ -113,7 +132,9 @@ def test_a_format_must_tell_the_day(form: str) -> None:
         Inequality("a", "b").check({"a": DATES, "b": {**DATES, "datetime_format": form}})
 
 
-@pytest.mark.parametrize("wrong", [{"low": "b"}, {"most": -1}, {"unit": "week"}, {"strict": "yes"}, {"low": ""}])
+@pytest.mark.parametrize(
+    "wrong", [{"low": "b"}, {"most": -1}, {"unit": "week"}, {"strict": "yes"}, {"low": ""}]
+)
 def test_wrong_parameters(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="most|unit|strict|distinct"):
         Inequality(**{"low": "a", "high": "b", **wrong})
