@@ -28,10 +28,10 @@ def test_flags_come_back(values: tuple[Any, Any]) -> None:
 
 
 def test_truth_values_follow_from_the_columns() -> None:
-    rule = OneHot(["p", "q"]).resolved(dict.fromkeys("pq", {"sdtype": "boolean"}))
+    rule = OneHot(["p", "q"]).resolved({n: {"sdtype": "boolean"} for n in "pq"})
     found = rule.unfold(pd.DataFrame({rule.which: ["p"]}), {}, {})
     assert found["p"].dtype == found["q"].dtype == bool
-    plain = OneHot(["p", "q"]).resolved(dict.fromkeys("pq", {"sdtype": "numerical"}))
+    plain = OneHot(["p", "q"]).resolved({n: {"sdtype": "numerical"} for n in "pq"})
     assert plain.unfold(pd.DataFrame({rule.which: ["p"]}), {}, {})["p"].dtype == np.int64
 
 
@@ -41,4 +41,4 @@ def test_wrong_flags() -> None:
     with pytest.raises(ValueError, match="at least 2"):
         OneHot(["p"])
     with pytest.raises(ValueError, match="must be numbers"):
-        OneHot(["p", "q"], ("no", "yes")).check(dict.fromkeys("pq", {"sdtype": "numerical"}))
+        OneHot(["p", "q"], ("no", "yes")).check({n: {"sdtype": "numerical"} for n in "pq"})

@@ -26,8 +26,8 @@ def test_constraints_that_learn_nothing_are_rules() -> None:
     found = as_rules(given)
     assert found[:3] == [
         Inequality("start", "end", True),
-        Inequality("age", "fee"),
-        Inequality("fee", "total"),
+        Inequality("age", "fee", True),
+        Inequality("fee", "total", True),
     ]
     assert found[3].columns == ("red", "green")
     assert found[4:] == [Multiple("fee", 5), given[-1]]
@@ -108,7 +108,7 @@ def test_rows_cost_where_rows_cost() -> None:
     more: dict[str, Any] = {"privacy_test": "randomized", "row_cap": 300, "epsilon": 8.0}
     rules = [*ruled.RULES[:-3], Implies({"sex": "m"}, {"age": {"max": 50}})]
     synth = ruled.synthesizer(rules=rules, **more)
-    synth.fit(ruled.table())
+    synth.fit(ruled.table(4000))
     rows = synth.sample(100)
     assert all(rule.holds(rows, ruled.formats()).all() for rule in rules)
     assert sum(synth._charged_calls.values()) > 100
@@ -143,11 +143,7 @@ def test_rules_cost_nothing_and_read_nothing() -> None:
         synth.fit(rows)
         ledger = synth.privacy_ledger()
         assert ledger.claims_privacy
-        assert (
-            ledger.total().epsilon == pytest.approx(planned.total.epsilon)
-            if hasattr(planned, "total")
-            else True
-        )
+        assert sorted(map(repr, planned.ledger.entries)) == sorted(map(repr, ledger.entries))
         found.append((entries(synth), str(ledger)))
     assert found[0] == found[1]
     assert ("rules", ()) in found[0][0]
@@ -168,6 +164,6 @@ def test_strict_numbers_come_back_from_a_release() -> None:
     synth = PlausibleDeniabilitySynthesizer(metadata, domain=domain, rules=rules)
     synth.fit(pd.DataFrame({"age": np.arange(400) % 9, "level": np.arange(400) % 9 + 3}))
     again = PlausibleDeniabilitySynthesizer.from_release(Release.from_bytes(synth.release().to_bytes()))
-    rows = again.sample(200)
+    rows = again.sample(200).dropna()
     assert (rows["age"] < rows["level"]).all()
     assert rows["level"].max() <= 30
