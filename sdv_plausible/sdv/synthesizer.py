@@ -188,7 +188,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         neighbours: Relation = "add_remove",
         budget: Budget | None = None,
         rules: Any = (),
-        source: Literal[written] | None = None,
+        source: Literal["written"] | None = None,
     ) -> None:
         self.epsilon, self.delta, self.k, self.gamma, self.epsilon0 = epsilon, delta, k, gamma, epsilon0
         self.omega, self.privacy_test, self.model, self.structure = omega, privacy_test, model, structure
@@ -350,7 +350,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                     table[name] = pd.Series([from_token(value)] * len(table), index=table.index)
             return self._fitted_rules.unfold(table)
 
-        return self._fitted_rules.draw(num_rows, drawn, spare=self._settings.test.row_limit is None)
+        rules, whole = self._fitted_rules, self._fitted_rules.whole(self._codec.domain)
+        return rules.draw(num_rows, drawn, whole, spare=self._settings.test.row_limit is None)
 
     def _charge_rows(self, call: tuple[Any, ...], num_rows: int) -> None:
         """Count rows towards the cap, unless the very same call is repeated: it gives the very same rows."""
