@@ -182,7 +182,7 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
                 for name, value in settings.items()}  # fmt: skip
     attributes = (*release.domain, *release.rules.made.values())
     declared = Domain(tuple(a for a in attributes if a.provenance == "declared"))
-    rules = list(release.rules.rule_set.rules)
+    rules = release.rules.rule_set.rules
     given = {**settings, "domain": declared, "rules": rules, **parameters}
     synth = made(_metadata(release.schema), **given)
     sampler = PrefixSampler(
