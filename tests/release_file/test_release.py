@@ -181,7 +181,9 @@ def test_records_are_not_exported(privacy_test: str) -> None:
         synth.release(allow_no_claim=True)
 
 
-@pytest.mark.parametrize("options", [{"random_state": 1}, {"domain": None}, {"epsilon": math.inf}])
+@pytest.mark.parametrize(
+    "options", [{"random_state": 1}, {"domain": None, "undeclared": "infer"}, {"epsilon": math.inf}]
+)
 def test_no_claim_is_exported_on_demand_alone(options: dict[str, Any]) -> None:
     synth = fitted(**options)
     with pytest.raises(ValueError, match="no privacy claim.*allow_no_claim"):

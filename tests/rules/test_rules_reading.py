@@ -39,7 +39,7 @@ def test_without_rules_nothing_changes() -> None:
 
 def test_a_domain_object_tells_the_same() -> None:
     whole = Domain.from_declarations({n: {**ruled.COLUMNS[n], **spec} for n, spec in ruled.DOMAIN.items()})
-    domain, _, rules = read(domain=whole)
+    domain, _, _ = read(domain=whole)
     assert domain["end - start"]["range_max"] == 1460
     assert set(domain) == set(read()[0])
 
