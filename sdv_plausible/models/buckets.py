@@ -7,6 +7,7 @@ import numpy as np
 from sdv_plausible.table.domain import Attribute
 
 MAX_BUCKETS = 10  # of the paper's learner
+MOST_PATTERNS = 20  # of structural zeros, beyond which buckets are not split by them
 
 
 def make_buckets(margin: np.ndarray, is_ordered: bool, most: int, floor: float) -> np.ndarray:
@@ -62,6 +63,24 @@ def _merge_small(bucket: np.ndarray, p: np.ndarray, floor: float) -> np.ndarray:
         left = light == len(mass) - 1 or (light > 0 and mass[light - 1] < mass[light + 1])
         bucket = np.where(bucket > (light - 1 if left else light), bucket - 1, bucket)
     return bucket
+
+
+def split_buckets(buckets: np.ndarray, possible: np.ndarray) -> np.ndarray:
+    """Split buckets so that all codes of one can go with the same codes of another column.
+
+    Then a table of buckets holds the structural zeros of the codes exactly.
+
+    Parameters
+    ----------
+    buckets : ndarray of int, shape (codes,)
+        Bucket of every code.
+    possible : ndarray of bool, shape (codes, codes of the other column)
+        Which pairs of codes can occur.
+    """
+    patterns = np.unique(possible, axis=0, return_inverse=True)[1].reshape(-1)
+    if patterns.max() >= MOST_PATTERNS:  # a table of combinations, not a rule: its buckets would be its codes
+        return buckets
+    return np.unique(np.stack([buckets, patterns]), axis=1, return_inverse=True)[1].reshape(-1)
 
 
 def default_buckets(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 
 from sdv_plausible.rules import cells as read
+from sdv_plausible.rules.conditions import Allowed, Implies
 from sdv_plausible.rules.contradictions import moments, named_values
 from sdv_plausible.rules.rule import Rule
 from sdv_plausible.rules.rule_set import RuleSet
@@ -15,7 +18,7 @@ MOST_CELLS = 1_000_000  # pairs of values that are looked at for one rule
 
 
 def possible_pairs(rule_set: RuleSet, domain: Domain) -> dict[tuple[int, int], np.ndarray]:
-    """Structural zeros of the rules about two modelled columns.
+    """Structural zeros that the rules tell of two modelled columns at a time.
 
     A pair of codes is possible if the rule lets any values of the two: a bin that a rule cuts in two is
     looked at on both sides.
@@ -34,14 +37,29 @@ def possible_pairs(rule_set: RuleSet, domain: Domain) -> dict[tuple[int, int], n
     """
     found: dict[tuple[int, int], np.ndarray] = {}
     names = domain.names
-    for rule in rule_set.limiting:
-        if len(rule.columns) != 2 or not set(rule.columns) <= set(names):
+    for rule in itertools.chain.from_iterable(map(_about_pairs, rule_set.limiting)):
+        if not set(rule.columns) <= set(names):
             continue
         i, j = sorted(map(names.index, rule.columns))
         cells = _possible(rule, domain.attributes[i], domain.attributes[j], rule_set)
         if cells is not None:
             found[i, j] = cells & found[i, j] if (i, j) in found else cells
     return {pair: cells for pair, cells in found.items() if not cells.all() and cells.any()}
+
+
+def _about_pairs(rule: Rule) -> list[Rule]:
+    """What a rule says of two columns at a time: each conclusion alone, each two columns of a table."""
+    if isinstance(rule, Implies) and len(rule.when) == 1:
+        (when,) = rule.when
+        given = {when.column: when.to_user()}
+        return [Implies(given, {c.column: c.to_user()}) for c in rule.then if c.column != when.column]
+    if isinstance(rule, Allowed):
+        numbers = itertools.combinations(range(len(rule.columns)), 2)
+        return [
+            Allowed([rule.columns[i], rule.columns[j]], {(row[i], row[j]) for row in rule.combinations})
+            for i, j in numbers
+        ]
+    return [rule] if len(rule.columns) == 2 else []
 
 
 def _possible(rule: Rule, first: Attribute, second: Attribute, rule_set: RuleSet) -> np.ndarray | None:

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.models.buckets import default_buckets, make_buckets, merge_parents
+from sdv_plausible.models.buckets import default_buckets, make_buckets, merge_parents, split_buckets
 from sdv_plausible.table.domain import Attribute
 
 
@@ -172,3 +172,19 @@ def test_texts_beside_numbers_have_buckets_of_their_own():
     found = default_buckets(mixed, max_buckets=5)
     assert found[:30].max() == 4
     assert found[30:].tolist() == [5, 6, 7]
+
+
+def test_split_buckets_hold_structural_zeros_exactly():
+    """Every bucket's codes go with the same codes. Control: before the split, a bucket mixes two kinds."""
+    rng = np.random.default_rng(5)
+    possible = rng.random((4, 30))[rng.integers(0, 4, 50)] < 0.5
+    buckets = np.repeat(np.arange(5), 10)
+    mixed = [len(np.unique(possible[buckets == b], axis=0)) for b in range(5)]
+    assert max(mixed) > 1
+    split = split_buckets(buckets, possible)
+    assert all(len(np.unique(possible[split == b], axis=0)) == 1 for b in range(split.max() + 1))
+    assert all(len(np.unique(buckets[split == b])) == 1 for b in range(split.max() + 1)), (
+        "finer, never coarser"
+    )
+    every = np.eye(50, dtype=bool)
+    assert split_buckets(buckets, every) is buckets, "a table of combinations would split every code"

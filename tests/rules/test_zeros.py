@@ -79,3 +79,19 @@ def test_the_model_gives_the_zeros_no_mass() -> None:
     assert kept[0, 1] < 1e-6
     assert np.allclose(kept.sum(1), rows, atol=1e-6)
     assert np.allclose(kept.sum(0), columns, atol=1e-6)
+
+
+def test_what_a_rule_says_of_two_columns_at_a_time() -> None:
+    """Each conclusion alone; each two columns of a table. Control: a condition on two columns says nothing of one."""
+    rule = Implies({"age": {"max": 9}}, {"state": "single", "born": {"max": "1970-01-10"}})
+    found = possible_pairs(RuleSet.make([rule], WORDS), Domain((AGE, STATE, BORN)))
+    assert found[0, 1][0].tolist() == [True, False]
+    assert found[0, 2][0].tolist() == [True, False]
+    rule = Implies({"age": {"max": 9}, "state": "single"}, {"born": {"max": "1970-01-10"}})
+    assert possible_pairs(RuleSet.make([rule], WORDS), Domain((AGE, STATE, BORN))) == {}
+    rows = [(5, "single", "1970-01-02"), (30, "married", "1970-01-15")]
+    found = possible_pairs(
+        RuleSet.make([Allowed(["age", "state", "born"], rows)], WORDS), Domain((AGE, STATE, BORN))
+    )
+    assert set(found) == {(0, 1), (0, 2), (1, 2)}
+    assert found[1, 2].tolist() == [[True, False], [False, True]]

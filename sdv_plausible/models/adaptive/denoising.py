@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+FAINT = 0.15  # standard deviations of the noise, below which a category counts as emptied by it
+ALIVE = 0.0025  # of a column's total, what such categories get together at most
+
 
 def haar_denoise(values: np.ndarray, sigma: float, threshold: float = 2.5, levels: int = 4) -> np.ndarray:
     """Translation-invariant Haar denoising of an ordered margin.
@@ -57,6 +60,27 @@ def trim_ends(counts: np.ndarray, sigma: float, threshold: float = 0.7) -> np.nd
         if stands_out.any():
             end[: int(np.argmax(stands_out))] = 0.0
     return trimmed
+
+
+def keep_alive(counts: np.ndarray, sigma: float) -> np.ndarray:
+    """Leave a little to categories that noise emptied: who declares a value knows that it occurs.
+
+    A share of the noise's standard deviation each, and ``ALIVE`` of the total for all of them at most.
+
+    Parameters
+    ----------
+    counts : ndarray
+        Cleaned counts, >= 0.
+    sigma : float
+        Standard deviation of the noise that was on each.
+    """
+    least = FAINT * sigma
+    faint = counts < least
+    if not faint.any():
+        return counts
+    least = min(least, ALIVE * counts.sum() / faint.sum())
+    alive = np.maximum(counts, least)
+    return np.asarray(alive * (counts.sum() / alive.sum()))
 
 
 def shrink_singular_values(residual: np.ndarray, sigma: float) -> np.ndarray:

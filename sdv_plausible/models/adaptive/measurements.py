@@ -9,10 +9,16 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from sdv_plausible.models.adaptive.denoising import haar_denoise, rake, shrink_singular_values, trim_ends
+from sdv_plausible.models.adaptive.denoising import (
+    haar_denoise,
+    keep_alive,
+    rake,
+    shrink_singular_values,
+    trim_ends,
+)
 from sdv_plausible.models.adaptive.maximum_entropy import Estimates
 from sdv_plausible.models.adaptive.schedule import BUCKET_FLOOR, Round, Schedule, margin_shares, pair_noise
-from sdv_plausible.models.buckets import make_buckets
+from sdv_plausible.models.buckets import make_buckets, split_buckets
 from sdv_plausible.models.projection import project_to_simplex
 from sdv_plausible.questions.counts import Axis, Distances
 from sdv_plausible.questions.queryable import Queryable
@@ -40,6 +46,7 @@ class Measurements:
         self._rows = rows
         self._pair_sigma, self._worth = schedule.pair_sigma, schedule.worth
         self._ordered = [a.num_ordered for a in domain]
+        self._declared = [a.provenance == "declared" for a in domain]
         cards = domain.cardinalities
         shares = margin_shares(cards, schedule.margin_share).tolist()
         margins = rows.ask_tables([[Axis.of_codes(j, c)] for j, c in enumerate(cards)], shares)
@@ -59,6 +66,9 @@ class Measurements:
             else make_buckets(p, a.is_ordered, schedule.most_buckets, floor)
             for a, p in zip(domain, self.margins, strict=True)
         ]
+        for e, cells in domain.possible.items():
+            for j, told in zip(e, (cells, cells.T), strict=True):
+                self.buckets[j] = split_buckets(self.buckets[j], told)
         self._axes = [Axis(j, buckets) for j, buckets in enumerate(self.buckets)]
         self._sizes = [axis.size for axis in self._axes]
         self.coarse = [
@@ -182,6 +192,8 @@ class Measurements:
         k, sigma = self._ordered[j], self._sigmas[j]
         smooth = np.concatenate([haar_denoise(counts[:k], sigma), counts[k:]])
         cleaned = project_to_simplex(smooth, self.total)
+        if not k and self._declared[j]:
+            cleaned = keep_alive(cleaned, sigma)
         cleaned[:k] = trim_ends(cleaned[:k], sigma)
         return cleaned / cleaned.sum()
 

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.models.adaptive.denoising import haar_denoise, rake, shrink_singular_values
+from sdv_plausible.models.adaptive.denoising import (
+    ALIVE,
+    FAINT,
+    haar_denoise,
+    keep_alive,
+    rake,
+    shrink_singular_values,
+)
 
 # --- Haar -------------------------------------------------------------------------------------------------------------
 
@@ -145,3 +152,17 @@ def test_margins_stay_in_reach_of_an_empty_table():
     rows, columns = np.array([2.0, 0.0, 1.0]), np.array([1.0, 2.0])
     found = rake(np.full((3, 2), -5.0), rows, columns)
     np.testing.assert_allclose(found, np.outer(rows, columns) / 3, atol=1e-9)
+
+
+def test_categories_that_noise_emptied_keep_a_little():
+    """Nothing where nothing is faint or there is no noise; the total stays; ALIVE bounds all of them together."""
+    counts = np.array([900.0, 100.0, 0.0, 0.0])
+    kept = keep_alive(counts, 10.0)
+    assert np.isclose(kept.sum(), 1000.0)
+    assert (kept[2:] > 0).all()
+    assert kept[2:].sum() <= ALIVE * 1000.0 * (1 + 1e-9)
+    assert kept[0] > 897
+    assert (keep_alive(counts, 0.0) == counts).all()
+    solid = np.array([500.0, 500.0])
+    assert keep_alive(solid, 10.0) is solid
+    assert np.allclose(keep_alive(np.array([1e6, 0.0]), 10.0)[1], FAINT * 10.0, rtol=1e-4)
