@@ -3,12 +3,14 @@
 from sdv_plausible.rules.conditions import Allowed, Forbidden, Implies
 from sdv_plausible.rules.files import save_rules
 from sdv_plausible.rules.making import Determined, Equal, Sum
+from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.rules.one_hot import OneHot
 from sdv_plausible.rules.rule import Rule
 from sdv_plausible.rules.spacing import Inequality, Multiple
 
 __all__ = [
     "Allowed",
+    "DateAndTime",
     "Determined",
     "Equal",
     "Forbidden",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 
@@ -15,7 +17,7 @@ MOST_CELLS = 1_000_000  # pairs of values that are looked at for one rule
 
 
 def possible_pairs(rule_set: RuleSet, domain: Domain) -> dict[tuple[int, int], np.ndarray]:
-    """Structural zeros of the rules about two modelled columns.
+    """Structural zeros of the rules about two modelled columns, and of stand-ins that are missing together.
 
     A pair of codes is possible if the rule lets any values of the two: a bin that a rule cuts in two is
     looked at on both sides.
@@ -41,6 +43,13 @@ def possible_pairs(rule_set: RuleSet, domain: Domain) -> dict[tuple[int, int], n
         cells = _possible(rule, domain.attributes[i], domain.attributes[j], rule_set)
         if cells is not None:
             found[i, j] = cells & found[i, j] if (i, j) in found else cells
+    for making in rule_set.making:
+        for pair in combinations(sorted(map(names.index, set(making.together) & set(names))), 2):
+            missing, other = (domain.attributes[i].missing_code for i in pair)
+            if missing is not None and other is not None:
+                cells = np.ones([domain.cardinalities[i] for i in pair], dtype=bool)
+                cells[missing], cells[:, other], cells[missing, other] = False, False, True
+                found[pair] = cells & found[pair] if pair in found else cells
     return {pair: cells for pair, cells in found.items() if not cells.all() and cells.any()}
 
 

@@ -154,6 +154,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     _earlier = Earlier()  # what the domain cost when it was learned
     _lost_budget = False  # saved files hold no budget
     _rules = RuleSet()
+    _splits_dates = False
 
     def __init__(
         self,
@@ -216,11 +217,26 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         metadata = with_id(metadata, person)
         columns = metadata_columns(metadata)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
-        given, columns, self._rules = rules_with_declarations(as_rules(rules), domain, columns, max_bins)
-        self._declared = read_declarations(given, undeclared, max_bins, columns)
+        self._read_words(columns)
         self._earlier = earlier_losses(domain, self._settings.neighbours)
         check_number_of_columns(self._learner, len(self._modelled_specs()))
         self._sampler = self._ledger = None
+
+    def _read_words(self, columns: Mapping[str, Mapping[str, Any]]) -> None:
+        """Read rules and declarations; no row is looked at.
+
+        Dates stay whole where the user's structure names them, or SDV changes the columns before we see them.
+        """
+        self._splits_dates = not (isinstance(self.structure, Mapping) or self._sdv_sees_rows)
+        given, columns, self._rules = rules_with_declarations(
+            as_rules(self.rules), self.domain, columns, self.max_bins, split_dates=self._splits_dates
+        )
+        self._declared = read_declarations(given, self.undeclared, self.max_bins, columns)
+
+    def _leave_dates_whole(self) -> None:
+        """Do not split dates once SDV constraints or the user's transformers are there."""
+        if self._splits_dates and self._sdv_sees_rows:
+            self._read_words(metadata_columns(self.metadata))
 
     # --- what SDV calls ---------------------------------------------------------------------------
 
@@ -321,10 +337,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             del self._taken
 
     def _sample(self, num_rows: int, conditions: Mapping[str, Any] | None = None) -> pd.DataFrame:
-        sampler, given = self._sampler, dict(conditions or {})
+        sampler, given = self._sampler, {n: from_token(v) for n, v in (conditions or {}).items()}
         assert sampler is not None
+        if sampler.samples_conditions:
+            given = self._fitted_rules.given(given)
         known = {
-            self._codec.domain.names.index(name): self._codec.encode_value(name, from_token(value))
+            self._codec.domain.names.index(name): self._codec.encode_value(name, value)
             for name, value in given.items()
             if name in self._codec.domain
         }
@@ -341,7 +359,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             table = self._codec.decode(codes, coins.spawn("inside the bins"))
             for name, value in given.items():
                 if known and name in table:
-                    table[name] = pd.Series([from_token(value)] * len(table), index=table.index)
+                    table[name] = pd.Series([value] * len(table), index=table.index)
             return self._fitted_rules.unfold(table)
 
         return self._fitted_rules.draw(num_rows, drawn, spare=self._settings.test.row_limit is None)
@@ -375,6 +393,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _before_rows(self, frame: pd.DataFrame) -> None:
         """Draw the whole fit from the budget."""
         self.__dict__.pop("_drawn", None)  # of a fit that failed
+        self._leave_dates_whole()
         if self._lost_budget and self.budget is None:
             raise ValueError(
                 "budget: this synthesizer drew from one, which its saved file does not hold: set "
@@ -583,6 +602,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         return self._planned(epsilon, num_rows, table_rows)
 
     def _planned(self, epsilon: float, num_rows: int | None, table_rows: int | None) -> Plan:
+        self._leave_dates_whole()
         specs = self._modelled_specs()
         settings = replace(self._settings, epsilon=epsilon)
         private = self._plan_private(specs, settings)
