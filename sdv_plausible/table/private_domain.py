@@ -316,7 +316,9 @@ class _Column:
                 lattice = _lattice(reading.sdtype, _finest(precision.values[:-1], precision.sigma))
         assert lattice is not None
         known = bounds.special_points(lattice)
-        spikes = self._single_points(reading, lattice, bounds, shares["values"], max_bins // 2)
+        # So that there is a bin between any two; multiples of declared steps need no bins of their own.
+        most = max(0, (max_bins - 1) // (4 if bounds.rounding else 2) - len(known))
+        spikes = self._single_points(reading, lattice, bounds, shares["values"], most)
         spikes = sorted({*known, *spikes})
 
         def count(first: np.ndarray, last: np.ndarray) -> Cells:
