@@ -69,9 +69,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_reading(synthesize)
     synthesize.add_argument("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
     synthesize.add_argument(
-        "--undeclared", choices=("infer", "private"), default="infer",
-        help=("value sets that are not declared: read off the rows, without a claim (default), or learned "
-            "under the budget"),
+        "--undeclared", choices=("private", "infer"), default="private",
+        help=("value sets that are not declared: learned under the budget (default), or read off the rows, "
+            "without a claim"),
     )  # fmt: skip
     synthesize.add_argument(
         "--only-declared", action="store_true", help="leave out columns whose type is not declared"
@@ -224,7 +224,8 @@ def _synthesize(options: argparse.Namespace) -> None:
         metadata, epsilon=options.epsilon, delta=options.delta, k=options.k, gamma=options.gamma,
         epsilon0=options.epsilon0, omega=options.omega, privacy_test=options.privacy_test,
         model=options.model,
-        domain=options.domain, undeclared=options.undeclared, random_state=options.random_state,
+        domain=options.domain, source="written" if options.domain == "metadata" else None,
+        undeclared=options.undeclared, random_state=options.random_state,
         types="detected" if detected else "declared",
     )  # fmt: skip
     options.rows_were_read = True  # from here on errors of others may quote cells

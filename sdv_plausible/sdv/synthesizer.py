@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -101,9 +101,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     domain : "metadata", Domain, mapping, path or None
         Declared value sets, see docs/how_to/declare_the_domain.md. ``"metadata"``: the ranges in the metadata
         were written by you, not detected. A mapping has the metadata's words per column.
-    undeclared : {"infer", "private"}
-        How the domains of columns without a declaration are found: read off the rows, without a privacy
-        claim, or learned with noise from a share of the budget.
+    undeclared : {"private", "infer"}
+        How the domains of columns without a declaration are found: learned with noise from a share of the
+        budget, or read off the rows, without a privacy claim and with a warning.
     max_bins : int
         Numbers and dates with more values than this are put into this many bins.
     split : (float, float, float), optional
@@ -133,6 +133,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         and costs no privacy.
     random_state : int, optional
         Reproducible runs for tests and utility studies; the ledger then makes no privacy claim.
+    source : "written", optional
+        Your word that you wrote the ranges and values in the metadata; ``domain="metadata"`` needs it.
+        Metadata that was detected holds those of the rows.
     types : {"declared", "detected"}
         Where the metadata's semantic types and date formats are from. ``"declared"``: you vouch that they are
         public, known without the rows. ``"detected"``: they were read off the rows, and the ledger then makes
@@ -173,7 +176,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         structure: str | Mapping[str, Sequence[str]] | None = None,
         model_parameters: Mapping[str, Any] | None = None,
         domain: Any = None,
-        undeclared: Undeclared = "infer",
+        undeclared: Undeclared = "private",
         max_bins: int = MAX_BINS,
         split: tuple[float, float, float] | None = None,
         row_cap: int = 1_000_000,
@@ -186,6 +189,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         neighbours: Relation = "add_remove",
         budget: Budget | None = None,
         rules: Any = (),
+        source: Literal[written] | None = None,
     ) -> None:
         self.epsilon, self.delta, self.k, self.gamma, self.epsilon0 = epsilon, delta, k, gamma, epsilon0
         self.omega, self.privacy_test, self.model, self.structure = omega, privacy_test, model, structure
@@ -202,7 +206,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self.person, self.rows_per_person, self.neighbours = person, rows_per_person, neighbours
         if not isinstance(budget, (Budget, type(None))):
             raise ValueError(f"budget ({budget!r}) must be a Budget, or None: try Budget(1.0, 1e-8, path)")
-        self.budget, self.rules = budget, rules
+        self.budget, self.rules, self.source = budget, rules, source
         self._settings = Settings(
             epsilon=epsilon, delta=delta, k=k, gamma=gamma, epsilon0=epsilon0, omega=omega,
             privacy_test=privacy_test, row_cap=row_cap, seed_free_share=seed_free_share, split=split,
@@ -214,6 +218,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             Coins.from_seed(random_state)  # complains now rather than at fit
         if types not in ("declared", "detected"):
             raise ValueError(f'types ({types!r}) must be "declared" or "detected"')
+        _check_source(domain, source)
         metadata = with_id(metadata, person)
         columns = metadata_columns(metadata)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
@@ -273,6 +278,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if self._rows is None:
             ledger.charge(*unknown_persons(ledger.neighbours))
         self._warn_of_strangers(table)
+        _warn_of_inference(domain)
         codec = Codec(domain)
         rows = CodeArray(codec.encode(table, coins.spawn("cells outside the domain")), domain.cardinalities)
         sampler = fit_release(rows, domain, self._settings, self._learner, ledger, coins, transcript)
@@ -725,6 +731,29 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 transformers=self._data_processor._hyper_transformer.field_transformers,
                 types="detected" if "inferred" in self._declared.origins.values() else self.types,
             )
+        )
+
+
+def _check_source(domain: Any, source: Any) -> None:
+    """Refuse ranges in the metadata unless the caller says that they were written, not detected."""
+    if source not in (None, "written"):
+        raise ValueError(f'source ({source!r}) must be "written", or left out')
+    if isinstance(domain, str) and domain == "metadata" and source is None:
+        raise ValueError(
+            'source (None) must be "written" where domain="metadata": the ranges and values in the metadata '
+            "are declarations only if you wrote them there. SDV's detection writes those of the rows: leave "
+            "domain out then, or declare"
+        )
+
+
+def _warn_of_inference(domain: Domain) -> None:
+    """Say that there is no claim where value sets were read off the rows."""
+    if domain.inferred:
+        warnings.warn(
+            f"the value sets of {list(domain.inferred)[:6]} were read off the rows, and may hold what single "
+            "people have: this fit makes no privacy claim. Declare them, or leave undeclared='infer' out",
+            UserWarning,
+            stacklevel=2,
         )
 
 

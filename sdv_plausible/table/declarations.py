@@ -42,7 +42,7 @@ class Declarations:
     """What the user declared: attributes by column name, and how the other columns' domains are found."""
 
     attributes: Mapping[str, Attribute]
-    undeclared: Undeclared = "infer"
+    undeclared: Undeclared = "private"
     never_missing: frozenset[str] = frozenset()
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
     origins: Mapping[str, Provenance] = field(default_factory=dict)

@@ -11,6 +11,9 @@ import pandas as pd
 from sdv_plausible.table.dates import NANOSECONDS, as_nanoseconds, date_style
 from sdv_plausible.table.domain import MAX_BINS, Attribute, Kind
 
+FEW_CELLS = 20  # of a table too small to tell a name from a category
+MOST_DISTINCT = 0.5  # of the cells of a text
+
 
 def infer_attribute(
     name: str,
@@ -38,7 +41,7 @@ def infer_attribute(
     Raises
     ------
     ValueError
-        If numbers or dates cannot be read, or are infinite.
+        If numbers or dates cannot be read, or are infinite, or nearly every row of a text has its own.
     """
     spec = spec or {}
     nullable = bool(column.isna().any())
@@ -60,11 +63,26 @@ def infer_attribute(
             name=name, kind="datetime", lower=lower, upper=upper, nullable=nullable or not lower,
             unit=unit, provenance="inferred", **date_style(column, spec.get("datetime_format")),
         )  # fmt: skip
+    _check_texts(name, column)
     values = _ordered_values(column, spec.get("range_values") if sdtype == "ordinal" else None)
     kind = "ordinal" if sdtype == "ordinal" else "categorical"
     return Attribute(
         name=name, kind=kind, values=values, nullable=nullable or not values, provenance="inferred"
     )
+
+
+def _check_texts(name: str, column: pd.Series[Any]) -> None:
+    """Refuse text of which nearly every cell is somebody's own: it would come out word for word."""
+    present = column.dropna()
+    if len(present) < FEW_CELLS or not all(isinstance(value, str) for value in present.iloc[:FEW_CELLS]):
+        return
+    if present.nunique() > MOST_DISTINCT * len(present):
+        raise ValueError(
+            f"column {name!r} holds a text of its own in most rows, and undeclared='infer' would give real "
+            "ones out word for word: set its sdtype to what it is (id, name, address, ...; "
+            "metadata.update_column), leave the column out, use undeclared='private', or declare its "
+            "range_values"
+        )
 
 
 def quantile_bins(numbers: np.ndarray, max_bins: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
