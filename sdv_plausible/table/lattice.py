@@ -222,7 +222,7 @@ def make_bins(cells: Cells, spikes: Sequence[int], max_bins: int) -> list[Run]:
         ):
             bins.append(_trim(group))
             group = []
-    return [(b.first, b.last) for b in _fit_number(bins, max_bins, 0.1 * quota)]
+    return [(b.first, b.last) for b in _fit_number(bins, max_bins, 0.1 * quota, jump)]
 
 
 def _without(first: int, last: int, points: Sequence[int]) -> list[Run]:
@@ -252,10 +252,13 @@ def _trim(group: list[Bin]) -> Bin:
     return Bin(group[0].first, group[-1].last, mass)
 
 
-def _loss(first: Bin, second: Bin) -> float:
-    """What is lost if two bins become one: their rows are told apart no more, and get the same density."""
+def _loss(first: Bin, second: Bin, jump: float) -> float:
+    """What is lost if two bins become one: their rows are told apart no more, and get the same density.
+
+    What moves counts as far as noise alone would not make it.
+    """
     mass = first.mass + second.mass
-    return math.inf if math.isinf(mass) else mass + UNEVEN * _moved(first, second)
+    return math.inf if math.isinf(mass) else mass + UNEVEN * max(0.0, _moved(first, second) - jump)
 
 
 def _moved(first: Bin, second: Bin) -> float:
@@ -264,14 +267,14 @@ def _moved(first: Bin, second: Bin) -> float:
     return abs(first.mass * widths[1] - second.mass * widths[0]) / sum(widths)
 
 
-def _fit_number(bins: list[Bin], max_bins: int, floor: float) -> list[Bin]:
+def _fit_number(bins: list[Bin], max_bins: int, floor: float, jump: float) -> list[Bin]:
     """Merge the lightest neighbours, or halve the heaviest bins, until there are ``max_bins``.
 
     Halving goes beyond what was counted: the model has more budget than the domain to tell the halves apart.
     """
     bins = list(bins)
     while len(bins) > max_bins:
-        losses = [_loss(a, b) for a, b in pairwise(bins)]
+        losses = [_loss(a, b, jump) for a, b in pairwise(bins)]
         i = min(range(len(losses)), key=losses.__getitem__)
         bins[i : i + 2] = [Bin(bins[i].first, bins[i + 1].last, bins[i].mass + bins[i + 1].mass)]
     heap = [(-max(b.mass, floor), b) for b in bins if b.last > b.first]
