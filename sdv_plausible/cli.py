@@ -161,6 +161,7 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--domain", help='domain JSON: types and values; or "metadata" if you wrote the ranges in --metadata'
     )
+    command.add_argument("--rules", type=Path, help="rules JSON: what holds in every row")
     command.add_argument("--encoding", default="utf-8", help="of the CSV file (default: utf-8)")
     command.add_argument(
         "--separator", type=_separator, default=",", help='between cells (default: ","); "tab" for tabs'
@@ -226,7 +227,7 @@ def _synthesize(options: argparse.Namespace) -> None:
         model=options.model,
         domain=options.domain, source="written" if options.domain == "metadata" else None,
         undeclared=options.undeclared, random_state=options.random_state,
-        types="detected" if detected else "declared",
+        types="detected" if detected else "declared", rules=options.rules or (),
     )  # fmt: skip
     options.rows_were_read = True  # from here on errors of others may quote cells
     synth.fit(_read(options, {**types, **detected}))
@@ -264,7 +265,9 @@ def _declare(options: argparse.Namespace) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     from sdv_plausible.declaring.files import note_look
-    from sdv_plausible.table.checking import check_columns
+    from sdv_plausible.rules.checking import rule_findings
+    from sdv_plausible.rules.reading import rules_with_declarations
+    from sdv_plausible.table.checking import Check, check_columns
     from sdv_plausible.table.declarations import read_declarations
     from sdv_plausible.table.domain import MAX_BINS
     from sdv_plausible.table.reading import count_unreadable
@@ -278,14 +281,19 @@ def _check(options: argparse.Namespace) -> None:
     lines = [
         f"NOT private, for your eyes. Cells that cannot be read, and count as missing: {counts or 'none'}"
     ]
-    if options.domain not in (None, "metadata"):
+    looks = options.domain not in (None, "metadata")
+    if looks or options.rules:
+        domain = options.domain if looks else None
         words = {name: kind.words for name, kind in types.items()}
-        declared = read_declarations(options.domain, "infer", MAX_BINS, words)
+        domain, words, rules = rules_with_declarations(options.rules or (), domain, words, MAX_BINS)
+        declared = read_declarations(domain, "infer", MAX_BINS, words)
         known = {name: attribute for name in declared.names if (attribute := declared.known(name))}
         said = {name: declared.says_missing(name) for name in known}
-        found = check_columns(_read(options, types), known, said, lines.append)
-        lines.append(str(found))
-        lines += note_look(options.domain, {*unread, *(f.column for f in found.findings)})
+        table = _read(options, types)
+        found = check_columns(rules.fold(table), known, said, lines.append)
+        lines.append(str(Check((*found.findings, *rule_findings(rules, table)))))
+        if looks:
+            lines += note_look(options.domain, {*unread, *(f.column for f in found.findings)})
     print("\n".join(lines))
 
 
@@ -325,7 +333,14 @@ def _check_outputs(options: argparse.Namespace) -> None:
     domain = None if options.domain in (None, "metadata") else Path(options.domain)
     paths = [
         path
-        for path in (options.data, options.metadata, domain, options.ledger, options.output)
+        for path in (
+            options.data,
+            options.metadata,
+            domain,
+            options.rules,
+            options.ledger,
+            options.output,
+        )
         if path is not None
     ]
     for output in (options.output, options.ledger):
@@ -354,7 +369,8 @@ def _check_papers(options: argparse.Namespace) -> None:
 
 
 def _check_inputs(options: argparse.Namespace) -> None:
-    for path, what in ((options.data, "file"), (options.metadata, "metadata file")):
+    inputs = ((options.data, "file"), (options.metadata, "metadata file"), (options.rules, "rules file"))
+    for path, what in inputs:
         if path is not None and not path.is_file():
             raise UsageError(f"there is no {what} {path}")
     if options.domain == "metadata" and options.metadata is None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from json import dumps
 from typing import Any
+
+import pandas as pd
 
 from sdv_plausible.release_file.domain import read_attribute, write_attribute
 from sdv_plausible.release_file.reading import LONGEST_NAME, Part
 from sdv_plausible.release_file.values import read_value, write_value
 from sdv_plausible.rules.files import KINDS, rule_from_dict
-from sdv_plausible.rules.rule import MakingRule, Rule
+from sdv_plausible.rules.rule import MakingRule, Rule, attribute_words, date_formats
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.domain import Attribute, Domain
 
@@ -35,19 +39,20 @@ def read_rules(part: Part, domain: Domain) -> FittedRules:
     known = {attribute.name: attribute for attribute in domain}
     for item in part.items(10_000):
         f = item.fields(("rule", "made"))
-        f["rule"].entries()
-        if f["rule"].value.get("rule") not in KINDS:
+        if "rule" not in f["rule"].entries():
             raise f["rule"].refuse(f"must have a 'rule' among {', '.join(sorted(KINDS))}")
+        f["rule"].entries()["rule"].choice(KINDS)
         plain = _read(f["rule"])
         rule = f["rule"].checked(lambda plain=plain: rule_from_dict(plain))  # type: ignore[misc]
+        if dumps(_write(rule.to_dict()), sort_keys=True) != dumps(f["rule"].value, sort_keys=True):
+            raise f["rule"].refuse("must be written as a rule is saved")
         found = {attribute.name: attribute for attribute in map(read_attribute, f["made"].items(10_000))}
         if tuple(found) != (rule.made if isinstance(rule, MakingRule) else ()):
             raise f["made"].refuse("must be the columns that the rule makes, in order")
         needed = (*rule.sources, *rule.added) if isinstance(rule, MakingRule) else rule.columns
-        unknown = [name for name in needed if name not in known]
-        again = [name for name in found if name in known]
-        if unknown or again:
-            raise item.refuse(f"the columns {unknown or again} must {'not ' * bool(again)}be known before")
+        if not set(needed) <= set(known) or set(found) & set(known):
+            raise item.refuse("must make new columns, of columns of the domain or made before")
+        item.checked(partial(_check, rule, known, found))
         known |= found
         made |= found
         if isinstance(rule, MakingRule):
@@ -57,18 +62,24 @@ def read_rules(part: Part, domain: Domain) -> FittedRules:
     added = [name for rule in making for name in rule.added]
     if len(set(added)) < len(added):
         raise part.refuse("no column may stand in for two rules")
-    if not making and not limiting:
+    if not (making or limiting):
         return FittedRules()
-    return FittedRules(RuleSet(tuple(making), tuple(limiting), _words(known)), made)
+    return FittedRules(RuleSet(tuple(making), tuple(limiting), attribute_words(known)), made)
 
 
-def _words(known: Mapping[str, Attribute]) -> dict[str, dict[str, Any]]:
-    """Formats of the columns that hold dates, as the rules read them."""
-    return {
-        name: {"sdtype": "datetime", "datetime_format": attribute.datetime_format}
-        for name, attribute in known.items()
-        if attribute.kind == "datetime"
-    }
+def _check(rule: Rule, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> None:
+    """Refuse a rule that cannot be carried out on these columns.
+
+    Raises
+    ------
+    ValueError
+        If it cannot.
+    """
+    if isinstance(rule, MakingRule) and not rule.fits(known, made):
+        raise ValueError("'made' must be what the rule makes of its columns")
+    columns = {**known, **made}
+    none = pd.DataFrame({name: pd.Series([], dtype=object) for name in rule.columns})
+    rule.holds(none, date_formats(attribute_words({name: columns[name] for name in rule.columns})))
 
 
 def _write(value: Any) -> Any:
@@ -84,6 +95,8 @@ def _read(part: Part) -> Any:
     value = part.value
     if value is None:
         return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return part.whole()
     if isinstance(value, list):
         return [_read(item) for item in part.items(1_000_000)]
     texts = isinstance(value, dict) and all(isinstance(inner, (str, type(None))) for inner in value.values())

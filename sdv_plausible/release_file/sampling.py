@@ -65,7 +65,7 @@ def sample_table(
             table[name] = pd.Series([value] * wanted, index=table.index)
         return rules.unfold(table)
 
-    table = rules.draw(num_rows, drawn)
+    table = rules.draw(num_rows, drawn, whole)
     columns = {}
     for column in schema.columns:
         if column.name in whole:

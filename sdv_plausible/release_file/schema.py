@@ -123,7 +123,8 @@ def write_dtype(column: Column) -> Any:
         raise ValueError(
             f"column {column.name!r} has the type {column.dtype}, which has no form in a release file"
         )
-    return str(column.dtype)
+    text = isinstance(column.dtype, pd.StringDtype)  # of which str() does not tell whose storage it is
+    return f"string[{column.dtype.storage}]" if text else str(column.dtype)
 
 
 def read_schema(part: Part, domain: Domain) -> TableSchema:
@@ -213,7 +214,9 @@ def _fits(column: Column, domain: Domain) -> bool:
         return not isinstance(column.dtype, pd.CategoricalDtype)
     attribute = domain[column.name]
     if attribute.provenance != "inferred":
-        return bool(output_type(attribute, column.dtype) == column.dtype)
+        arrow = column.dtype == "string[pyarrow]"  # the type that Arrow's texts are written in is pandas' own
+        stored = pd.api.types.pandas_dtype("int64[pyarrow]") if arrow else column.dtype
+        return bool(output_type(attribute, stored) == column.dtype)
     ends = np.arange(attribute.cardinality) if attribute.values else np.array([0, attribute.cardinality - 1])
     written = pd.Series(ColumnCodec(attribute).decode(ends, Coins.from_seed(0)))
     try:

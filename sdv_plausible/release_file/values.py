@@ -64,7 +64,9 @@ def read_value(part: Part) -> Hashable:
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
-        return part.whole(-MOST, MOST)
+        if abs(value) > MOST:
+            raise part.refuse("must be a whole number of at most 100 digits")
+        return value
     if isinstance(value, float):
         return part.number()
     known = {("date",): _read_date, ("decimal",): _read_decimal, ("moment", "time_zone"): _read_moment}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,16 +26,56 @@ def numbers(table: pd.DataFrame, name: str, formats: Formats) -> tuple[np.ndarra
     return found, np.isfinite(found)
 
 
-def keys(column: pd.Series[Any]) -> tuple[np.ndarray, list[Hashable]]:
-    """Number of each cell's distinct value, and those values in their canonical form."""
-    where, distinct = pd.factorize(column.astype(object))
+def keys(table: pd.DataFrame, name: str, formats: Formats) -> tuple[np.ndarray, list[Hashable]]:
+    """Number of each cell's distinct value, and those values: canonical, dates as nanoseconds."""
+    if name in formats:
+        where, moments = pd.factorize(numbers(table, name, formats)[0])
+        return where, [MISSING if moment == NO_DATE else int(moment) for moment in moments]
+    where, distinct = pd.factorize(table[name].astype(object))
     found: list[Hashable] = [canonical(value) for value in distinct]
     return np.where(where < 0, len(found), where), [*found, MISSING]
 
 
-def key(value: Any) -> Hashable:
-    """Canonical form of one declared value."""
-    return MISSING if pd.isna(value) else canonical(value)
+def key(value: Any, name: str, formats: Formats) -> Hashable:
+    """Canonical form of one declared value of a column, as :func:`keys` has it."""
+    if pd.isna(value):
+        return MISSING
+    return moment(value, name, formats[name]) if name in formats else canonical(value)
+
+
+def declared(values: Iterable[Any], names: Iterable[str], formats: Formats) -> tuple[Hashable, ...]:
+    """One declared combination of values, as :func:`combinations` has it."""
+    return tuple(key(value, name, formats) for value, name in zip(values, names, strict=True))
+
+
+def moment(value: Any, name: str, form: str | None) -> int:
+    """Nanoseconds of one declared date, in the column's format or as ISO 8601.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    if not isinstance(value, (int, float, np.number)):
+        one = pd.Series([value], dtype=object)
+        for known in (form, None):
+            found = int(as_nanoseconds(one, known, row_by_row=True)[0])
+            if found != NO_DATE:
+                return found
+    raise ValueError(
+        f"column {name!r}: {value!r} must be a date in the column's format ({form!r}) or as ISO 8601"
+    )
+
+
+def combinations(
+    table: pd.DataFrame, names: Sequence[str], formats: Formats
+) -> tuple[np.ndarray, list[tuple[Hashable, ...]]]:
+    """Number of each row's combination of values, and those combinations in canonical form."""
+    if not len(table):
+        return np.zeros(0, dtype=np.int64), []
+    columns = [keys(table, name, formats) for name in names]
+    where, distinct = pd.MultiIndex.from_arrays([codes for codes, _ in columns]).factorize()
+    return where, [tuple(columns[j][1][code] for j, code in enumerate(found)) for found in distinct]
 
 
 def is_number(value: Any) -> bool:
@@ -44,18 +84,19 @@ def is_number(value: Any) -> bool:
     return plain and bool(np.isfinite(float(value)))
 
 
-def member(column: pd.Series[Any], values: Iterable[Hashable]) -> np.ndarray:
-    """Whether each cell is among canonical values."""
-    where, distinct = keys(column)
-    wanted = set(values)
-    return np.array([value in wanted for value in distinct])[where]
+def member(table: pd.DataFrame, name: str, formats: Formats, values: Iterable[Any]) -> np.ndarray:
+    """Whether each cell of a column is among declared values."""
+    where, distinct = keys(table, name, formats)
+    wanted = {key(value, name, formats) for value in values}
+    return np.array([value in wanted for value in distinct], dtype=bool)[where]
 
 
-def same(first: pd.Series[Any], second: pd.Series[Any]) -> np.ndarray:
+def same(table: pd.DataFrame, first: str, second: str, formats: Formats) -> np.ndarray:
     """Whether the cells of two columns are the same value, or both missing."""
-    (a, found), (b, others) = keys(first), keys(second)
+    (a, found), (b, others) = keys(table, first, formats), keys(table, second, formats)
     number = {value: i for i, value in enumerate([*found, *others])}
-    return np.array([number[v] for v in found])[a] == np.array([number[v] for v in others])[b]
+    left, right = (np.array([number[v] for v in side], dtype=int) for side in (found, others))
+    return np.asarray(left[a] == right[b])
 
 
 def written(values: np.ndarray, there: np.ndarray, attribute: Attribute) -> pd.Series[Any]:
@@ -74,3 +115,8 @@ def written(values: np.ndarray, there: np.ndarray, attribute: Attribute) -> pd.S
     if attribute.time_zone is not None:
         return stamps.dt.tz_localize("UTC").dt.tz_convert(attribute.time_zone)
     return stamps
+
+
+def rounded(values: np.ndarray) -> np.ndarray:
+    """Sums and differences of decimals without the doubles' last digits."""
+    return values if values.dtype.kind == "i" else np.round(values, 12)

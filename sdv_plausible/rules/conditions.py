@@ -11,7 +11,6 @@ import pandas as pd
 
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import Formats, Rule, check_columns
-from sdv_plausible.table.dates import as_nanoseconds
 
 
 @dataclass(frozen=True)
@@ -57,38 +56,25 @@ class Condition:
             return cls(name, None, what.get("min"), what.get("max"))
         listed = isinstance(what, (list, tuple, set, frozenset, range))
         values = tuple(what) if listed else (what,)
-        if not values:
+        if not values or not all(pd.api.types.is_scalar(value) for value in values):
             raise ValueError(f"condition on {name!r} ({what!r}) must name a value at least; None is missing")
         return cls(name, values)
 
     def meets(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether each row does; a missing cell is in no range."""
         if self.values is not None:
-            if self.column in formats:
-                wanted = {self._end(value, formats) for value in self.values}
-                return np.isin(cells.numbers(table, self.column, formats)[0], list(wanted))
-            return cells.member(table[self.column], map(cells.key, self.values))
+            return cells.member(table, self.column, formats, self.values)
         values, there = cells.numbers(table, self.column, formats)
         low = -np.inf if self.low is None else self._end(self.low, formats)
         high = np.inf if self.high is None else self._end(self.high, formats)
         return np.asarray(there & (values >= low) & (values <= high))
 
     def _end(self, value: Any, formats: Formats) -> float:
-        if self.column not in formats:
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-                raise ValueError(f"condition on {self.column!r}: {value!r} must be a number")
-            return float(value)
-        if value is None:
-            return cells.NO_DATE
-        one = pd.Series([value], dtype=object)
-        for form in (formats[self.column], None):
-            found = int(as_nanoseconds(one, form, row_by_row=True)[0])
-            if found != cells.NO_DATE:
-                return found
-        raise ValueError(
-            f"condition on {self.column!r}: {value!r} must be a date in the column's format "
-            f"({formats[self.column]!r}) or as ISO 8601"
-        )
+        if self.column in formats:
+            return cells.moment(value, self.column, formats[self.column])
+        if not cells.is_number(value):
+            raise ValueError(f"condition on {self.column!r}: {value!r} must be a number")
+        return float(value)
 
     @property
     def points(self) -> list[Any]:
@@ -106,7 +92,7 @@ class Condition:
             ends = [f"{self.low} <= " if self.low is not None else "", self.column,
                     f" <= {self.high}" if self.high is not None else ""]  # fmt: skip
             return "".join(ends)
-        words = ["missing" if cells.key(v) == cells.MISSING else str(v) for v in self.values]
+        words = ["missing" if pd.isna(v) else str(v) for v in self.values]
         return f"{self.column} is {' or '.join(words)}"
 
 
@@ -167,6 +153,11 @@ class Implies(Rule):
         """Their columns."""
         return tuple(dict.fromkeys(condition.column for condition in self.conditions))
 
+    @property
+    def named(self) -> list[tuple[str, Any]]:
+        """Values of the conditions."""
+        return [(c.column, value) for c in self.conditions for value in c.values or ()]
+
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether the first are not met, or the second are."""
         return ~all_met(self.when, table, formats) | all_met(self.then, table, formats)
@@ -217,6 +208,11 @@ class Forbidden(Rule):
         """Their columns."""
         return tuple(condition.column for condition in self.when)
 
+    @property
+    def named(self) -> list[tuple[str, Any]]:
+        """Values of the conditions."""
+        return [(c.column, value) for c in self.conditions for value in c.values or ()]
+
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether not all are met."""
         return ~all_met(self.when, table, formats)
@@ -259,22 +255,22 @@ class Allowed(Rule):
             raise ValueError(
                 f"Allowed: combinations must have one value for each of {self._columns!r}, at least one row"
             )
-        self._keys = {tuple(map(cells.key, combination)) for combination in self.combinations}
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns."""
         return self._columns
 
+    @property
+    def named(self) -> list[tuple[str, Any]]:
+        """Values of the combinations."""
+        return [pair for found in self.combinations for pair in zip(self._columns, found, strict=True)]
+
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether the combination is in the table."""
-        columns = [cells.keys(table[name]) for name in self._columns]
-        where, distinct = pd.MultiIndex.from_arrays([codes for codes, _ in columns]).factorize()
-        found = [
-            tuple(columns[j][1][code] for j, code in enumerate(combination)) in self._keys
-            for combination in distinct
-        ]
-        return np.array(found, dtype=bool)[where] if len(where) else np.ones(0, dtype=bool)
+        where, distinct = cells.combinations(table, self._columns, formats)
+        wanted = {cells.declared(found, self._columns, formats) for found in self.combinations}
+        return np.array([found in wanted for found in distinct], dtype=bool)[where]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form."""

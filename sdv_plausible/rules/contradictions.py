@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.rules import cells
-from sdv_plausible.rules.conditions import Allowed, Condition, Forbidden, Implies
-from sdv_plausible.rules.making import Determined
-from sdv_plausible.rules.rule import Rule, Words
+from sdv_plausible.rules.conditions import Allowed, Condition, Forbidden, Implies, all_met
+from sdv_plausible.rules.determined import Determined
+from sdv_plausible.rules.one_hot import OneHot
+from sdv_plausible.rules.rule import Formats, Rule, Words, date_formats
 from sdv_plausible.table.specifications import date_ends
 
 MOST_ROWS = 200_000  # of the search; beyond, nothing is said
@@ -32,36 +33,83 @@ def check_possible(rules: Sequence[Rule], words: Mapping[str, Words]) -> None:
     ValueError
         If a condition can never be met by a declared value, or no row keeps all rules.
     """
+    formats = date_formats(words)
+    for rule in rules:
+        _check_named(rule, words, formats)
     limiting = [rule for rule in rules if isinstance(rule, (Implies, Forbidden, Allowed))]
-    if not limiting:
-        return
     touched = {name for rule in limiting for name in rule.columns}
-    mappings = [rule for rule in rules if isinstance(rule, Determined) and rule.column in touched]
-    touched |= {name for rule in mappings for name in rule.columns}
-    formats = {n: w.get("datetime_format") for n, w in words.items() if w.get("sdtype") == "datetime"}
-    values = {name: _values(name, [*limiting, *mappings], words.get(name, {})) for name in sorted(touched)}
-    for rule in limiting:
-        _check_values(rule, values, formats)
-    possible = _possible([*limiting, *mappings], values, formats)
+    others = [
+        rule for rule in rules if isinstance(rule, (Determined, OneHot)) and touched & set(rule.columns)
+    ]
+    for group in _connected([*limiting, *others]):
+        names = sorted({name for rule in group for name in rule.columns})
+        values = {name: _values(name, group, words.get(name, {})) for name in names}
+        for rule in group:
+            _check_values(rule, values, formats)
+        _check_group(group, _possible(group, values, formats), formats)
+
+
+def _connected(rules: Sequence[Rule]) -> list[list[Rule]]:
+    """Rules in groups that have no column in common."""
+    groups: list[list[Rule]] = []
+    for rule in rules:
+        near = [g for g in groups if any(set(rule.columns) & set(other.columns) for other in g)]
+        groups = [g for g in groups if g not in near] + [[rule, *(other for g in near for other in g)]]
+    return groups
+
+
+def _check_named(rule: Rule, words: Mapping[str, Words], formats: Formats) -> None:
+    """Refuse a rule that names a value that is not declared of its column."""
+    known: dict[str, set[Any]] = {}
+    for name, value in rule.named:
+        spec, found = words.get(name, {}), cells.key(value, name, formats)
+        if spec.get("range_values") is not None and name not in known:
+            known[name] = {cells.key(v, name, formats) for v in spec["range_values"]}
+        if found == cells.MISSING:
+            outside = spec.get("range_is_nullable") is False
+        elif name in known:
+            outside = found not in known[name]
+        else:
+            outside = _is_beyond(value, name, spec)
+        if outside:
+            said = "missing" if found == cells.MISSING else repr(value)
+            raise ValueError(
+                f"rule '{rule}' names {said}, which is no declared value of column {name!r}: write values as "
+                "in its declaration, or leave this one out"
+            )
+
+
+def _is_beyond(value: Any, name: str, spec: Words) -> bool:
+    """Whether a value is outside the declared range, and no special value."""
+    low, high = spec.get("range_min"), spec.get("range_max")
+    if low is None or high is None:
+        return False
+    if spec.get("sdtype") == "datetime":
+        form = spec.get("datetime_format")
+        low, value, high = (cells.moment(v, name, form) for v in (low, value, high))
+    elif not cells.is_number(value):
+        return True
+    return not low <= value <= high and value not in (spec.get("special_values") or ())
+
+
+def _check_group(group: Sequence[Rule], possible: pd.DataFrame | None, formats: Formats) -> None:
+    """Refuse rules that no row keeps, or of which one can never begin."""
     if possible is None:
         return
     if not len(possible):
         raise ValueError(
             "rules contradict each other, or the declarations: no row can keep all of '"
-            + "', '".join(map(str, [*limiting, *mappings])) + "'"
+            + "', '".join(map(str, group)) + "'"
         )  # fmt: skip
-    for rule in limiting:
-        if isinstance(rule, Implies):
-            table = possible[[c.column for c in rule.when]]
-            met = [condition.meets(table, formats) for condition in rule.when]
-            if not np.logical_and.reduce(met).any():
-                raise ValueError(
-                    f"rules contradict each other, or the declarations: no row that begins rule '{rule}' can "
-                    "keep all rules"
-                )
+    for rule in group:
+        if isinstance(rule, Implies) and not all_met(rule.when, possible, formats).any():
+            raise ValueError(
+                f"rules contradict each other, or the declarations: no row that begins rule '{rule}' can "
+                "keep all rules"
+            )
 
 
-def _check_values(rule: Rule, values: Mapping[str, pd.Series[Any]], formats: Any) -> None:
+def _check_values(rule: Rule, values: Mapping[str, pd.Series[Any]], formats: Formats) -> None:
     """Refuse a condition that no declared value of its column meets."""
     conditions: Sequence[Condition] = getattr(rule, "conditions", ())
     for condition in conditions:
@@ -76,6 +124,8 @@ def _check_values(rule: Rule, values: Mapping[str, pd.Series[Any]], formats: Any
 def _values(name: str, rules: Sequence[Rule], spec: Words) -> pd.Series[Any]:
     """Values of a column that stand for all that rules tell apart."""
     declared = spec.get("range_values")
+    if declared is None and spec.get("sdtype") == "boolean":
+        declared = (False, True)
     missing = [] if spec.get("range_is_nullable") is False else [None]
     if declared is not None:
         return pd.Series([*declared, *missing], dtype=object)
@@ -84,22 +134,16 @@ def _values(name: str, rules: Sequence[Rule], spec: Words) -> pd.Series[Any]:
         return _dates(named, spec)
     if spec.get("sdtype") == "numerical":
         return _numbers(named, spec, missing)
-    distinct = {cells.key(value): value for value in (*named, "\x00another", *missing)}
+    distinct = {cells.key(value, name, {}): value for value in (*named, "\x00another", *missing)}
     return pd.Series(list(distinct.values()), dtype=object)
 
 
 def named_values(name: str, rules: Sequence[Rule]) -> list[Any]:
-    """Values of a column that rules name; None is missing."""
+    """Values of a column that rules name, but for missing."""
     named: list[Any] = []
     for rule in rules:
+        named += [value for column, value in rule.named if column == name and not pd.isna(value)]
         named += [p for c in getattr(rule, "conditions", ()) if c.column == name for p in c.points]
-        if isinstance(rule, Allowed) and name in rule.columns:
-            named += [combination[rule.columns.index(name)] for combination in rule.combinations]
-        if isinstance(rule, Determined) and name == rule.column:
-            named += [*rule.values, rule.otherwise]
-        elif isinstance(rule, Determined) and name in rule.by:
-            keys = [given if len(rule.by) > 1 else (given,) for given in rule.mapping]
-            named += [given[rule.by.index(name)] for given in keys]
     return named
 
 
@@ -141,7 +185,7 @@ def _dates(named: list[Any], spec: Words) -> pd.Series[Any]:
 
 
 def _possible(
-    rules: Sequence[Rule], values: Mapping[str, pd.Series[Any]], formats: Any
+    rules: Sequence[Rule], values: Mapping[str, pd.Series[Any]], formats: Formats
 ) -> pd.DataFrame | None:
     """Rows of such values that keep the rules; None if there are too many to look at."""
     table, done = pd.DataFrame(index=[0]), set()

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from sdv_plausible.rules.conditions import Allowed, Forbidden, Implies
-from sdv_plausible.rules.making import Determined, Equal, Sum
+from sdv_plausible.rules.determined import Determined
+from sdv_plausible.rules.making import Equal, Sum
 from sdv_plausible.rules.moments import DateAndTime
+from sdv_plausible.rules.multiples import Multiple
 from sdv_plausible.rules.one_hot import OneHot
 from sdv_plausible.rules.rule import Rule
-from sdv_plausible.rules.spacing import Inequality, Multiple
+from sdv_plausible.rules.spacing import Inequality
 from sdv_plausible.whole_files import write_whole
 
 KINDS: dict[str, Any] = {
     made.kind: made
     for made in (Determined, Equal, Sum, OneHot, Inequality, Multiple, DateAndTime, Implies, Forbidden, Allowed)
 }
+
+
+def rules_schema() -> dict[str, Any]:
+    """Return the published JSON schema of a file of rules (docs/how_to/rules.md)."""
+    text = resources.files("sdv_plausible.rules").joinpath("rules.schema.json").read_text(encoding="utf-8")
+    document: dict[str, Any] = json.loads(text)
+    return document
 
 
 def rule_from_dict(entry: Any) -> Rule:
@@ -29,12 +39,14 @@ def rule_from_dict(entry: Any) -> Rule:
     ValueError
         If it is no rule.
     """
-    if not isinstance(entry, Mapping) or entry.get("rule") not in KINDS:
+    if not isinstance(entry, Mapping) or entry.get("rule") not in list(KINDS):
         raise ValueError(f"rule ({entry!r}) must have a 'rule' among {sorted(KINDS)}")
     try:
         rule: Rule = KINDS[entry["rule"]].from_dict(entry)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise ValueError(f"rule {entry['rule']!r} cannot be read: {error!r}") from None
+    if unknown := sorted(set(entry) - set(rule.to_dict())):
+        raise ValueError(f"rule {entry['rule']!r} has no {unknown}; it has {sorted(rule.to_dict())}")
     return rule
 
 

@@ -1,8 +1,8 @@
-"""Columns that follow from others: by a declared mapping, by equality, as a sum."""
+"""Columns that follow from others: by equality, as a sum."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,136 +10,10 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.rules import cells
-from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns
+from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns, check_sdtypes
 from sdv_plausible.table.domain import Attribute
 
 TOLERANCE = 1e-9  # of sums of doubles, relative
-
-
-class Determined(MakingRule):
-    """A column whose value follows from others by a declared mapping, such as a code from its label.
-
-    Parameters
-    ----------
-    column : str
-        The column that is made.
-    by : str or sequence of str
-        The columns that it follows from.
-    mapping : mapping
-        Value of ``by`` (a tuple of values where ``by`` has several columns; None is missing) -> value of
-        ``column``.
-    otherwise : optional
-        Value where the mapping says nothing; missing by default.
-
-    Raises
-    ------
-    ValueError
-        If the mapping is empty or its keys do not fit ``by``.
-
-    Examples
-    --------
-    >>> rule = Determined("grade", by="school", mapping={"primary": 1, "secondary": 2})
-    >>> print(rule)
-    grade follows from school
-    """
-
-    kind = "determined"
-
-    def __init__(
-        self, column: str, by: str | Sequence[str], mapping: Mapping[Any, Any], otherwise: Any = None
-    ) -> None:
-        self.by = check_columns("Determined: by", by)
-        (self.column,) = check_columns("Determined", [column])
-        if self.column in self.by:
-            raise ValueError(f"Determined: column ({column!r}) must not be among by ({self.by!r})")
-        if not isinstance(mapping, Mapping) or not mapping:
-            raise ValueError(f"Determined: mapping ({mapping!r}) must name a value for each value of {by!r}")
-        self.mapping, self.otherwise = dict(mapping), otherwise
-        self._by_key = {self._key(given): value for given, value in self.mapping.items()}
-
-    def _key(self, given: Any) -> tuple[Any, ...]:
-        parts = (given,) if len(self.by) == 1 else given
-        if not isinstance(parts, tuple) or len(parts) != len(self.by):
-            raise ValueError(
-                f"Determined: the mapping's key {given!r} must have a value for each of {self.by!r}"
-            )
-        return tuple(map(cells.key, parts))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The made column first."""
-        return (self.column, *self.by)
-
-    @property
-    def made(self) -> tuple[str, ...]:
-        """The column of the mapping's values."""
-        return (self.column,)
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The columns of its keys."""
-        return self.by
-
-    @property
-    def values(self) -> list[Any]:
-        """Distinct values that the column may get, but for missing."""
-        found = {cells.key(value): value for value in (*self.mapping.values(), self.otherwise)}
-        found.pop(cells.MISSING, None)
-        return list(found.values())
-
-    def unfold(
-        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
-    ) -> dict[str, pd.Series[Any]]:
-        """Look the column up."""
-        return {self.column: self._looked_up(table)}
-
-    def _looked_up(self, table: pd.DataFrame) -> pd.Series[Any]:
-        columns = [cells.keys(table[name]) for name in self.by]
-        codes = pd.MultiIndex.from_arrays([where for where, _ in columns])
-        where, combinations = codes.factorize()
-        found = np.empty(len(combinations), dtype=object)
-        for i, combination in enumerate(combinations):
-            key = tuple(columns[j][1][code] for j, code in enumerate(combination))
-            found[i] = self._by_key.get(key, self.otherwise)
-        values = pd.Series(found[where] if len(found) else found, dtype=object)
-        return values.where(values.notna(), None).infer_objects()
-
-    def attributes(
-        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
-    ) -> tuple[Attribute, ...]:
-        """The mapping's values."""
-        values: list[Any] = self.values
-        common: Words = {"name": self.column, "nullable": True}
-        if all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in values) and values:
-            points = tuple(sorted(int(v) for v in values))
-            return (Attribute(kind="integer", lower=points, upper=points, **common),)
-        return (Attribute(kind="categorical", values=tuple(values), **common),)
-
-    def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
-        """Whether the column is what the mapping says."""
-        return cells.same(table[self.column], self._looked_up(table))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain form; the mapping as a list of keys and values."""
-        pairs = [
-            [list(given) if len(self.by) > 1 else [given], value] for given, value in self.mapping.items()
-        ]
-        return {
-            "rule": self.kind, "column": self.column, "by": list(self.by), "mapping": pairs,
-            "otherwise": self.otherwise,
-        }  # fmt: skip
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Determined:
-        """Read what :meth:`to_dict` wrote, or a mapping of texts as people write it."""
-        by, mapping = entry["by"], entry["mapping"]
-        names = [by] if isinstance(by, str) else by
-        if not isinstance(mapping, Mapping):
-            mapping = {tuple(given) if len(names) > 1 else given[0]: value for given, value in mapping}
-        return cls(entry["column"], names, mapping, entry.get("otherwise"))
-
-    def __str__(self) -> str:
-        return f"{self.column} follows from {', '.join(self.by)}"
 
 
 @dataclass(frozen=True)
@@ -176,6 +50,10 @@ class Equal(MakingRule):
         """The original."""
         return (self.other,)
 
+    def check(self, words: Mapping[str, Words]) -> None:
+        """Refuse columns of two types."""
+        check_sdtypes(self, words, words[self.other].get("sdtype", ""))
+
     def unfold(
         self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
     ) -> dict[str, pd.Series[Any]]:
@@ -195,10 +73,7 @@ class Equal(MakingRule):
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether both are the same, or both missing."""
-        if self.other in formats:
-            mine, theirs = (cells.numbers(table, name, formats)[0] for name in self.columns)
-            return np.asarray(mine == theirs)
-        return cells.same(table[self.column], table[self.other])
+        return cells.same(table, self.column, self.other, formats)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form."""
@@ -248,6 +123,10 @@ class Sum(MakingRule):
         """The summands."""
         return self.parts
 
+    def check(self, words: Mapping[str, Words]) -> None:
+        """Refuse columns that are no numbers."""
+        check_sdtypes(self, words, "numerical")
+
     def _sum(self, table: pd.DataFrame, formats: Formats) -> tuple[np.ndarray, np.ndarray]:
         read = [cells.numbers(table, name, formats) for name in self.parts]
         there = np.logical_and.reduce([present for _, present in read])
@@ -264,8 +143,9 @@ class Sum(MakingRule):
     ) -> tuple[Attribute, ...]:
         """One bin from the smallest sum to the largest."""
         parts = [known[name] for name in self.parts]
-        if any(not part.lower or part.kind == "datetime" for part in parts):
-            raise ValueError(f"rule '{self}': the parts must be numbers")
+        if any(not part.lower for part in parts):  # nothing is known but that they are missing
+            common: Words = {"name": self.total, "lower": (0,), "upper": (0,), "nullable": True}
+            return (Attribute(kind="integer", **common),)
         whole = all(part.kind == "integer" for part in parts)
         places = [0 if part.kind == "integer" else part.decimals for part in parts]
         number = int if whole else float

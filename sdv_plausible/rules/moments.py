@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.rules import cells
-from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns
+from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns, check_sdtypes
 from sdv_plausible.table.dates import NANOSECONDS, date_style, format_unit, resolution_step
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.specifications import date_ends
@@ -104,18 +104,26 @@ class DateAndTime(MakingRule):
     def _step(self) -> int:
         return resolution_step(self.resolution or "s") or NANOSECONDS["s"]
 
+    def check(self, words: Mapping[str, Words]) -> None:
+        """Refuse a column of anything but dates, and a format without a time of day."""
+        check_sdtypes(self, words, "datetime")
+        form = words[self.column].get("datetime_format")
+        if form is not None and not shows_time(form):
+            raise ValueError(f"rule '{self}': the format {form!r} shows no time of day: leave the rule out")
+
+    def fits(self, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> bool:
+        """Whether the stand-ins are dates and steps of a day, and missing is a value where it can be made."""
+        date, time, whole = known[self.date], known[self.time], made[self.column]
+        kinds = (date.kind, time.kind, whole.kind) == ("datetime", "integer", "datetime")
+        ends = time.lower[:1] + time.upper[-1:]
+        inside = all(0 <= end < DAY // self._step for end in ends) and not time.values
+        return kinds and inside and (whole.nullable or not (date.nullable or time.nullable))
+
     def resolved(self, words: Mapping[str, Words]) -> DateAndTime:
         """Return the rule with the resolution that the column's format shows."""
-        spec = words.get(self.column, {})
-        if spec.get("sdtype") not in ("datetime", None):
-            raise ValueError(f"rule '{self}': the column must hold dates; its sdtype is {spec['sdtype']!r}")
         if self.resolution is not None:
             return self
-        finest = max(format_unit(spec.get("datetime_format")), NANOSECONDS["s"])
-        if finest == DAY:
-            raise ValueError(
-                f"rule '{self}': the format {spec['datetime_format']!r} shows no time of day: leave the rule out"
-            )
+        finest = max(format_unit(words.get(self.column, {}).get("datetime_format")), NANOSECONDS["s"])
         return replace(self, resolution=next(unit for unit in ("h", "min", "s") if NANOSECONDS[unit] <= finest))
 
     def stand_ins(self, words: Mapping[str, Words]) -> dict[str, Words]:

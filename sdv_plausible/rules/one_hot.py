@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.rules import cells
-from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns
+from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns, check_sdtypes
 from sdv_plausible.table.domain import Attribute
 
 
@@ -38,7 +38,7 @@ class OneHot(MakingRule):
 
     def __init__(self, columns: Sequence[str], values: tuple[Any, Any] = (0, 1)) -> None:
         self._columns = check_columns("OneHot", columns, 2)
-        if len(values) != 2 or cells.key(values[0]) == cells.key(values[1]):
+        if len(values) != 2 or len({cells.key(value, "", {}) for value in values}) < 2:
             raise ValueError(f"OneHot: values ({values!r}) must be two, of an unset and of a set flag")
         self.off, self.on = values
 
@@ -67,6 +67,23 @@ class OneHot(MakingRule):
         """The category."""
         return (self.which,)
 
+    @property
+    def named(self) -> list[tuple[str, Any]]:
+        """What a flag holds."""
+        return [(name, value) for name in self._columns for value in (self.off, self.on)]
+
+    def check(self, words: Mapping[str, Words]) -> None:
+        """Refuse flags that are dates, or whose type does not hold the values."""
+        check_sdtypes(self, words, "numerical", "categorical", "boolean")
+        numbers = [name for name in self._columns if words[name]["sdtype"] == "numerical"]
+        if numbers and not all(map(cells.is_number, (self.off, self.on))):
+            raise ValueError(f"rule '{self}': the values of column {numbers[0]!r} must be numbers")
+
+    def resolved(self, words: Mapping[str, Words]) -> OneHot:
+        """Return the rule with truth values, where all columns are truth values."""
+        truths = all(words.get(name, {}).get("sdtype") == "boolean" for name in self._columns)
+        return OneHot(self._columns, (bool(self.off), bool(self.on))) if truths else self
+
     def stand_ins(self, words: Mapping[str, Words]) -> dict[str, Words]:
         """One category: the names of the columns."""
         return {
@@ -78,8 +95,7 @@ class OneHot(MakingRule):
         }
 
     def _set(self, table: pd.DataFrame) -> np.ndarray:
-        on = {cells.key(self.on)}
-        return np.stack([cells.member(table[name], on) for name in self._columns], axis=1)
+        return np.stack([cells.member(table, name, {}, [self.on]) for name in self._columns], axis=1)
 
     def fold(self, table: pd.DataFrame, formats: Formats) -> dict[str, pd.Series[Any]]:
         """The first flag that is set; a row without one is missing, and gets a random one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,24 @@ Formats = Mapping[str, str | None]
 """Of the columns that hold dates: the strftime format of their text, or None."""
 Words = dict[str, Any]
 """A column's declaration, in the words of the ``domain`` argument."""
+
+SDTYPES = {"integer": "numerical", "float": "numerical", "datetime": "datetime"}
+
+
+def check_sdtypes(rule: Rule, words: Mapping[str, Words], *allowed: str) -> None:
+    """Refuse a rule one of whose columns has another sdtype.
+
+    Raises
+    ------
+    ValueError
+        Naming the column.
+    """
+    for name in rule.columns:
+        found = words[name].get("sdtype")
+        if found not in allowed:
+            raise ValueError(
+                f"rule '{rule}': column {name!r} must be of sdtype {' or '.join(allowed)}, not {found!r}"
+            )
 
 
 class Rule(ABC):
@@ -40,6 +59,25 @@ class Rule(ABC):
             Rows with at least the rule's columns.
         formats : mapping
             Formats of the columns that hold dates.
+        """
+
+    @property
+    def named(self) -> list[tuple[str, Any]]:
+        """Single values that the rule names, each with its column; None is missing."""
+        return []
+
+    def check(self, words: Mapping[str, Words]) -> None:  # noqa: B027  most rules take any column
+        """Refuse columns that the rule cannot be about.
+
+        Parameters
+        ----------
+        words : mapping
+            What is known of every column of the table: sdtype, format and declaration.
+
+        Raises
+        ------
+        ValueError
+            If their types or declarations do not fit.
         """
 
     @abstractmethod
@@ -81,6 +119,23 @@ class MakingRule(Rule):
         """Names of the columns that the model sees instead."""
         return ()
 
+    def fits(self, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> bool:
+        """Whether columns of these value sets can be made from those: they are of the same kinds.
+
+        Parameters
+        ----------
+        known : mapping
+            Attributes of sources and stand-ins.
+        made : mapping
+            Attributes of what is made, such as a file says they are.
+        """
+        found = self.attributes(known, attribute_words(made), {})
+        kept = ("provenance", "unit", "buckets", "time_zone", "datetime_format")
+        return len(found) == len(made) and all(
+            replace(a, **{part: getattr(b, part) for part in kept}) == b
+            for a, b in zip(found, made.values(), strict=True)
+        )
+
     def resolved(self, words: Mapping[str, Words]) -> MakingRule:
         """Return the rule with all that it takes from what is known of the columns."""
         return self
@@ -120,6 +175,23 @@ class MakingRule(Rule):
         styles : mapping
             How the dates of a made column are written: ``time_zone``, ``datetime_format``.
         """
+
+
+def attribute_words(attributes: Mapping[str, Attribute]) -> dict[str, Words]:
+    """What is known of columns of which the value sets are: sdtype, format, digits."""
+    found: dict[str, Words] = {}
+    for name, attribute in attributes.items():
+        found[name] = {"sdtype": SDTYPES.get(attribute.kind, "categorical")}
+        if attribute.kind == "datetime":
+            found[name]["datetime_format"] = attribute.datetime_format
+        elif attribute.kind == "integer" or attribute.decimals is not None:
+            found[name]["decimal_places"] = attribute.decimals or 0
+    return found
+
+
+def date_formats(words: Mapping[str, Words]) -> dict[str, str | None]:
+    """Formats of the columns that hold dates."""
+    return {n: w.get("datetime_format") for n, w in words.items() if w.get("sdtype") == "datetime"}
 
 
 def check_columns(rule: str, columns: Sequence[Any], least: int = 1) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.rules.contradictions import check_possible
-from sdv_plausible.rules.rule import MakingRule, Rule, Words
+from sdv_plausible.rules.rule import MakingRule, Rule, Words, date_formats
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.dates import date_style
 from sdv_plausible.table.domain import Attribute, Domain
@@ -19,6 +19,8 @@ from sdv_plausible.table.domain import Attribute, Domain
 ROUNDS = 50  # in which rows that keep the rules are drawn
 SPARE = 1.1  # more rows than are likely to be needed
 LEAST = 0.01  # share of kept rows that is assumed at least
+MOST = 4  # times the rows wanted, in one round
+ENOUGH = 10_000  # rows of which one must keep the rules
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,10 @@ class RuleSet:
                     f"rule '{rule}' names {unknown}, which are not modelled columns of the metadata: "
                     f"{sorted(words)}"
                 )
-        making = _in_order([rule.resolved(words) for rule in rules if isinstance(rule, MakingRule)])
+        rules = [rule.resolved(words) if isinstance(rule, MakingRule) else rule for rule in rules]
+        for rule in rules:
+            rule.check(words)
+        making = _in_order([rule for rule in rules if isinstance(rule, MakingRule)])
         found = cls(making, tuple(rule for rule in rules if not isinstance(rule, MakingRule)), dict(words))
         for name in found.added:
             if name in words:
@@ -97,8 +102,7 @@ class RuleSet:
     @property
     def formats(self) -> dict[str, str | None]:
         """Formats of the columns that hold dates."""
-        words = self.words or {}
-        return {n: w.get("datetime_format") for n, w in words.items() if w.get("sdtype") == "datetime"}
+        return date_formats(self.words or {})
 
     @property
     def _stand_ins(self) -> dict[str, Words]:
@@ -145,9 +149,10 @@ class RuleSet:
             name: date_style(table[name], form) for name, form in self.formats.items() if name in table
         }  # fmt: skip
         for rule in self.making:
-            inferred = any(known[name].provenance == "inferred" for name in (*rule.sources, *rule.added))
+            needed = {known[name].provenance for name in (*rule.sources, *rule.added)}
+            provenance = next(found for found in ("inferred", "edited", "private", "declared") if found in needed)
             for attribute in rule.attributes(known, self.words or {}, styles):
-                found = replace(attribute, provenance="inferred") if inferred else attribute
+                found = replace(attribute, provenance=provenance)
                 known[attribute.name] = made[attribute.name] = found
         if not self:
             return FittedRules()
@@ -214,7 +219,12 @@ class FittedRules:
         return table.drop(columns=list(self.rule_set.added))
 
     def draw(
-        self, num_rows: int, rows: Callable[[int, int], pd.DataFrame], *, spare: bool = True
+        self,
+        num_rows: int,
+        rows: Callable[[int, int], pd.DataFrame],
+        domain: Domain,
+        *,
+        spare: bool = True,
     ) -> pd.DataFrame:
         """Rows that keep the rules: those that do not are drawn again, which is post-processing.
 
@@ -224,6 +234,8 @@ class FittedRules:
             Rows wanted.
         rows : callable
             Draws so many rows, given the number of the round too.
+        domain : Domain
+            Of the table.
         spare : bool
             Whether more rows may be drawn than are needed.
 
@@ -237,17 +249,27 @@ class FittedRules:
         kept, drawn, missing = [], 0, num_rows
         for number in range(ROUNDS):
             share = max(LEAST, (num_rows - missing) / drawn) if drawn else 1.0
-            table = rows(int(missing / share * SPARE) + 1 if spare and drawn else missing, number)
+            likely = min(int(missing / share * SPARE) + 1, MOST * num_rows + ENOUGH)
+            table = rows(likely if spare and drawn else missing, number)
             drawn += len(table)
             good = table[self.rule_set.holds(table)].iloc[:missing]
             kept.append(good)
             missing -= len(good)
             if not missing:
-                return pd.concat(kept, ignore_index=True) if len(kept) > 1 else good.reset_index(drop=True)
+                return _usual_numbers(pd.concat(kept, ignore_index=True), domain)
+            if missing == num_rows and drawn >= ENOUGH:
+                break
         raise ValueError(
             f"rules: of {drawn:,} rows that the model made, {num_rows - missing:,} keep all rules, and "
             f"{num_rows:,} are wanted: the rules, or the conditions together with them, do not fit the table"
         )
+
+
+def _usual_numbers(table: pd.DataFrame, domain: Domain) -> pd.DataFrame:
+    """Whole numbers as such, where the rows with a missing one are among those that were left out."""
+    whole = [a.name for a in domain if a.kind == "integer" and a.name in table]
+    full = {n: np.int64 for n in whole if table[n].dtype.kind == "f" and table[n].notna().all()}
+    return table.astype(full)
 
 
 def _in_order(rules: list[MakingRule]) -> tuple[MakingRule, ...]:

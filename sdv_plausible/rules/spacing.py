@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -12,13 +12,22 @@ import pandas as pd
 
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.rules import cells
-from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns
+from sdv_plausible.rules.rule import (
+    SDTYPES,
+    Formats,
+    MakingRule,
+    Words,
+    attribute_words,
+    check_columns,
+    check_sdtypes,
+)
 from sdv_plausible.table.dates import NANOSECONDS, format_unit
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.specifications import date_ends
 
 UNITS = {"D": "days", "h": "hours", "min": "minutes", "s": "seconds"}
 LAST = pd.Timestamp.max.value
+LAST_SHORT = pd.Timestamp("2068-12-31T23:59:59").value  # of years of two digits
 
 
 @dataclass(frozen=True)
@@ -101,11 +110,22 @@ class Inequality(MakingRule):
         finest = min(format_unit(spec.get("datetime_format")) for spec in specs)
         return replace(self, unit=next(unit for unit in UNITS if NANOSECONDS[unit] <= max(finest, 10**9)))
 
+    def check(self, words: Mapping[str, Words]) -> None:
+        """Refuse columns of two types, and dates of which the higher one's text does not tell the day."""
+        dates = words[self.low].get("sdtype") == "datetime"
+        check_sdtypes(self, words, "datetime" if dates else "numerical")
+        form = words[self.high].get("datetime_format")
+        if dates and form is not None:
+            some = pd.Timestamp("2003-02-14T15:16:17.181920")
+            found = cells.moment(some.strftime(form), self.high, form)
+            if found != some.value // format_unit(form) * format_unit(form):
+                raise ValueError(
+                    f"rule '{self}': the datetime_format of column {self.high!r} ({form!r}) must tell the day"
+                )
+
     def stand_ins(self, words: Mapping[str, Words]) -> dict[str, Words]:
         """The distance: whole units of time, or a number."""
         low, high = words.get(self.low, {}), words.get(self.high, {})
-        if (low.get("sdtype") == "datetime") != (high.get("sdtype") == "datetime"):
-            raise ValueError(f"rule '{self}': both columns must be numbers, or both dates")
         least, most = self._least(low, high), self._most(low, high)
         if most is None and self.strict and low.get("sdtype") != "datetime":
             raise ValueError(f"rule '{self}': a strict order of numbers needs their ranges, or most=")
@@ -127,12 +147,8 @@ class Inequality(MakingRule):
 
     def _places(self, low: Words, high: Words) -> int | None:
         """Digits after the point of the distance, if both columns' are known."""
-        found = []
-        for spec in (low, high):
-            ends = [spec.get("range_min"), spec.get("range_max")]
-            whole = all(isinstance(end, (int, np.integer)) for end in ends)
-            found.append(spec.get("decimal_places", 0 if whole else None))
-        known = [int(places) for places in found if places is not None]
+        found = [_own_places(spec) for spec in (low, high)]
+        known = [places for places in found if places is not None]
         return max(known) if len(known) == len(found) else None
 
     def _least(self, low: Words, high: Words) -> float:
@@ -169,8 +185,12 @@ class Inequality(MakingRule):
         low, first = cells.numbers(table, self.low, formats)
         high, last = cells.numbers(table, self.high, formats)
         there, scale = first & last, self._scale(formats)
-        apart = np.where(there, high, 0) - np.where(there, low, 0)
-        apart = np.maximum(apart // scale if scale > 1 else _rounded(apart), int(self.strict and scale > 1))
+        low, high = np.where(there, low, 0), np.where(there, high, 0)
+        if scale > 1:  # of whole units, as 500 years of nanoseconds do not fit 64 bits
+            apart = high // scale - low // scale - (high % scale < low % scale)
+        else:
+            apart = cells.rounded(high - low)
+        apart = np.maximum(apart, int(self.strict and scale > 1))
         return {self.distance: pd.Series(np.where(there, apart.astype(float), np.nan), index=table.index)}
 
     def unfold(
@@ -180,13 +200,16 @@ class Inequality(MakingRule):
         low, first = cells.numbers(table, self.low, formats)
         apart, known = cells.numbers(table, self.distance, {})
         there, attribute, scale = first & known, made[self.high], self._scale(formats)
-        apart = np.where(there, apart, 0)
+        low, apart = np.where(there, low, 0), np.where(there, apart, 0)
         if scale > 1:
-            room = (LAST - np.where(there, low, 0)) // scale
-            high = np.where(there, low, 0) + np.minimum(apart.astype(np.int64), room) * scale
+            unit = format_unit(attribute.datetime_format)
+            room = LAST // scale - low // scale - unit // scale - 1
+            high = low + np.minimum(apart, room).astype(np.int64) * scale
+            high = -(-high // unit) * unit  # text that shows days alone is not below a time of day
         else:
-            high = _rounded(np.where(there, low, 0.0) + apart)
-        return {self.high: cells.written(np.minimum(high, attribute.upper[-1]), there, attribute)}
+            high = _up(cells.rounded(low + apart), attribute)
+        high = np.clip(high, attribute.lower[0], attribute.upper[-1])
+        return {self.high: cells.written(high, there, attribute)}
 
     def attributes(
         self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
@@ -194,26 +217,57 @@ class Inequality(MakingRule):
         """One bin, from the lowest value of the lower column to what it can become, or what was declared."""
         low, apart, spec = known[self.low], known[self.distance], words.get(self.high, {})
         dates = low.kind == "datetime"
-        scale = NANOSECONDS[self.unit or "s"] if dates else 1
-        empty = not low.lower or not apart.lower  # nothing is known but that they are missing
-        first = 0 if empty else low.lower[0]
-        last = 0 if empty else low.upper[-1] + apart.upper[-1] * scale
-        declared = spec.get("range_max")
-        if declared is not None and not empty:
-            if dates:
-                declared = date_ends(self.high, declared, declared, spec.get("datetime_format"))[1]
-            last = min(last, max(declared, low.upper[-1] + apart.lower[0] * scale))
-        common: Words = {"name": self.high, "nullable": low.nullable or apart.nullable or empty}
+        common: Words = {"name": self.high, "kind": low.kind, "nullable": low.nullable or apart.nullable}
         if dates:
             style = {"datetime_format": spec.get("datetime_format"), **styles.get(self.high, {})}
-            ends: Words = {"lower": (int(first),), "upper": (min(int(last), LAST),)}
-            return (Attribute(kind="datetime", unit=math.gcd(low.unit, scale), **ends, **style, **common),)
-        if low.kind == apart.kind == "integer":
-            return (Attribute(kind="integer", lower=(int(first),), upper=(int(last),), **common),)
-        places = [0 if a.kind == "integer" else a.decimals for a in (low, apart)]
-        decimals = None if None in places else max(p for p in places if p is not None)
-        ends = {"lower": (float(first),), "upper": (float(last),)}
-        return (Attribute(kind="float", decimals=decimals, **ends, **common),)
+            unit = math.gcd(low.unit, NANOSECONDS[self.unit or "s"])
+            common |= {**style, "unit": unit}
+        else:
+            places = [0 if a.kind == "integer" else a.decimals for a in (low, apart)]
+            decimals = None if None in places else max(p for p in places if p is not None)
+            if decimals is not None:
+                own = _own_places(spec)
+                decimals = decimals if own is None else own
+            whole = decimals == 0 and (low.kind == apart.kind == "integer" or _own_places(spec) == 0)
+            common |= {"kind": "integer"} if whole else {"kind": "float", "decimals": decimals}
+        if not low.lower or not apart.lower:  # nothing is known but that they are missing
+            return (Attribute(lower=(0,), upper=(0,), **{**common, "nullable": True}),)
+        first, last = self._ends(low, apart, spec, _up_to(Attribute(lower=(0,), upper=(0,), **common)))
+        if common["kind"] != "float":
+            first, last = math.floor(first), int(last)
+        return (Attribute(lower=(first,), upper=(last,), **common),)
+
+    def _ends(
+        self, low: Attribute, apart: Attribute, spec: Words, up: Callable[[Any], Any]
+    ) -> tuple[Any, Any]:
+        """Lowest and highest value: within the declared range, as far as the lower column lets."""
+        dates = low.kind == "datetime"
+        scale = NANOSECONDS[self.unit or "s"] if dates else 1
+        first, last = low.lower[0], up(low.upper[-1] + apart.upper[-1] * scale)
+        declared = [spec.get(word) for word in ("range_min", "range_max")]
+        if None in declared:
+            return first, last
+        if dates:
+            declared = list(date_ends(self.high, declared[0], declared[1], spec.get("datetime_format")))
+        last = min(last, max(declared[1], up(low.upper[-1] + apart.lower[0] * scale)))
+        return max(first, min(declared[0], last)), last
+
+    def fits(self, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> bool:
+        """Whether the column can be made: of the same kind, and not ending below the lower column's end."""
+        mine, low, apart = made[self.high], known[self.low], known[self.distance]
+        (found,) = self.attributes(known, attribute_words(made), {})
+        widest = {name: replace(a, lower=found.lower, upper=found.upper) for name, a in made.items()}
+        if (
+            not super().fits(known, widest)
+            or len(mine.lower) != 1
+            or (low.kind in SDTYPES) != (apart.kind in SDTYPES)
+        ):
+            return False
+        if not low.lower or not apart.lower:
+            return True
+        scale = NANOSECONDS[self.unit or "s"] if low.kind == "datetime" else 1
+        least = min(low.upper[-1] + apart.lower[0] * scale, found.upper[-1])
+        return apart.lower[0] >= 0 and least <= mine.upper[-1] <= found.upper[-1]
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether they are in order, or one is missing."""
@@ -238,120 +292,25 @@ class Inequality(MakingRule):
         return f"{self.low} {'<' if self.strict else '<='} {self.high}"
 
 
-def _rounded(values: np.ndarray) -> np.ndarray:
-    """Sums and differences of decimals without the doubles' last digits."""
-    return values if values.dtype.kind == "i" else np.round(values, 12)
+def _own_places(spec: Words) -> int | None:
+    """Digits after the point of a column, if its declaration tells them."""
+    whole = all(isinstance(spec.get(end), (int, np.integer)) for end in ("range_min", "range_max"))
+    places: int | None = spec.get("decimal_places", 0 if whole else None)
+    return places
 
 
-@dataclass(frozen=True)
-class Multiple(MakingRule):
-    """A number that is always a multiple of a step, such as prices in quarters: ``Multiple("price", 0.25)``.
+def _up(values: Any, attribute: Attribute) -> Any:
+    """Numbers not below these with the digits of an attribute."""
+    places = 0 if attribute.kind == "integer" else attribute.decimals
+    return values if places is None else np.ceil(np.round(values * 10.0**places, 6)) / 10.0**places
 
-    Parameters
-    ----------
-    column : str
-        The column.
-    step : float
-        Above 0. A real row between two multiples counts as the nearest.
-    """
 
-    column: str
-    step: float
-    kind: ClassVar[str] = "multiple"
-    reversible: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_columns("Multiple", [self.column])
-        check.positive("step", self.step, "give the distance of two values, such as 0.25")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The one column."""
-        return (self.column,)
-
-    @property
-    def made(self) -> tuple[str, ...]:
-        """The column itself, from whole steps."""
-        return (self.column,)
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """None."""
-        return ()
-
-    @property
-    def steps(self) -> str:
-        """Name of the stand-in."""
-        return f"{self.column} / {self.step:g}"
-
-    @property
-    def added(self) -> tuple[str, ...]:
-        """Whole steps."""
-        return (self.steps,)
-
-    def stand_ins(self, words: Mapping[str, Words]) -> dict[str, Words]:
-        """Whole steps, in the declared range if there is one."""
-        spec = words.get(self.column, {})
-        if spec.get("sdtype") not in ("numerical", None):
-            raise ValueError(f"rule '{self}': the column must be a number; its sdtype is {spec['sdtype']!r}")
-        found: Words = {"sdtype": "numerical"}
-        if spec.get("range_min") is None or spec.get("range_max") is None:
-            return {self.steps: found}
-        first = math.ceil(spec["range_min"] / self.step - 1e-9)
-        last = math.floor(spec["range_max"] / self.step + 1e-9)
-        if first > last:
-            raise ValueError(f"rule '{self}' contradicts the declared range: it holds no such multiple")
-        found |= {"range_min": first, "range_max": last, "decimal_places": 0}
-        if spec.get("range_is_nullable") is not None:
-            found["range_is_nullable"] = spec["range_is_nullable"]
-        if spec.get("special_values"):
-            found["special_values"] = [round(v / self.step) for v in spec["special_values"]]
-        return {self.steps: found}
-
-    def fold(self, table: pd.DataFrame, formats: Formats) -> dict[str, pd.Series[Any]]:
-        """Nearest whole number of steps."""
-        values, there = cells.numbers(table, self.column, formats)
-        steps = np.round(np.where(there, values, 0) / self.step)
-        return {self.steps: pd.Series(np.where(there, steps, np.nan), index=table.index)}
-
-    def unfold(
-        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
-    ) -> dict[str, pd.Series[Any]]:
-        """Steps times their size."""
-        steps, there = cells.numbers(table, self.steps, {})
-        return {self.column: cells.written(_rounded(steps * self.step), there, made[self.column])}
-
-    def attributes(
-        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
-    ) -> tuple[Attribute, ...]:
-        """One bin over all steps."""
-        steps = known[self.steps]
-        whole, places = float(self.step).is_integer(), 0
-        while places < 12 and not math.isclose(round(self.step, places), self.step, rel_tol=1e-12):
-            places += 1
-        ends = (steps.lower[0] * self.step, steps.upper[-1] * self.step) if steps.lower else (0, 0)
-        number = int if whole else float
-        attribute = Attribute(
-            name=self.column, kind="integer" if whole else "float", lower=(number(ends[0]),),
-            upper=(number(ends[1]),), decimals=None if whole else places,
-            nullable=steps.nullable or not steps.lower,
-        )  # fmt: skip
-        return (attribute,)
-
-    def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
-        """Whether the value is a multiple, or missing."""
-        values, there = cells.numbers(table, self.column, formats)
-        steps = np.where(there, values, 0) / self.step
-        return np.asarray(np.abs(steps - np.round(steps)) <= 1e-6)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain form."""
-        return {"rule": self.kind, "column": self.column, "step": self.step}
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Multiple:
-        """Read what :meth:`to_dict` wrote."""
-        return cls(entry["column"], entry["step"])
-
-    def __str__(self) -> str:
-        return f"{self.column} is a multiple of {self.step:g}"
+def _up_to(attribute: Attribute) -> Callable[[Any], Any]:
+    """Function from an end to the next one that the attribute's form can show."""
+    unit = format_unit(attribute.datetime_format)
+    last = LAST if attribute.datetime_format is None or "%y" not in attribute.datetime_format else LAST_SHORT
+    if attribute.kind == "datetime":
+        return lambda end: min(-(-int(end) // unit) * unit, last // unit * unit)
+    if attribute.kind == "integer":
+        return lambda end: int(_up(end, attribute))
+    return lambda end: float(_up(end, attribute))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from sdv_plausible.rules.multiples import Multiple
 from sdv_plausible.rules.one_hot import OneHot
 from sdv_plausible.rules.rule import Rule
-from sdv_plausible.rules.spacing import Inequality, Multiple
+from sdv_plausible.rules.spacing import Inequality
 
 _INSTEAD = {
     "FixedCombinations": "Allowed(columns, combinations) or Determined(column, by, mapping), with the "

@@ -180,7 +180,8 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         )
     settings = {name: tuple(value) if name in ("omega", "split") and isinstance(value, list) else value
                 for name, value in settings.items()}  # fmt: skip
-    declared = Domain(tuple(a for a in release.domain if a.provenance == "declared"))
+    attributes = (*release.domain, *release.rules.made.values())
+    declared = Domain(tuple(a for a in attributes if a.provenance == "declared"))
     rules = release.rules.rule_set.rules
     given = {**settings, "domain": declared, "rules": rules, **parameters}
     synth = made(_metadata(release.schema), **given)

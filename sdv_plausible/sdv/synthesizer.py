@@ -368,7 +368,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                     table[name] = pd.Series([value] * len(table), index=table.index)
             return self._fitted_rules.unfold(table)
 
-        return self._fitted_rules.draw(num_rows, drawn, spare=self._settings.test.row_limit is None)
+        rules, whole = self._fitted_rules, self._fitted_rules.whole(self._codec.domain)
+        return rules.draw(num_rows, drawn, whole, spare=self._settings.test.row_limit is None)
 
     def _charge_rows(self, call: tuple[Any, ...], num_rows: int) -> None:
         """Count rows towards the cap, unless the very same call is repeated: it gives the very same rows."""

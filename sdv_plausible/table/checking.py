@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.table.cells import canonical
+from sdv_plausible.table.cells import as_doubles, canonical
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.outside import is_outside
@@ -126,7 +126,8 @@ def _column_findings(
     if nullable and not missing and len(column):
         yield Finding(name, "are missing, which was declared to be: is it another column?", 0, 0.0), []
     if attribute.kind == "integer" and not wrong.all():
-        numbers = pd.to_numeric(column, errors="coerce")
+        numbers = as_doubles(column)
+        numbers = numbers[np.isfinite(numbers)]
         broken = int(((numbers % 1) > 0).sum())
         if broken:
             problem = "have a fraction, which is cut off: give decimal_places"

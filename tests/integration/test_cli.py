@@ -578,3 +578,31 @@ def test_no_papers_without_a_claim(people, tmp_path, capsys):
 def test_no_file_no_papers(tmp_path, capsys):
     assert papers(tmp_path, "gone.json")[0] == 2
     assert "there is no ledger file" in capsys.readouterr().err
+
+
+RULES = [
+    {"rule": "implies", "when": {"age": {"max": 29}}, "then": {"sex": "f"}},
+    {"rule": "determined", "column": "code", "by": "sex", "mapping": {"f": 1, "m": 2}},
+]
+
+
+def test_rules_hold_in_what_is_written(tmp_path, capsys):
+    path, output = tmp_path / "three.csv", tmp_path / "o.csv"
+    table = pd.DataFrame({"age": [*range(20, 40)] * 4, "sex": ["f", "m"] * 40})
+    table.assign(code=table["sex"].map({"f": 1, "m": 2})).to_csv(path, index=False)
+    domain, rules = tmp_path / "domain.json", tmp_path / "rules.json"
+    domain.write_text(json.dumps({**DECLARED, "code": {"sdtype": "numerical"}}))
+    rules.write_text(json.dumps(RULES))
+    options = ["--domain", str(domain), "--rules", str(rules)]
+    assert main(["synthesize", str(path), "-o", str(output), "--rows", "200", *options]) == 0
+    rows = pd.read_csv(output)
+    assert (rows.loc[rows["age"] <= 29, "sex"] == "f").all()
+    assert (rows["sex"].map({"f": 1, "m": 2}).fillna(0) == rows["code"].fillna(0)).all()
+    capsys.readouterr()
+    assert main(["check", str(path), *options]) == 0
+    assert "if age <= 29, then sex is f" in capsys.readouterr().out, "20 rows are below, and m"
+    rules.write_text("[5")
+    assert main(["synthesize", str(path), "-o", str(tmp_path / "p.csv"), *options]) == 2
+    assert "is not a JSON file" in capsys.readouterr().err
+    assert main(["check", str(path), "--rules", str(tmp_path / "none.json")]) == 2
+    assert "there is no rules file" in capsys.readouterr().err

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import ruled
 from damage import DAMAGES, damage_json, damage_seeds, damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +25,7 @@ from releases import fitted
 
 from sdv_plausible import Release
 from sdv_plausible.release.mechanism import TooFewReleasedError
-from sdv_plausible.release_file import reading, seeds
+from sdv_plausible.release_file import reading, rules, seeds
 from sdv_plausible.release_file.reading import Part
 from sdv_plausible.release_file.release import schema_document
 
@@ -39,7 +40,12 @@ def files() -> list[bytes]:
         fitted(case, max_bins=6).release()
         for case in ("declared", "private", "seeds", "seeds, range", "mixed")
     ]
-    return [r.to_bytes() for r in releases] + [releases[2].to_bytes(readable=True)]
+    return [r.to_bytes() for r in releases] + [releases[2].to_bytes(readable=True), with_rules()]
+
+
+@cache
+def with_rules() -> bytes:
+    return bytes(ruled.fitted().release().to_bytes())
 
 
 def outcome(data: bytes) -> str:
@@ -71,9 +77,16 @@ def check_rows(release: Release) -> None:
     except TooFewReleasedError:  # well formed, and nothing was released
         assert not any(len(part.sizes) for part in release.seeds.parts)
         return
+    except ValueError as error:  # well formed, and the damaged rules leave out nearly every row
+        assert release.rules.rule_set.limiting
+        assert "rows that the model made" in str(error)  # noqa: PT017
+        return
     assert len(rows) == 20
     labels = {column.name: column.label for column in release.schema.columns}
-    for attribute in release.domain:
+    assert release.rules.rule_set.holds(
+        rows.rename(columns={label: name for name, label in labels.items()})
+    ).all()
+    for attribute in release.rules.whole(release.domain):
         column = rows[labels[attribute.name]]
         present = column[column.notna()]
         assert attribute.nullable or len(present) == len(column), attribute.name
@@ -123,6 +136,34 @@ def test_ten_thousand_damaged_files() -> None:
 )
 def test_files_that_are_none(data: bytes) -> None:
     assert outcome(data) == "refused"
+
+
+def damaged_rules(rng: random.Random) -> bytes:
+    """The rules' section alone is damaged, as it is a small part of a file."""
+    document = json.loads(with_rules())
+    part = json.loads(damage_json(json.dumps(document["rules"]).encode(), rng))
+    return json.dumps({**document, "rules": part}).encode()
+
+
+def run_rules(number: int, start: int = 0) -> Counter[str]:
+    return Counter(outcome(damaged_rules(random.Random(start + i))) for i in range(number))
+
+
+def test_damaged_rules_are_refused_or_harmless() -> None:
+    found = run_rules(FEW)
+    assert found["refused"] > FEW / 3
+    assert found["accepted"] > 5
+
+
+@pytest.mark.slow
+def test_thousands_of_damaged_rules() -> None:
+    assert run_rules(MANY // 2, start=10**6)["accepted"] > 50
+
+
+def test_rules_that_are_not_checked_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "_check", lambda rule, known, made: None)
+    with pytest.raises(Exception):  # noqa: B017, PT011  as below
+        run_rules(MANY)
 
 
 # ---- a loader with a check less ---------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def test_the_same_coins_give_the_rows_that_the_synthesizer_gives(case: str) -> N
     synth = fitted(case)
     release = Release.from_bytes(synth.release().to_bytes())
     rows = synth.sample(300)
-    coins = synth._sampler.coins.spawn("sample", synth._sdv_seed, synth._calls - 1, 300, (), 0)
+    coins = synth._sampler.coins.spawn("sample", synth._sdv_seed, synth._calls - 1, (), 0, 300)
     ours = sample_table(
         300, {}, domain=release.domain, model=release.model, seeds=release.seeds, schema=release.schema,
         rules=release.rules, locales=["en_US"], coins=coins,

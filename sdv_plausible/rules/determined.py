@@ -1,0 +1,191 @@
+"""Columns whose values follow from others by a declared mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.rules import cells
+from sdv_plausible.rules.rule import SDTYPES, Formats, MakingRule, Words, check_columns, date_formats
+from sdv_plausible.table.dates import format_unit
+from sdv_plausible.table.domain import Attribute
+
+
+class Determined(MakingRule):
+    """A column whose value follows from others by a declared mapping, such as a code from its label.
+
+    Parameters
+    ----------
+    column : str
+        The column that is made.
+    by : str or sequence of str
+        The columns that it follows from.
+    mapping : mapping
+        Value of ``by`` (a tuple of values where ``by`` has several columns; None is missing) -> value of
+        ``column``.
+    otherwise : optional
+        Value where the mapping says nothing; missing by default.
+
+    Raises
+    ------
+    ValueError
+        If the mapping is empty or its keys do not fit ``by``.
+
+    Examples
+    --------
+    >>> rule = Determined("grade", by="school", mapping={"primary": 1, "secondary": 2})
+    >>> print(rule)
+    grade follows from school
+    """
+
+    kind = "determined"
+
+    def __init__(
+        self, column: str, by: str | Sequence[str], mapping: Mapping[Any, Any], otherwise: Any = None
+    ) -> None:
+        self.by = check_columns("Determined: by", by)
+        (self.column,) = check_columns("Determined", [column])
+        if self.column in self.by:
+            raise ValueError(f"Determined: column ({column!r}) must not be among by ({self.by!r})")
+        if not isinstance(mapping, Mapping) or not mapping:
+            raise ValueError(f"Determined: mapping ({mapping!r}) must name a value for each value of {by!r}")
+        self.mapping, self.otherwise = dict(mapping), otherwise
+        self._by = [self._parts(given) for given in self.mapping]
+
+    def _parts(self, given: Any) -> tuple[Any, ...]:
+        parts = (given,) if len(self.by) == 1 else given
+        if not isinstance(parts, tuple) or len(parts) != len(self.by):
+            raise ValueError(
+                f"Determined: the mapping's key {given!r} must have a value for each of {self.by!r}"
+            )
+        return parts
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The made column first."""
+        return (self.column, *self.by)
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """The column of the mapping's values."""
+        return (self.column,)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns of its keys."""
+        return self.by
+
+    @property
+    def values(self) -> list[Any]:
+        """Values that the column may get."""
+        return [*self.mapping.values(), self.otherwise]
+
+    @property
+    def named(self) -> list[tuple[str, Any]]:
+        """Keys and values of the mapping."""
+        keys = [pair for parts in self._by for pair in zip(self.by, parts, strict=True)]
+        values = [*self.mapping.values(), *([] if pd.isna(self.otherwise) else [self.otherwise])]
+        return [*keys, *((self.column, value) for value in values)]
+
+    def check(self, words: Mapping[str, Words]) -> None:
+        """Refuse values that the column cannot hold, or a missing one where it must not be."""
+        self.attributes({}, words, {})
+        formats = date_formats(words)
+        self._by_key(formats)
+        spec, column = words[self.column], words[self.by[0]].get("range_values")
+        if spec.get("range_is_nullable") is False and len(self.by) == 1 and pd.isna(self.otherwise):
+            mapped = {parts[0] for parts in self._by_key(formats)}
+            bare = [v for v in column or () if cells.key(v, self.by[0], formats) not in mapped]
+            if bare:
+                raise ValueError(
+                    f"rule '{self}': the mapping has nothing for {bare[0]!r}, and column {self.column!r} is "
+                    "declared without missing values: add it, or give otherwise="
+                )
+
+    def _by_key(self, formats: Formats) -> dict[tuple[Hashable, ...], Any]:
+        keys = [cells.declared(parts, self.by, formats) for parts in self._by]
+        found = dict(zip(keys, self.mapping.values(), strict=True))
+        if len(found) < len(keys):
+            raise ValueError(f"rule '{self}': the mapping's keys must be distinct values of {self.by!r}")
+        return found
+
+    def unfold(
+        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
+    ) -> dict[str, pd.Series[Any]]:
+        """Look the column up."""
+        found, attribute = self._looked_up(table, formats), made[self.column]
+        if attribute.kind not in SDTYPES:
+            return {self.column: found.infer_objects()}
+        there = found.notna().to_numpy()
+        number = np.float64 if attribute.kind == "float" else np.int64
+        values = np.array([value if ok else 0 for value, ok in zip(found, there, strict=True)], dtype=number)
+        return {self.column: cells.written(values, there, attribute)}
+
+    def _looked_up(self, table: pd.DataFrame, formats: Formats) -> pd.Series[Any]:
+        """The mapping's value of each row, missing as None; dates as nanoseconds."""
+        where, combinations = cells.combinations(table, self.by, formats)
+        by_key = self._by_key(formats)
+        found = np.full(len(combinations), None, dtype=object)
+        for i, combination in enumerate(combinations):
+            value = by_key.get(combination, self.otherwise)
+            if not pd.isna(value):
+                dated = self.column in formats
+                found[i] = cells.key(value, self.column, formats) if dated else value
+        return pd.Series(found[where], dtype=object)
+
+    def attributes(
+        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+    ) -> tuple[Attribute, ...]:
+        """The mapping's values."""
+        spec = words.get(self.column, {})
+        formats = date_formats({self.column: spec})
+        present = [value for value in self.values if not pd.isna(value)]
+        by_key = {cells.key(value, self.column, formats): value for value in present}
+        common: Words = {"name": self.column, "nullable": True}
+        if spec.get("sdtype") not in ("numerical", "datetime"):
+            return (Attribute(kind="categorical", values=tuple(by_key.values()), **common),)
+        if self.column in formats:
+            style = {"datetime_format": spec.get("datetime_format"), **styles.get(self.column, {})}
+            common |= {"kind": "datetime", "unit": format_unit(spec.get("datetime_format")), **style}
+        elif not all(map(cells.is_number, present)):
+            raise ValueError(f"rule '{self}': the values of column {self.column!r} must be numbers")
+        else:
+            whole = all(float(value).is_integer() for value in present)
+            common |= {"kind": "integer" if whole else "float"}
+        points = tuple(sorted(cast("list[float]", list(by_key))))
+        return (Attribute(lower=points, upper=points, **common),)
+
+    def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
+        """Whether the column is what the mapping says."""
+        found = pd.DataFrame({"wanted": self._looked_up(table, formats)})
+        if self.column in formats:
+            moments = cells.numbers(table, self.column, formats)[0]
+            wanted = [cells.NO_DATE if moment is None else moment for moment in found["wanted"]]
+            return np.asarray(np.array(wanted, dtype=np.int64) == moments)
+        found["is"] = table[self.column].array
+        return cells.same(found, "is", "wanted", {})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form; the mapping as a list of keys and values."""
+        pairs = [
+            [list(given) if len(self.by) > 1 else [given], value] for given, value in self.mapping.items()
+        ]
+        return {
+            "rule": self.kind, "column": self.column, "by": list(self.by), "mapping": pairs,
+            "otherwise": self.otherwise,
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Determined:
+        """Read what :meth:`to_dict` wrote, or a mapping of texts as people write it."""
+        by, mapping = entry["by"], entry["mapping"]
+        names = [by] if isinstance(by, str) else by
+        if not isinstance(mapping, Mapping):
+            mapping = {tuple(given) if len(names) > 1 else given[0]: value for given, value in mapping}
+        return cls(entry["column"], names, mapping, entry.get("otherwise"))
+
+    def __str__(self) -> str:
+        return f"{self.column} follows from {', '.join(self.by)}"

@@ -1,0 +1,132 @@
+"""Columns of multiples of a step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.rules import cells
+from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns, check_sdtypes
+from sdv_plausible.table.domain import Attribute
+
+
+@dataclass(frozen=True)
+class Multiple(MakingRule):
+    """A number that is always a multiple of a step, such as prices in quarters: ``Multiple("price", 0.25)``.
+
+    Parameters
+    ----------
+    column : str
+        The column.
+    step : float
+        Above 0. A real row between two multiples counts as the nearest.
+    """
+
+    column: str
+    step: float
+    kind: ClassVar[str] = "multiple"
+    reversible: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_columns("Multiple", [self.column])
+        check.positive("step", self.step, "give the distance of two values, such as 0.25")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column,)
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """The column itself, from whole steps."""
+        return (self.column,)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    @property
+    def steps(self) -> str:
+        """Name of the stand-in."""
+        return f"{self.column} / {self.step:g}"
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """Whole steps."""
+        return (self.steps,)
+
+    def check(self, words: Mapping[str, Words]) -> None:
+        """Refuse a column of anything but numbers."""
+        check_sdtypes(self, words, "numerical")
+
+    def stand_ins(self, words: Mapping[str, Words]) -> dict[str, Words]:
+        """Whole steps, in the declared range if there is one."""
+        spec = words.get(self.column, {})
+        found: Words = {"sdtype": "numerical"}
+        if spec.get("range_min") is None or spec.get("range_max") is None:
+            return {self.steps: found}
+        first = math.ceil(spec["range_min"] / self.step - 1e-9)
+        last = math.floor(spec["range_max"] / self.step + 1e-9)
+        if first > last:
+            raise ValueError(f"rule '{self}' contradicts the declared range: it holds no such multiple")
+        found |= {"range_min": first, "range_max": last, "decimal_places": 0}
+        if spec.get("range_is_nullable") is not None:
+            found["range_is_nullable"] = spec["range_is_nullable"]
+        if spec.get("special_values"):
+            found["special_values"] = [round(v / self.step) for v in spec["special_values"]]
+        return {self.steps: found}
+
+    def fold(self, table: pd.DataFrame, formats: Formats) -> dict[str, pd.Series[Any]]:
+        """Nearest whole number of steps."""
+        values, there = cells.numbers(table, self.column, formats)
+        steps = np.round(np.where(there, values, 0) / self.step)
+        return {self.steps: pd.Series(np.where(there, steps, np.nan), index=table.index)}
+
+    def unfold(
+        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
+    ) -> dict[str, pd.Series[Any]]:
+        """Steps times their size."""
+        steps, there = cells.numbers(table, self.steps, {})
+        return {self.column: cells.written(cells.rounded(steps * self.step), there, made[self.column])}
+
+    def attributes(
+        self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
+    ) -> tuple[Attribute, ...]:
+        """One bin over all steps."""
+        steps = known[self.steps]
+        whole, places = float(self.step).is_integer(), 0
+        while places < 12 and not math.isclose(round(self.step, places), self.step, rel_tol=1e-12):
+            places += 1
+        ends = (steps.lower[0] * self.step, steps.upper[-1] * self.step) if steps.lower else (0, 0)
+        number = int if whole else float
+        attribute = Attribute(
+            name=self.column, kind="integer" if whole else "float", lower=(number(ends[0]),),
+            upper=(number(ends[1]),), decimals=None if whole else places,
+            nullable=steps.nullable or not steps.lower,
+        )  # fmt: skip
+        return (attribute,)
+
+    def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
+        """Whether the value is a multiple, or missing."""
+        values, there = cells.numbers(table, self.column, formats)
+        steps = np.where(there, values, 0) / self.step
+        return np.asarray(np.abs(steps - np.round(steps)) <= 1e-6)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form."""
+        return {"rule": self.kind, "column": self.column, "step": self.step}
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Multiple:
+        """Read what :meth:`to_dict` wrote."""
+        return cls(entry["column"], entry["step"])
+
+    def __str__(self) -> str:
+        return f"{self.column} is a multiple of {self.step:g}"

@@ -1,0 +1,85 @@
+"""The rules' section of a release file."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+import ruled
+from jsonschema import Draft202012Validator
+
+from sdv_plausible import Release
+from sdv_plausible.release_file.release import schema_document
+from sdv_plausible.rules.files import KINDS
+
+
+def document() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(ruled.fitted().release().to_bytes())
+    return found
+
+
+def read(changed: dict[str, Any]) -> Release:
+    return Release.from_bytes(json.dumps(changed).encode())
+
+
+def test_files_with_rules_are_of_the_published_schema_and_come_back() -> None:
+    whole = document()
+    assert {item["rule"]["rule"] for item in whole["rules"]} == set(KINDS)
+    Draft202012Validator(schema_document()).validate(whole)
+    release = read(whole)
+    assert release.to_bytes() == ruled.fitted().release().to_bytes()
+    assert [str(rule) for rule in release.rules.rule_set.rules] == [
+        str(rule) for rule in ruled.fitted()._rules.rules
+    ]
+
+
+def number(kind: str) -> int:
+    return next(i for i, item in enumerate(document()["rules"]) if item["rule"]["rule"] == kind)
+
+
+def change(kind: str, path: list[Any], value: Any) -> dict[str, Any]:
+    whole = copy.deepcopy(document())
+    place = whole["rules"][number(kind)]
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return whole
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("inequality", ["rule", "low"], "nowhere"),
+        ("inequality", ["rule", "extra"], 1),
+        ("inequality", ["made"], []),
+        ("inequality", ["made", 0, "upper"], [0]),
+        ("inequality", ["made", 0, "kind"], "integer"),
+        ("determined", ["rule", "mapping"], [[["single"], "one"]]),
+        ("determined", ["rule", "rule"], ["determined"]),
+        ("sum", ["rule", "parts"], ["fee", "sex"]),
+        ("sum", ["made", 0, "decimals"], 0),
+        ("one_hot", ["rule", "values"], [0, 5]),
+        ("multiple", ["rule", "step"], 0),
+        ("equal", ["rule", "other"], "copy"),
+        ("implies", ["rule", "when"], {"age": {"max": "old"}}),
+        ("forbidden", ["rule", "when"], {}),
+        ("allowed", ["rule", "combinations"], [["f"]]),
+        ("allowed", ["made"], "x"),
+    ],
+)
+def test_what_does_not_fit_is_refused(kind: str, path: list[Any], value: Any) -> None:
+    with pytest.raises(ValueError, match="^rules|^the file|rules"):
+        read(change(kind, path, value))
+
+
+def test_a_column_is_made_once_and_in_order() -> None:
+    whole = document()
+    whole["rules"].append(whole["rules"][0])
+    with pytest.raises(ValueError, match="must make new columns"):
+        read(whole)
+    whole = document()
+    whole["rules"] = whole["rules"][::-1]
+    with pytest.raises(ValueError, match="must make new columns"):
+        read(whole)

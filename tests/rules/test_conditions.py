@@ -1,0 +1,112 @@
+"""Implications, structural zeros, allowed combinations: which rows keep them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import ruled
+
+from sdv_plausible.rules import Allowed, Forbidden, Implies
+from sdv_plausible.rules.conditions import Condition
+
+TABLE = pd.DataFrame({
+    "n": [1, 2, 3.5, np.nan], "t": ["a", "b", None, "c"], "b": [True, False, None, True],
+    "d": pd.to_datetime(["2000-01-01", "2000-06-01", None, "2001-01-01"]), "z": ["01.01.2000", "01.06.2000", None, "01.01.2001"],
+})  # fmt: skip
+FORMATS = {"d": None, "z": "%d.%m.%Y"}
+CASES: dict[str, tuple[str, Any, list[int]]] = {
+    "a value": ("t", "a", [1, 0, 0, 0]),
+    "values": ("t", ["a", None], [1, 0, 1, 0]),
+    "a number": ("n", 2, [0, 1, 0, 0]),
+    "a set": ("n", {2, 3.5}, [0, 1, 1, 0]),
+    "missing": ("n", None, [0, 0, 0, 1]),
+    "truth": ("b", True, [1, 0, 0, 1]),
+    "below": ("n", {"max": 2}, [1, 1, 0, 0]),
+    "above": ("n", {"min": 2, "max": None}, [0, 1, 1, 0]),
+    "between": ("n", {"min": 1.5, "max": 3}, [0, 1, 0, 0]),
+    "dates": ("d", {"min": "2000-02-01"}, [0, 1, 0, 1]),
+    "a stamp": ("d", pd.Timestamp("2000-06-01"), [0, 1, 0, 0]),
+    "no date": ("d", [None, "2000-01-01"], [1, 0, 1, 0]),
+    "text dates": ("z", {"max": "01.06.2000"}, [1, 1, 0, 0]),
+    "text dates as ISO": ("z", {"max": "2000-05-31"}, [1, 0, 0, 0]),
+    "a text date": ("z", "2001-01-01", [0, 0, 0, 1]),
+    "NaT": ("d", pd.NaT, [0, 0, 1, 0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("storage", ["numpy", "nullable", "arrow", "objects"])
+@pytest.mark.parametrize("case", CASES)
+def test_which_rows_meet_a_condition(case: str, storage: str) -> None:
+    column, what, rows = CASES[case]
+    table = TABLE if storage == "objects" else TABLE.astype({"b": "boolean"})
+    if storage == "arrow":
+        table = table.convert_dtypes(dtype_backend="pyarrow")
+    elif storage == "nullable":
+        table = table.convert_dtypes()
+    condition = Condition.read(column, what)
+    assert condition.meets(table, FORMATS).tolist() == [bool(row) for row in rows]
+    alone = [condition.meets(table.iloc[[i]], FORMATS)[0] for i in range(len(table))]
+    assert alone == [bool(row) for row in rows]
+    again = Condition.read(column, condition.to_user())
+    assert again.meets(table, FORMATS).tolist() == [bool(row) for row in rows]
+
+
+def test_rules_of_conditions() -> None:
+    assert Implies({"n": {"max": 2}}, {"t": "a"}).holds(TABLE, FORMATS).tolist() == [True, False, True, True]
+    assert Implies({"n": {"max": 2}, "b": True}, {"t": "b"}).holds(TABLE, FORMATS).tolist() == [
+        False,
+        True,
+        True,
+        True,
+    ]
+    assert Forbidden({"n": {"max": 2}, "b": False}).holds(TABLE, FORMATS).tolist() == [
+        True,
+        False,
+        True,
+        True,
+    ]
+    allowed = Allowed(["n", "t"], [[1, "a"], [None, "c"], [2, "a"]])
+    assert allowed.holds(TABLE, FORMATS).tolist() == [True, False, False, True]
+    assert Allowed(["n", "d"], [[2.0, "2000-06-01"], [3.5, None]]).holds(TABLE, FORMATS).tolist() == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    for rule in (allowed, *ruled.RULES[-3:]):
+        assert type(rule).from_dict(rule.to_dict()).to_dict() == rule.to_dict()
+    assert len(allowed.holds(TABLE[:0], FORMATS)) == 0
+
+
+def test_rules_in_words() -> None:
+    assert (
+        str(Implies({"n": {"min": 1, "max": 2}}, {"t": ["a", None]}))
+        == "if 1 <= n <= 2, then t is a or missing"
+    )
+    assert str(Forbidden({"n": {"min": 1}, "t": "a"})) == "never 1 <= n and t is a"
+    assert str(Allowed(["n", "t"], [[1, "a"]])) == "n, t is one of 1 combinations"
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Implies({}, {"t": "a"}), "must be a mapping"),
+        (lambda: Implies("n", {"t": "a"}), "must be a mapping"),
+        (lambda: Forbidden({"n": []}), "must name a value"),
+        (lambda: Forbidden({"n": [[1]]}), "must name a value"),
+        (lambda: Forbidden({"n": {"below": 1}}), "'min', 'max' or both"),
+        (lambda: Forbidden({"n": {"min": None}}), "'min', 'max' or both"),
+        (lambda: Allowed(["n"], [[1]]), "at least 2"),
+        (lambda: Allowed(["n", "t"], [[1]]), "one value for each"),
+        (lambda: Allowed(["n", "t"], []), "one value for each"),
+        (lambda: Forbidden({"n": {"max": "x"}}).holds(TABLE, FORMATS), "must be a number"),
+        (lambda: Forbidden({"d": {"max": "x"}}).holds(TABLE, FORMATS), "must be a date"),
+        (lambda: Forbidden({"d": 5}).holds(TABLE, FORMATS), "must be a date"),
+    ],
+)
+def test_what_cannot_be_read(make: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        make()

@@ -1,0 +1,52 @@
+"""Multiples of a step, and their nearest one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible.rules import Multiple
+from sdv_plausible.table.domain import Attribute
+
+
+@pytest.mark.parametrize("step", [0.1, 0.25, 1 / 3, 1, 5, 1000])
+def test_multiples_come_back_exactly(step: float) -> None:
+    rule = Multiple("x", step)
+    steps = Attribute(name=rule.steps, kind="integer", lower=(-50,), upper=(300,), nullable=True)
+    (made,) = rule.attributes({rule.steps: steps}, {}, {})
+    table = pd.DataFrame({rule.steps: [-50, 0, 3, 299, np.nan]})
+    found = rule.unfold(table, {}, {"x": made})["x"]
+    assert rule.holds(pd.DataFrame({"x": found}), {}).all()
+    assert np.allclose(found[:4], np.array([-50, 0, 3, 299]) * step)
+    assert found.isna().tolist() == [False] * 4 + [True]
+    assert rule.fold(pd.DataFrame({"x": found}), {})[rule.steps].tolist()[:4] == [-50, 0, 3, 299]
+    whole = rule.unfold(table[:4], {}, {"x": made})["x"]
+    assert (whole.dtype == np.int64) == float(step).is_integer()
+    assert rule.fits({rule.steps: steps}, {"x": made})
+
+
+def test_others_count_as_the_nearest() -> None:
+    table = pd.DataFrame({"x": [0.1, 0.13, 0.99, np.nan, np.inf]})
+    rule = Multiple("x", 0.25)
+    assert rule.fold(table, {})[rule.steps].tolist()[:3] == [0, 1, 4]
+    assert rule.fold(table, {})[rule.steps].isna().tolist() == [False] * 3 + [True] * 2
+    assert rule.holds(table, {}).tolist() == [False, False, False, True, True]
+
+
+def test_the_declared_range_in_steps() -> None:
+    words = {
+        "x": {
+            "sdtype": "numerical",
+            "range_min": 0.1,
+            "range_max": 2.6,
+            "special_values": [-1],
+            "range_is_nullable": True,
+        }
+    }
+    assert Multiple("x", 0.25).stand_ins(words)["x / 0.25"] == {
+        "sdtype": "numerical", "range_min": 1, "range_max": 10, "decimal_places": 0, "special_values": [-4], "range_is_nullable": True,
+    }  # fmt: skip
+    for wrong in (0, -1, float("nan")):
+        with pytest.raises(ValueError, match="step"):
+            Multiple("x", wrong)

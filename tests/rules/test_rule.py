@@ -1,0 +1,48 @@
+"""What all rules have in common."""
+
+from __future__ import annotations
+
+import pytest
+import ruled
+
+from sdv_plausible.rules.rule import MakingRule, attribute_words, check_columns, date_formats
+from sdv_plausible.table.domain import Attribute
+
+
+@pytest.mark.parametrize("rule", ruled.RULES, ids=str)
+def test_every_rule_names_its_columns(rule) -> None:
+    assert set(rule.columns) <= set(ruled.COLUMNS)
+    assert {name for name, _ in rule.named} <= set(rule.columns)
+    if isinstance(rule, MakingRule):
+        assert {*rule.made, *rule.sources} == set(rule.columns)
+        assert not set(rule.made) & set(rule.sources)
+    assert rule.holds(ruled.table(), ruled.formats()).all()
+    assert not rule.holds(shuffled(), ruled.formats()).all(), "the rule says something"
+
+
+def shuffled():
+    """Every column by itself: as if nothing were linked."""
+    table = ruled.table()
+    out = table.assign(**{n: table[n].sample(frac=1, random_state=i).array for i, n in enumerate(table)})
+    return out.assign(fee=out["fee"] + 0.1)
+
+
+@pytest.mark.parametrize("wrong", [["a", "a"], [1], [""], [], ["a", None]])
+def test_names_of_columns(wrong) -> None:
+    assert check_columns("r", ["a", "b"], 2) == ("a", "b")
+    with pytest.raises(ValueError, match="r: columns"):
+        check_columns("r", wrong, 1)
+
+
+def test_words_of_attributes() -> None:
+    known = {
+        "d": Attribute(name="d", kind="datetime", lower=(0,), upper=(1,), datetime_format="%Y"),
+        "n": Attribute(name="n", kind="float", decimals=2, lower=(0.0,), upper=(1.0,)),
+        "c": Attribute(name="c", kind="ordinal", values=("a",)),
+    }
+    words = attribute_words(known)
+    assert words == {
+        "d": {"sdtype": "datetime", "datetime_format": "%Y"}, "n": {"sdtype": "numerical", "decimal_places": 2},
+        "c": {"sdtype": "categorical"},
+    }  # fmt: skip
+    assert date_formats(words) == {"d": "%Y"}

@@ -1,0 +1,230 @@
+"""All rules together: folding reads each row alone, unfolding keeps every rule, contradictions are told at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import ruled
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdv_plausible.rules import Determined, Equal, Implies, Inequality, Multiple, OneHot, Rule, Sum
+from sdv_plausible.rules import rule_set as module
+from sdv_plausible.rules.rule_set import FittedRules, RuleSet
+from sdv_plausible.table.domain import Attribute, Domain
+
+WORDS = {name: {**spec, **ruled.DOMAIN.get(name, {})} for name, spec in ruled.COLUMNS.items()}
+CELLS: dict[str, list[Any]] = {
+    "date": [None, pd.Timestamp("1700-01-01"), pd.Timestamp("1969-12-31 23:59"), pd.Timestamp("2001-02-03"),
+             pd.Timestamp("2001-02-03 04:05:06.000007"), pd.Timestamp("2261-11-30")],
+    "number": [None, np.nan, 0, 1, -1, 0.1, 0.3, 1e300, -7.125, 49.99, True],
+    "text": [None, "single", "married", "f", "m", "Ms", "odd", ""],
+    "flag": [None, True, False],
+    "day": [None, "01.01.1950", "31.12.1999", "1.1.50", "odd"],
+}  # fmt: skip
+
+
+def kind(name: str) -> str:
+    sdtype = ruled.COLUMNS[name]["sdtype"]
+    if sdtype == "datetime":
+        return "day" if "datetime_format" in ruled.COLUMNS[name] else "date"
+    return {"numerical": "number", "boolean": "flag"}.get(sdtype, "text")
+
+
+def rule_set(rules: list[Rule] = ruled.RULES) -> RuleSet:
+    return RuleSet.make(rules, WORDS)
+
+
+def frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    table = pd.DataFrame(rows, columns=list(ruled.COLUMNS)).astype(object)
+    dates = [name for name in table if kind(name) == "date"]
+    return table.astype(dict.fromkeys(dates, "M8[ns]"))
+
+
+ROW = st.fixed_dictionaries({name: st.sampled_from(CELLS[kind(name)]) for name in ruled.COLUMNS})
+
+
+def folded_rows(rules: RuleSet, table: pd.DataFrame) -> list[list[Any]]:
+    folded = rules.fold(table)[list(rules.added)]
+    return [[None if pd.isna(v) else v for v in row] for row in folded.to_numpy(dtype=object).tolist()]
+
+
+def check_alone(rules: RuleSet, rows: list[dict[str, Any]], storage: str = "objects") -> None:
+    """Each row folds to the same with others beside it, in any order, and alone."""
+    together = ruled.STORAGES[storage](frame(rows))
+    found = folded_rows(rules, together)
+    assert folded_rows(rules, together.iloc[::-1])[::-1] == found
+    assert [folded_rows(rules, frame([row]))[0] for row in rows] == found
+    broken = rules.broken(together)
+    for i, row in enumerate(rows):
+        assert {rule: b[0] for rule, b in rules.broken(frame([row])).items()} == {
+            rule: b[i] for rule, b in broken.items()
+        }
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(ROW, min_size=1, max_size=4))
+def test_folding_reads_each_row_alone(rows: list[dict[str, Any]]) -> None:
+    check_alone(rule_set(), rows)
+
+
+def test_a_rule_that_looks_at_other_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Multiple.fold
+
+    def looks(self: Multiple, table: pd.DataFrame, formats: Any) -> dict[str, pd.Series[Any]]:
+        return {name: column - column.min() for name, column in honest(self, table, formats).items()}
+
+    monkeypatch.setattr(Multiple, "fold", looks)
+    rows = [dict(frame([{}]).iloc[0]) | {"fee": fee} for fee in (0.25, 7.0)]
+    with pytest.raises(AssertionError):
+        check_alone(rule_set(), rows)
+
+
+@pytest.mark.parametrize("storage", ruled.STORAGES)
+def test_rows_that_keep_the_rules_come_back(storage: str) -> None:
+    table = ruled.STORAGES[storage](ruled.table())
+    rules, plain = rule_set(), ruled.table()
+    folded = rules.fold(table).reset_index(drop=True)
+    domain = Domain(tuple(attribute(name, folded) for name in folded))
+    back = rules.fitted(domain, plain).unfold(folded)
+    for name in rules.made:
+        mine, theirs = back[name], plain[name]
+        if kind(name) == "number":
+            assert np.allclose(mine.astype(float), theirs.astype(float), equal_nan=True), name
+        elif kind(name) == "date":
+            assert (mine.isna() == theirs.isna()).all()
+            assert (mine[mine.notna()] == theirs[mine.notna()]).all(), name
+        else:
+            assert mine.tolist() == theirs.tolist(), name
+
+
+def attribute(name: str, folded: pd.DataFrame) -> Attribute:
+    """A wide value set of a column of the model."""
+    common: dict[str, Any] = {"name": name, "nullable": True}
+    if name in ruled.COLUMNS and kind(name) in ("date", "day"):
+        ends = (pd.Timestamp("1678-01-01").value, pd.Timestamp("2261-12-31").value)
+        return Attribute(kind="datetime", lower=ends[:1], upper=ends[1:], **common)
+    if pd.api.types.is_numeric_dtype(folded[name]) or (name in ruled.COLUMNS and kind(name) == "number"):
+        if name == "extra":
+            return Attribute(kind="float", decimals=1, lower=(0.0,), upper=(10.0,), **common)
+        least = int(name == "end - start")  # which is strict
+        return Attribute(kind="integer", lower=(least,), upper=(10**4,), **common)
+    return Attribute(kind="categorical", values=("a",), **common)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(ROW, min_size=1, max_size=4))
+def test_whatever_is_made_keeps_the_rules_that_make(rows: list[dict[str, Any]]) -> None:
+    """Also of rows that break them: they become the nearest row that does not."""
+    rules, plain = rule_set(), frame(rows)
+    table = plain.assign(fee=0.0, extra=0.0, total=0.0, copy=0.0)
+    folded = rules.fold(table)
+    model = Domain(tuple(attribute(name, folded) for name in folded))
+    whole = folded.assign(**{"one of red, green, blue": "red", "fee / 0.25": 3})
+    rows_of_model = whole[[a.name for a in model]]
+    back = rules.fitted(model).unfold(rows_of_model)
+    for rule in rules.making:
+        assert rule.holds(back, ruled.formats()).all(), (str(rule), back[list(rule.columns)])
+
+
+CONTRADICTIONS = {
+    "twice": ([Equal("copy", "total"), Sum("copy", ("fee", "extra"))], "made twice"),
+    "circle": ([Equal("copy", "total"), Equal("total", "copy")], "follow from themselves"),
+    "longer circle": ([Sum("total", ("fee", "copy")), Equal("copy", "total")], "follow from themselves"),
+    "range": ([Inequality("paid", "born", unit="D")], "contradicts the declared ranges"),
+    "strict": ([Inequality("start", "end", strict=True, most=0)], "contradicts the declared ranges"),
+    "no multiple": ([Multiple("extra", 99.5), Multiple("level", 7)], "holds no such multiple"),
+    "excluding": (
+        [Implies({"age": {"max": 15}}, {"marital": "single"}), Implies({"age": {"max": 9}}, {"marital": "married"})],
+        "can keep all rules",
+    ),
+    "never": ([Implies({"age": {"min": 200}}, {"marital": "single"})], "no declared value"),
+    "undeclared": ([Implies({"age": 3}, {"marital": ["single", "widow"]})], "'widow', which is no declared value"),
+    "missing": ([Implies({"sex": None}, {"marital": "single"})], "missing, which is no declared value"),
+    "undeclared key": ([Determined("title", "sex", {"f": "Ms", "x": "Mr"})], "'x', which is no declared value"),
+    "undeclared result": ([Determined("title", "sex", {"f": "Ms", "m": "Dr"})], "'Dr', which is no declared value"),
+    "unknown": ([Equal("copy", "nothing")], "not modelled columns"),
+    "text": ([Sum("total", ("fee", "sex"))], "must be of sdtype numerical"),
+    "two types": ([Inequality("start", "fee")], "must be of sdtype datetime"),
+    "equal types": ([Equal("copy", "sex")], "must be of sdtype categorical"),
+    "flags": ([OneHot(["red", "start"])], "must be of sdtype"),
+    "dates": ([Multiple("start", 2)], "must be of sdtype numerical"),
+    "no rule": (["start < end"], "is no rule"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+def test_contradictions_are_told_before_any_row(case: str) -> None:
+    rules, words = CONTRADICTIONS[case]
+    with pytest.raises(ValueError, match=words):
+        ruled.synthesizer(rules=rules)
+
+
+def test_the_same_rules_alone_are_none() -> None:
+    """Of the circles and exclusions, each rule by itself is accepted."""
+    for case in ("twice", "circle", "longer circle", "excluding"):
+        for rule in CONTRADICTIONS[case][0]:
+            ruled.synthesizer(rules=[rule])
+
+
+def test_a_stand_in_is_not_named_as_a_column() -> None:
+    words = {"a": {"sdtype": "numerical"}, "b": {"sdtype": "numerical"}, "b - a": {"sdtype": "numerical"}}
+    with pytest.raises(ValueError, match="rename it"):
+        RuleSet.make([Inequality("a", "b")], words)
+
+
+def test_chains_are_made_in_order() -> None:
+    rules = rule_set(ruled.RULES[::-1])
+    made: set[str] = set()
+    for rule in rules.making:
+        assert not (set(rule.sources) & set(rules.made)) - made
+        made |= set(rule.made)
+    assert made == set(rules.made)
+
+
+# ---- drawing again ----------------------------------------------------------------------------------------------------
+
+
+def draw(wanted: int, share: float, **more: Any) -> tuple[pd.DataFrame, list[int]]:
+    words = {"x": {"sdtype": "numerical", "range_min": 0, "range_max": 1}}
+    rules = FittedRules(RuleSet.make([Implies({"x": [0, 1, None]}, {"x": 1})], words))
+    rng, asked = np.random.default_rng(0), []
+
+    def rows(number: int, _: int) -> pd.DataFrame:
+        asked.append(number)
+        return pd.DataFrame({"x": np.where(rng.random(number) < share, 1, np.nan)})
+
+    domain = Domain((Attribute(name="x", kind="integer", lower=(0,), upper=(1,), nullable=True),))
+    return rules.draw(wanted, rows, domain, **more), asked
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.05])
+def test_rows_are_drawn_again(share: float) -> None:
+    table, asked = draw(500, share)
+    assert table["x"].tolist() == [1] * 500
+    assert table["x"].dtype == np.int64, "the missing cells were in rows that are not here"
+    assert list(table.index) == list(range(500))
+    assert asked[0] == 500
+    assert sum(asked) < 4 * 500 / share
+
+
+def test_no_row_to_spare_where_rows_cost() -> None:
+    _, asked = draw(100, 0.5, spare=False)
+    assert asked == sorted(asked, reverse=True)
+    assert sum(asked) < 400
+
+
+def test_hopeless_rules_stop_soon() -> None:
+    with pytest.raises(ValueError, match="0 keep all rules, and 100,000 are wanted"):
+        draw(100_000, 0.0)
+    with pytest.raises(ValueError, match="0 keep all rules"):
+        draw(1, 0.0)
+
+
+def test_rounds_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ROUNDS", 1)
+    with pytest.raises(ValueError, match="keep all rules, and 500 are wanted"):
+        draw(500, 0.05)

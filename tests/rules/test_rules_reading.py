@@ -1,0 +1,59 @@
+"""What rules leave of the declarations for the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import ruled
+
+from sdv_plausible.rules import Equal, Inequality
+from sdv_plausible.rules.reading import rules_with_declarations
+from sdv_plausible.table.domain import Domain
+
+
+def read(domain: Any = ruled.DOMAIN, rules: Any = ruled.RULES, columns: Any = ruled.COLUMNS) -> Any:
+    return rules_with_declarations(rules, domain, columns, 10)
+
+
+def test_the_model_sees_stand_ins() -> None:
+    domain, columns, rules = read()
+    assert not set(rules.made) & (set(columns) | set(domain))
+    assert set(rules.added) <= set(columns)
+    assert domain["end - start"] == {
+        "sdtype": "numerical", "range_min": 1, "range_max": 1460, "decimal_places": 0,
+    }  # fmt: skip
+    assert list(columns).index("end - start") == list(columns).index("start") + 1, (
+        "in the place of what is made"
+    )
+
+
+def test_without_rules_nothing_changes() -> None:
+    domain, columns, rules = read(rules=())
+    assert domain is ruled.DOMAIN
+    assert columns == ruled.COLUMNS
+    assert not rules
+
+
+def test_a_domain_object_tells_the_same() -> None:
+    whole = Domain.from_declarations({n: {**ruled.COLUMNS[n], **spec} for n, spec in ruled.DOMAIN.items()})
+    domain, _, rules = read(domain=whole)
+    assert domain["end - start"]["range_max"] == 1460
+    assert rules.declared_stand_ins().keys() == read()[2].declared_stand_ins().keys()
+
+
+def test_what_is_declared_of_a_made_column_is_read_too() -> None:
+    with pytest.raises(ValueError, match="end"):
+        read(domain={**ruled.DOMAIN, "end": {"range_min": "soon", "range_max": "late"}})
+    with pytest.raises(ValueError, match="copy"):
+        read(
+            domain={**ruled.DOMAIN, "copy": {"range_min": 5, "range_max": 1}}, rules=[Equal("copy", "total")]
+        )
+
+
+def test_ranges_that_were_detected_declare_nothing() -> None:
+    columns = {**ruled.COLUMNS, "age": {"sdtype": "numerical", "range_min": 0, "range_max": 3},
+               "level": {"sdtype": "numerical", "range_min": 0, "range_max": 9}}  # fmt: skip
+    rules = [Inequality("age", "level")]
+    assert read(domain=None, rules=rules, columns=columns)[2].declared_stand_ins() == {}
+    assert read(domain="metadata", rules=rules, columns=columns)[1]["level - age"]["range_max"] == 9

@@ -1,0 +1,140 @@
+"""Order of numbers and dates: the nearest row that keeps it, also in odd ranges, formats and zones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdv_plausible.rules import Inequality
+from sdv_plausible.rules.spacing import LAST, NANOSECONDS
+from sdv_plausible.table.domain import Attribute
+
+DATES: dict[str, Any] = {"sdtype": "datetime"}
+FORMATS = [None, "%Y-%m-%d", "%d.%m.%y", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S.%f"]
+
+
+def made_of(
+    low: list[Any], apart: list[Any], rule: Inequality, words: dict[str, Any], known: list[Attribute]
+) -> pd.Series:
+    found = {a.name: a for a in known}
+    (attribute,) = rule.attributes(found, words, {})
+    table = pd.DataFrame({rule.low: low, rule.distance: apart})
+    formats = {n: w.get("datetime_format") for n, w in words.items() if w["sdtype"] == "datetime"}
+    high = rule.unfold(table, formats, {rule.high: attribute})[rule.high]
+    assert rule.holds(table.assign(**{rule.high: high}), formats).all()
+    assert rule.fits(found, {rule.high: attribute})
+    return high
+
+
+MOMENTS = st.datetimes(pd.Timestamp("1970-01-02"), pd.Timestamp("2060-01-01"))
+
+
+@given(st.lists(st.tuples(MOMENTS, st.integers(0, 900)), min_size=1, max_size=5), st.sampled_from(FORMATS),
+       st.sampled_from(FORMATS), st.sampled_from(["D", "h", "min", "s"]), st.booleans())  # fmt: skip
+def test_order_holds_in_every_format(
+    rows: Any, first: str | None, second: str | None, unit: str, strict: bool
+) -> None:
+    """Also where the higher one's text shows days alone, and the lower one a time of day."""
+    rule = Inequality("a", "b", strict=strict, unit=unit)
+    low = pd.Series([pd.Timestamp(moment) for moment, _ in rows])
+    text = low if first is None else low.dt.strftime(first)
+    ends = {"lower": (pd.Timestamp("1969-01-01").value,), "upper": (pd.Timestamp("2060-01-01").value,)}
+    known = [Attribute(name="a", kind="datetime", datetime_format=first, **ends),
+             Attribute(name="b - a", kind="integer", lower=(int(strict),), upper=(901,))]  # fmt: skip
+    words = {"a": {**DATES, "datetime_format": first}, "b": {**DATES, "datetime_format": second}}
+    rule.check(words)
+    made_of(list(text), [apart + strict for _, apart in rows], rule, words, known)
+
+
+@pytest.mark.parametrize("unit", NANOSECONDS)
+def test_dates_of_all_centuries(unit: str) -> None:
+    """500 years of nanoseconds do not fit 64 bits."""
+    if unit == "ns":
+        return
+    rule = Inequality("a", "b", unit=unit)
+    table = pd.DataFrame({"a": pd.to_datetime(["1700-01-01", "1969-06-01", "2200-01-01", None]),
+                          "b": pd.to_datetime(["2200-01-01", "1969-06-03", "1700-01-01", "2000-01-01"])})  # fmt: skip
+    formats = {"a": None, "b": None}
+    folded = rule.fold(table, formats)["b - a"]
+    days = NANOSECONDS["D"] // NANOSECONDS[unit]
+    assert folded[:3].tolist() == [
+        (pd.Timestamp("2200-01-01") - pd.Timestamp("1700-01-01").as_unit("s")).days * days,
+        2 * days,
+        0,
+    ]
+    assert np.isnan(folded[3])
+    ends = {"lower": (pd.Timestamp("1678-01-01").value,), "upper": (LAST - NANOSECONDS["D"] * 400,)}
+    known = [Attribute(name="a", kind="datetime", nullable=True, **ends),
+             Attribute(name="b - a", kind="integer", lower=(0,), upper=(10**12,), nullable=True)]  # fmt: skip
+    high = made_of(list(table["a"]), list(folded), rule, {"a": DATES, "b": DATES}, known)
+    assert high[:3].tolist() == [*table["b"][:2], table["a"][2]]
+    assert pd.isna(high[3])
+
+
+def test_a_part_of_a_unit_is_cut_off() -> None:
+    rule = Inequality("a", "b", strict=True, unit="D")
+    table = pd.DataFrame(
+        {
+            "a": pd.to_datetime(["2000-01-01 12:00"] * 3),
+            "b": pd.to_datetime(["2000-01-01 13:00", "2000-01-03 11:00", "2000-01-03 12:00"]),
+        }
+    )
+    assert rule.fold(table, {"a": None, "b": None})["b - a"].tolist() == [1, 1, 2]
+
+
+def test_numbers_with_digits_of_their_own() -> None:
+    """A whole number not below one with digits is rounded up; sums of decimals are exact."""
+    words = {"a": {"sdtype": "numerical"}, "b": {"sdtype": "numerical", "range_min": 5, "range_max": 9}}
+    known = [Attribute(name="a", kind="float", decimals=1, lower=(0.0,), upper=(8.0,)),
+             Attribute(name="b - a", kind="float", decimals=1, lower=(0.0,), upper=(9.0,))]  # fmt: skip
+    high = made_of([0.1, 5.1, 7.7, 3.0], [0.2, 0.0, 9.0, 4.0], Inequality("a", "b"), words, known)
+    assert high.tolist() == [5, 6, 9, 7], "within the declared range"
+    assert high.dtype == np.int64
+    words["b"] = {"sdtype": "numerical"}
+    assert made_of([0.1], [0.2], Inequality("a", "b"), words, known).tolist() == [0.3]
+
+
+def test_what_is_declared_of_the_distance() -> None:
+    words: dict[str, Any] = {"a": {"sdtype": "numerical", "range_min": 0, "range_max": 9},
+                             "b": {"sdtype": "numerical", "range_min": 0, "range_max": 20, "range_is_nullable": False}}  # fmt: skip
+    assert Inequality("a", "b").stand_ins(words)["b - a"] == {
+        "sdtype": "numerical", "range_min": 0, "range_max": 20, "decimal_places": 0,
+    }  # fmt: skip
+    assert Inequality("a", "b", strict=True, most=3).stand_ins(words)["b - a"]["range_max"] == 3
+    assert Inequality("a", "b", strict=True).stand_ins(words)["b - a"]["range_min"] == 1
+    words["a"] = {"sdtype": "numerical"}
+    assert "range_max" not in Inequality("a", "b").stand_ins(words)["b - a"]
+    with pytest.raises(ValueError, match="needs their ranges"):
+        Inequality("a", "b", strict=True).stand_ins(
+            {n: {"sdtype": "numerical", "decimal_places": 1} for n in "ab"}
+        )
+
+
+def test_the_unit_follows_from_the_formats() -> None:
+    for first, second, unit in [
+        ("%Y-%m-%d", "%d.%m.%Y", "D"),
+        ("%Y-%m-%d %H:%M", "%Y-%m-%d", "min"),
+        (None, "%Y-%m-%d", "s"),
+    ]:
+        words = {"a": {**DATES, "datetime_format": first}, "b": {**DATES, "datetime_format": second}}
+        assert Inequality("a", "b").resolved(words).unit == unit
+    assert Inequality("a", "b", unit="h").resolved(words).unit == "h"
+
+
+@pytest.mark.parametrize("form", ["%Y-%m", "%H:%M", "%Y", "%d"])
+def test_a_format_must_tell_the_day(form: str) -> None:
+    with pytest.raises(ValueError, match="must tell the day"):
+        Inequality("a", "b").check({"a": DATES, "b": {**DATES, "datetime_format": form}})
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"low": "b"}, {"most": -1}, {"unit": "week"}, {"strict": "yes"}, {"low": ""}]
+)
+def test_wrong_parameters(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="most|unit|strict|distinct"):
+        Inequality(**{"low": "a", "high": "b", **wrong})
