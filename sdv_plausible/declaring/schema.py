@@ -42,8 +42,8 @@ WORDS: dict[str, tuple[str, dict[str, Any]]] = {
         {"type": "array", "items": {"type": ["number", "string"]}, "uniqueItems": True},
     ),
     "rounding": (
-        "Steps that people round to, each a multiple of the one before, such as 5, 15, 60; left out: 5, 10, 50 "
-        "and so on.",
+        "Steps that people round to, each a multiple of the one before, such as 5, 15, 60; left out: 5, 10, "
+        "50 and so on.",
         {"type": "array", "items": {"type": "integer", "minimum": 2}, "minItems": 1},
     ),
     "resolution": (

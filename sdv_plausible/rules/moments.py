@@ -124,7 +124,9 @@ class DateAndTime(MakingRule):
         if self.resolution is not None:
             return self
         finest = max(format_unit(words.get(self.column, {}).get("datetime_format")), NANOSECONDS["s"])
-        return replace(self, resolution=next(unit for unit in ("h", "min", "s") if NANOSECONDS[unit] <= finest))
+        return replace(
+            self, resolution=next(unit for unit in ("h", "min", "s") if NANOSECONDS[unit] <= finest)
+        )
 
     def stand_ins(self, words: Mapping[str, Words]) -> dict[str, Words]:
         """Date in the declared range, if there is one; time of day in that of a day, midnight single."""

@@ -150,7 +150,9 @@ class RuleSet:
         }  # fmt: skip
         for rule in self.making:
             needed = {known[name].provenance for name in (*rule.sources, *rule.added)}
-            provenance = next(found for found in ("inferred", "edited", "private", "declared") if found in needed)
+            provenance = next(
+                found for found in ("inferred", "edited", "private", "declared") if found in needed
+            )
             for attribute in rule.attributes(known, self.words or {}, styles):
                 found = replace(attribute, provenance=provenance)
                 known[attribute.name] = made[attribute.name] = found

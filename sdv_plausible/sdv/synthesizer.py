@@ -189,7 +189,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         neighbours: Relation = "add_remove",
         budget: Budget | None = None,
         rules: Any = (),
-        source: Literal[written] | None = None,
+        source: Literal["written"] | None = None,
     ) -> None:
         self.epsilon, self.delta, self.k, self.gamma, self.epsilon0 = epsilon, delta, k, gamma, epsilon0
         self.omega, self.privacy_test, self.model, self.structure = omega, privacy_test, model, structure

@@ -225,6 +225,11 @@ def make_bins(cells: Cells, spikes: Sequence[int], max_bins: int) -> list[Run]:
     return [(b.first, b.last) for b in _fit_number(bins, max_bins, 0.1 * quota, jump)]
 
 
+def between(points: Sequence[int], first: int, last: int) -> list[Run]:
+    """Every point alone, and one run for all that is between two of them."""
+    return sorted([*((p, p) for p in points), *_without(first, last, points)])
+
+
 def _without(first: int, last: int, points: Sequence[int]) -> list[Run]:
     """The run first..last without some of its points."""
     runs = []

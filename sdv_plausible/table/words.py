@@ -107,7 +107,9 @@ def check_words(name: str, spec: Mapping[str, Any]) -> None:
     if step is not None and sdtype in ("numerical", "datetime"):
         if isinstance(step, str) != (sdtype == "datetime"):
             like = "0.25" if sdtype == "numerical" else "'min'"
-            raise ValueError(f"column {name!r}: resolution ({step!r}) of sdtype {sdtype!r} must be like {like}")
+            raise ValueError(
+                f"column {name!r}: resolution ({step!r}) of sdtype {sdtype!r} must be like {like}"
+            )
     for key in _NOT_FOR.get(sdtype or "", ()):
         if spec.get(key) is not None:
             raise ValueError(

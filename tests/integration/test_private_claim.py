@@ -89,7 +89,12 @@ def test_missing_values_ruled_out_in_the_users_metadata():
     table = pd.DataFrame({"x": ["a"] * 2000 + [f"rare {i}" for i in range(2000)]})
     columns = {"x": {"sdtype": "categorical", "range_is_nullable": False}}
     for domain, nullable in ((None, True), ("metadata", False)):
-        assert fitted(table, columns, domain=domain, source=domain and "written", epsilon=5.0)._codec.domain["x"].nullable is nullable
+        assert (
+            fitted(table, columns, domain=domain, source=domain and "written", epsilon=5.0)
+            ._codec.domain["x"]
+            .nullable
+            is nullable
+        )
 
 
 def test_without_noise_nothing_is_private(mixed_table):
