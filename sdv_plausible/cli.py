@@ -281,19 +281,18 @@ def _check(options: argparse.Namespace) -> None:
     lines = [
         f"NOT private, for your eyes. Cells that cannot be read, and count as missing: {counts or 'none'}"
     ]
-    looks = options.domain not in (None, "metadata")
-    if looks or options.rules:
-        domain = options.domain if looks else None
+    given = None if options.domain == "metadata" else options.domain
+    if given is not None or options.rules:
         words = {name: kind.words for name, kind in types.items()}
-        domain, words, rules = rules_with_declarations(options.rules or (), domain, words, MAX_BINS)
+        domain, words, rules = rules_with_declarations(options.rules or (), given, words, MAX_BINS)
         declared = read_declarations(domain, "infer", MAX_BINS, words)
         known = {name: attribute for name in declared.names if (attribute := declared.known(name))}
         said = {name: declared.says_missing(name) for name in known}
         table = _read(options, types)
         found = check_columns(rules.fold(table), known, said, lines.append)
         lines.append(str(Check((*found.findings, *rule_findings(rules, table)))))
-        if looks:
-            lines += note_look(options.domain, {*unread, *(f.column for f in found.findings)})
+        if given is not None:
+            lines += note_look(given, {*unread, *(f.column for f in found.findings)})
     print("\n".join(lines))
 
 

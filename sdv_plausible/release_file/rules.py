@@ -62,7 +62,7 @@ def read_rules(part: Part, domain: Domain) -> FittedRules:
     added = [name for rule in making for name in rule.added]
     if len(set(added)) < len(added):
         raise part.refuse("no column may stand in for two rules")
-    if not (making or limiting):
+    if not making and not limiting:
         return FittedRules()
     return FittedRules(RuleSet(tuple(making), tuple(limiting), attribute_words(known)), made)
 

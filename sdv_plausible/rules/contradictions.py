@@ -139,12 +139,25 @@ def _values(name: str, rules: Sequence[Rule], spec: Words) -> pd.Series[Any]:
 
 
 def named_values(name: str, rules: Sequence[Rule]) -> list[Any]:
-    """Values of a column that rules name, but for missing."""
+    """Values of a column that rules name."""
     named: list[Any] = []
     for rule in rules:
         named += [value for column, value in rule.named if column == name and not pd.isna(value)]
         named += [p for c in getattr(rule, "conditions", ()) if c.column == name for p in c.points]
     return named
+
+
+def moments(named: Sequence[Any], form: str | None) -> list[int]:
+    """Nanoseconds of the dates among values, in the format or as ISO 8601."""
+    found = []
+    for value in named:
+        for one in (form, None) if value is not None else ():
+            try:
+                found.append(date_ends("", value, value, one)[0])
+                break
+            except ValueError:
+                continue
+    return found
 
 
 def _numbers(named: list[Any], spec: Words, missing: list[None]) -> pd.Series[Any]:
@@ -160,19 +173,6 @@ def _numbers(named: list[Any], spec: Words, missing: list[None]) -> pd.Series[An
     inside = [v for v in sorted(near) if (low is None or v >= low) and (high is None or v <= high)]
     text = [v for v in named if isinstance(v, str)]
     return pd.Series([*inside, *special, *text, *missing], dtype=object)
-
-
-def moments(named: Sequence[Any], form: str | None) -> list[int]:
-    """Nanoseconds of the dates among values, in the format or as ISO 8601."""
-    found = []
-    for value in named:
-        for one in (form, None) if value is not None else ():
-            try:
-                found.append(date_ends("", value, value, one)[0])
-                break
-            except ValueError:
-                continue
-    return found
 
 
 def _dates(named: list[Any], spec: Words) -> pd.Series[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.rules.contradictions import check_possible
-from sdv_plausible.rules.rule import MakingRule, Rule, Words, date_formats
+from sdv_plausible.rules.rule import MakingRule, Rule, Words, attribute_words, date_formats
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.dates import date_style
 from sdv_plausible.table.domain import Attribute, Domain
@@ -151,16 +151,12 @@ class RuleSet:
         for rule in self.making:
             needed = {known[name].provenance for name in (*rule.sources, *rule.added)}
             provenance = next(
-                found for found in ("inferred", "edited", "private", "declared") if found in needed
+                found for found in ("edited", "inferred", "private", "declared") if found in needed
             )
             for attribute in rule.attributes(known, self.words or {}, styles):
                 found = replace(attribute, provenance=provenance)
                 known[attribute.name] = made[attribute.name] = found
-        if not self:
-            return FittedRules()
-        formats = {n: a.datetime_format for n, a in known.items() if a.kind == "datetime"}
-        words = {n: {"sdtype": "datetime", "datetime_format": form} for n, form in formats.items()}
-        return FittedRules(replace(self, words=words), made)
+        return FittedRules(replace(self, words=attribute_words(known)), made) if self else FittedRules()
 
     def broken(self, table: pd.DataFrame) -> dict[Rule, np.ndarray]:
         """Of every rule, which real rows break it. Not private: for the holder of the rows."""

@@ -32,7 +32,7 @@ def possible_pairs(rule_set: RuleSet, domain: Domain) -> dict[tuple[int, int], n
     Returns
     -------
     mapping
-        As :attr:`~sdv_plausible.table.domain.Domain.possible`.
+        As ``possible`` of :class:`~sdv_plausible.table.domain.Domain`.
     """
     found: dict[tuple[int, int], np.ndarray] = {}
     names = domain.names

@@ -104,12 +104,9 @@ def check_words(name: str, spec: Mapping[str, Any]) -> None:
                 raise ValueError(f"column {name!r}: {key} ({value!r}) must be {rule}")
     sdtype = spec.get("sdtype")
     step = spec.get("resolution")
-    if step is not None and sdtype in ("numerical", "datetime"):
-        if isinstance(step, str) != (sdtype == "datetime"):
-            like = "0.25" if sdtype == "numerical" else "'min'"
-            raise ValueError(
-                f"column {name!r}: resolution ({step!r}) of sdtype {sdtype!r} must be like {like}"
-            )
+    like = {"numerical": "0.25", "datetime": "'min'"}.get(sdtype or "")
+    if step is not None and like and isinstance(step, str) != (sdtype == "datetime"):
+        raise ValueError(f"column {name!r}: resolution ({step!r}) of sdtype {sdtype!r} must be like {like}")
     for key in _NOT_FOR.get(sdtype or "", ()):
         if spec.get(key) is not None:
             raise ValueError(
@@ -193,7 +190,8 @@ def _are_special(value: Any) -> bool:
 def _is_step(value: Any) -> bool:
     if isinstance(value, str):
         return resolution_step(value) is not None
-    return isinstance(value, _NUMBERS) and not isinstance(value, bool) and _is_finite(value) and value > 0
+    plain = isinstance(value, _NUMBERS) and not isinstance(value, bool)
+    return plain and _is_finite(value) and bool(value > 0)
 
 
 def _is_chain(value: Any) -> bool:

@@ -249,8 +249,10 @@ def check_no_row_moves_the_domain(**changes) -> None:
 
 def test_no_row_moves_the_domain() -> None:
     check_no_row_moves_the_domain()
-    check_no_row_moves_the_domain(domain=None)  # inferred: moves, and therefore claims nothing
-    inferred = fitted(people(), domain=None).privacy_ledger()
+    check_no_row_moves_the_domain(
+        domain=None, undeclared="infer"
+    )  # inferred: moves, and therefore claims nothing
+    inferred = fitted(people(), domain=None, undeclared="infer").privacy_ledger()
     assert any(isinstance(loss, InfiniteLoss) for e in inferred.entries for loss in e.losses)
 
 
@@ -262,7 +264,7 @@ def test_a_domain_from_the_largest_value_is_caught(monkeypatch) -> None:
 
     monkeypatch.setattr(domain_building, "infer_attribute", as_if_declared)
     with pytest.raises(AssertionError):
-        check_no_row_moves_the_domain(domain=None)
+        check_no_row_moves_the_domain(domain=None, undeclared="infer")
 
 
 # ---- a learner that charges nothing ------------------------------------------------------------------------------------------

@@ -105,7 +105,12 @@ def test_every_entry_of_the_package_says_what_it_pays_for(options, covered):
 
 
 @pytest.mark.parametrize(
-    "options", [{"epsilon": float("inf")}, {"domain": {}}, {"omega": 1, "privacy_test": "deterministic"}]
+    "options",
+    [
+        {"epsilon": float("inf")},
+        {"domain": {}, "undeclared": "infer"},
+        {"omega": 1, "privacy_test": "deterministic"},
+    ],
 )
 def test_without_a_claim_nothing_is_covered(options):
     ledger = planned(**options)

@@ -310,7 +310,7 @@ def test_processed_data_is_charged_once(path):
 
 
 @pytest.mark.parametrize("options", [
-    {"random_state": 1}, {"epsilon": math.inf}, {"domain": None}, {"types": "detected"}, {"privacy_test": "deterministic"},
+    {"random_state": 1}, {"epsilon": math.inf}, {"domain": None, "undeclared": "infer"}, {"types": "detected"}, {"privacy_test": "deterministic"},
 ], ids=str)  # fmt: skip
 def test_a_fit_without_a_claim_cannot_draw(path, options):
     budget = Budget(1.0, 1e-8, path)

@@ -64,7 +64,7 @@ def test_the_same_coins_give_the_rows_that_the_synthesizer_gives(case: str) -> N
     synth = fitted(case)
     release = Release.from_bytes(synth.release().to_bytes())
     rows = synth.sample(300)
-    coins = synth._sampler.coins.spawn("sample", synth._sdv_seed, synth._calls - 1, (), 0, 300)
+    coins = synth._sampler.coins.spawn("sample", synth._sdv_seed, synth._calls - 1, 300, (), 0)
     ours = sample_table(
         300, {}, domain=release.domain, model=release.model, seeds=release.seeds, schema=release.schema,
         rules=release.rules, locales=["en_US"], coins=coins,
@@ -181,7 +181,9 @@ def test_records_are_not_exported(privacy_test: str) -> None:
         synth.release(allow_no_claim=True)
 
 
-@pytest.mark.parametrize("options", [{"random_state": 1}, {"domain": None}, {"epsilon": math.inf}])
+@pytest.mark.parametrize(
+    "options", [{"random_state": 1}, {"domain": None, "undeclared": "infer"}, {"epsilon": math.inf}]
+)
 def test_no_claim_is_exported_on_demand_alone(options: dict[str, Any]) -> None:
     synth = fitted(**options)
     with pytest.raises(ValueError, match="no privacy claim.*allow_no_claim"):

@@ -10,10 +10,12 @@ import ruled
 from sdv_plausible.rules import Equal, Inequality
 from sdv_plausible.rules.reading import rules_with_declarations
 from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.domain_file import DomainFile, digest
 
 
 def read(domain: Any = ruled.DOMAIN, rules: Any = ruled.RULES, columns: Any = ruled.COLUMNS) -> Any:
-    return rules_with_declarations(rules, domain, columns, 10)
+    given, columns, rules = rules_with_declarations(rules, domain, columns, 10)
+    return (given.columns if isinstance(given, DomainFile) else given), columns, rules
 
 
 def test_the_model_sees_stand_ins() -> None:
@@ -37,9 +39,9 @@ def test_without_rules_nothing_changes() -> None:
 
 def test_a_domain_object_tells_the_same() -> None:
     whole = Domain.from_declarations({n: {**ruled.COLUMNS[n], **spec} for n, spec in ruled.DOMAIN.items()})
-    domain, _, rules = read(domain=whole)
+    domain, _, _ = read(domain=whole)
     assert domain["end - start"]["range_max"] == 1460
-    assert rules.declared_stand_ins().keys() == read()[2].declared_stand_ins().keys()
+    assert set(domain) == set(read()[0])
 
 
 def test_what_is_declared_of_a_made_column_is_read_too() -> None:
@@ -55,5 +57,16 @@ def test_ranges_that_were_detected_declare_nothing() -> None:
     columns = {**ruled.COLUMNS, "age": {"sdtype": "numerical", "range_min": 0, "range_max": 3},
                "level": {"sdtype": "numerical", "range_min": 0, "range_max": 9}}  # fmt: skip
     rules = [Inequality("age", "level")]
-    assert read(domain=None, rules=rules, columns=columns)[2].declared_stand_ins() == {}
+    assert read(domain=None, rules=rules, columns=columns)[0] == {}
     assert read(domain="metadata", rules=rules, columns=columns)[1]["level - age"]["range_max"] == 9
+
+
+def test_what_ends_the_claim_of_a_column_ends_that_of_its_stand_in() -> None:
+    """The end of `end` limits the distance, so an end that was edited after a look limits it too."""
+    words = {"start": ruled.DOMAIN["start"], "end": {**ruled.DOMAIN["end"]}}
+    rules = [Inequality("start", "end")]
+    for looked, edited in (({}, False), ({"end": digest({"range_min": 0})}, True)):
+        file = DomainFile(columns=words, looked=looked)
+        given = rules_with_declarations(rules, file, ruled.COLUMNS, 10)[0].declarations()
+        assert (given["end - start"].get("provenance") == "edited") is edited
+        assert "provenance" not in given["start"]

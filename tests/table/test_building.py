@@ -64,7 +64,7 @@ def test_declared_learned_and_inferred_in_the_order_of_the_table():
     assert domain["city"].values == ("Bern", "Chur")
     assert domain["day"].datetime_format == "%d.%m.%Y"
     assert [entry.name for entry in ledger.entries] == ["domain"]
-    inferred = build(rows, Declarations({"age": AGE}))
+    inferred = build(rows, Declarations({"age": AGE}, "infer"))
     assert inferred["city"] == infer_attribute("city", rows["city"], "categorical", SPECS["city"], 20)
     assert inferred.inferred == ("flag", "day", "city")
 
@@ -98,7 +98,7 @@ def test_text_dates_without_a_format_are_refused_under_a_claim():
     with pytest.raises(ValueError, match="column 'day' holds dates as text"):
         build(table(50), Declarations({"day": plain}), specs)
     iso = table(50, day=["2021-01-01"] * 50)
-    assert build(iso, Declarations({}), specs)["day"].provenance == "inferred"
+    assert build(iso, Declarations({}, "infer"), specs)["day"].provenance == "inferred"
 
 
 def test_a_column_that_a_transformer_changed_is_inferred():

@@ -1,0 +1,61 @@
+"""Nothing declared, the defaults: a true claim; and what ends it says so."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+
+COLUMNS = {"age": {"sdtype": "numerical"}, "city": {"sdtype": "categorical"}}
+
+
+def table(n: int = 4000) -> pd.DataFrame:
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"age": rng.integers(0, 90, n), "city": rng.choice(["Bern", "Chur", "Thun"], n)})
+    frame.loc[0] = [987_654_321, "Single Person's Town"]
+    return frame
+
+
+def make(**options) -> PlausibleDeniabilitySynthesizer:
+    return PlausibleDeniabilitySynthesizer(sdv_compat.metadata_from_columns(COLUMNS), **options)
+
+
+def test_the_defaults_make_a_claim_and_hold_no_single_persons_value() -> None:
+    """Control: reading the value sets off the rows holds both, and makes no claim."""
+    synth = make()
+    synth.fit(table())
+    assert synth.privacy_ledger().total() <= 1.0
+    domain = synth.get_domain()
+    assert max(domain["age"].upper) < 987_654_321
+    assert "Single Person's Town" not in domain["city"].values
+
+    synth = make(undeclared="infer")
+    synth.fit(table())
+    assert not synth.privacy_ledger().claims_privacy
+    domain = synth.get_domain()
+    assert max(domain["age"].upper) == 987_654_321
+    assert "Single Person's Town" in domain["city"].values
+
+
+def test_reading_value_sets_off_the_rows_warns() -> None:
+    with pytest.warns(
+        UserWarning, match=r"value sets of \['age', 'city'\] were read off the rows.*no privacy claim"
+    ):
+        make(undeclared="infer").fit(table())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make().fit(table())
+
+
+@pytest.mark.skipif(not sdv_compat.TAKES_DICT, reason="SDV 1 has no declared ranges in its metadata")
+def test_ranges_in_the_metadata_need_the_callers_word() -> None:
+    with pytest.raises(ValueError, match=r'source \(None\) must be "written" where domain="metadata"'):
+        make(domain="metadata")
+    with pytest.raises(ValueError, match=r"source \('detected'\) must be \"written\""):
+        make(domain="metadata", source="detected")
+    assert make(domain="metadata", source="written").plan().ledger.claims_privacy
