@@ -61,7 +61,8 @@ def test_ends_of_the_calendar() -> None:
     """The first date of 64 bits has no midnight, and the last no evening: they move, nothing wraps around."""
     first, last = pd.Timestamp.min, pd.Timestamp.max
     found = there_and_back(pd.Series([first, last]), DateAndTime("a", "s"))
-    assert (found - pd.Series([first, last])).abs().max() <= pd.Timedelta(days=1)
+    for moved, moment in zip(found, (first, last), strict=True):
+        assert abs(moved.value - moment.value) <= DAY
 
 
 def test_clocks_of_a_time_zone() -> None:
@@ -77,7 +78,7 @@ def test_clocks_of_a_time_zone() -> None:
 
 
 def test_each_row_alone() -> None:
-    moments = pd.Series(pd.date_range("2015-01-01 03:07", periods=50, freq="1000min")).dt.strftime(FORM)
+    moments = pd.Series(pd.date_range("2015-01-01 03:07", periods=50, freq="1000min").strftime(FORM))
     moments[7], moments[9] = None, "31.12.2015"
     rule, table = DateAndTime("a", "min"), pd.DataFrame({"a": moments})
     whole = pd.DataFrame(rule.fold(table, {"a": FORM}))
@@ -170,7 +171,8 @@ def flights(rows: int = 6000) -> pd.DataFrame:
     start += pd.to_timedelta(minute, unit="min")
     end = start + pd.to_timedelta(rng.integers(45, 200, rows), unit="min")
     start[rng.random(rows) < 0.1] = pd.NaT
-    return pd.DataFrame({"a": start.dt.strftime(FORM), "b": end.dt.strftime(FORM), "x": rng.choice(["u", "v"], rows)})
+    letters = rng.choice(["u", "v"], rows)
+    return pd.DataFrame({"a": start.dt.strftime(FORM), "b": end.dt.strftime(FORM), "x": letters})
 
 
 def fitted(*rules: Any, **words: Any) -> PlausibleDeniabilitySynthesizer:
@@ -255,7 +257,7 @@ def test_a_structure_keeps_dates_whole() -> None:
     columns = {"a": DATES, "x": {"sdtype": "categorical"}}
     metadata = Metadata.load_from_dict({"tables": {"t": {"columns": columns}}})
     found = PlausibleDeniabilitySynthesizer(
-        metadata, domain={"a": RANGE, "x": {"range_values": ["u", "v"]}}, structure={"a": [], "x": ["a"]},
-    )  # fmt: skip
+        metadata, domain={"a": RANGE, "x": {"range_values": ["u", "v"]}}, structure={"a": [], "x": ["a"]}
+    )
     found.fit(flights(2000)[["a", "x"]].dropna())
     assert found.get_domain().names == ("a", "x")
