@@ -171,7 +171,9 @@ class DateAndTime(MakingRule):
         time, second = cells.numbers(table, self.time, {})
         there, attribute = first & second, made[self.column]
         date = np.where(there, dates, 0)
-        steps = np.minimum(np.where(there, time, 0).astype(np.int64), (LAST - np.maximum(date, 0)) // self._step)
+        steps = np.minimum(
+            np.where(there, time, 0).astype(np.int64), (LAST - np.maximum(date, 0)) // self._step
+        )
         moments = _universal(date + steps * self._step, attribute.time_zone)
         if attribute.lower:
             moments = np.clip(moments, attribute.lower[0], attribute.upper[-1])

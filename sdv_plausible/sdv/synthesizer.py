@@ -31,6 +31,7 @@ from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.rules.checking import rule_entries, rule_findings
+from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.rules.reading import rules_with_declarations
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.zeros import possible_pairs
@@ -157,7 +158,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     _earlier = Earlier()  # what the domain cost when it was learned
     _lost_budget = False  # saved files hold no budget
     _rules = RuleSet()
-    _splits_dates = False
+    _split_from: Specs | None = None  # the metadata's columns, where some dates are split unasked
 
     def __init__(
         self,
@@ -222,26 +223,25 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         metadata = with_id(metadata, person)
         columns = metadata_columns(metadata)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
-        self._read_words(columns)
+        self._read_words(columns, split_dates=not isinstance(structure, Mapping))
         self._earlier = earlier_losses(domain, self._settings.neighbours)
         check_number_of_columns(self._learner, len(self._modelled_specs()))
         self._sampler = self._ledger = None
 
-    def _read_words(self, columns: Mapping[str, Mapping[str, Any]]) -> None:
-        """Read rules and declarations; no row is looked at.
-
-        Dates stay whole where the user's structure names them, or SDV changes the columns before we see them.
-        """
-        self._splits_dates = not (isinstance(self.structure, Mapping) or self._sdv_sees_rows)
-        given, columns, self._rules = rules_with_declarations(
-            as_rules(self.rules), self.domain, columns, self.max_bins, split_dates=self._splits_dates
+    def _read_words(self, columns: Specs, *, split_dates: bool) -> None:
+        """Read rules and declarations; no row is looked at."""
+        given, seen, self._rules = rules_with_declarations(
+            as_rules(self.rules), self.domain, columns, self.max_bins, split_dates=split_dates
         )
-        self._declared = read_declarations(given, self.undeclared, self.max_bins, columns)
+        self._declared = read_declarations(given, self.undeclared, self.max_bins, seen)
+        self.__dict__.pop("_split_from", None)
+        if split_dates and any(isinstance(rule, DateAndTime) for rule in self._rules.making):
+            self._split_from = columns
 
     def _leave_dates_whole(self) -> None:
-        """Do not split dates once SDV constraints or the user's transformers are there."""
-        if self._splits_dates and self._sdv_sees_rows:
-            self._read_words(metadata_columns(self.metadata))
+        """Do not split dates once SDV constraints or the user's transformers change the columns first."""
+        if self._split_from is not None and self._sdv_sees_rows:
+            self._read_words(self._split_from, split_dates=False)
 
     # --- what SDV calls ---------------------------------------------------------------------------
 
