@@ -227,7 +227,7 @@ def make_bins(cells: Cells, spikes: Sequence[int], max_bins: int) -> list[Run]:
 
 def between(points: Sequence[int], first: int, last: int) -> list[Run]:
     """Every point alone, and one run for all that is between two of them."""
-    return sorted([*((p, p) for p in points), *_without(first, last, points)])
+    return sorted([*((p, p) for p in points), *_without(first, last, sorted(points))])
 
 
 def _without(first: int, last: int, points: Sequence[int]) -> list[Run]:
