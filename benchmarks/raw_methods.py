@@ -21,6 +21,7 @@ import pandas as pd
 from benchmarks.environments import interpreter
 from benchmarks.raw_codebooks import CodeBook, Specs
 from benchmarks.raw_exchange import from_peer, to_peer
+from benchmarks.raw_rule_book import our_rules
 
 HERE = Path(__file__).parent
 DELTA = 1e-9
@@ -155,8 +156,8 @@ def ours(method: str, book: CodeBook, epsilon: float, words: Sequence[str]) -> A
     options: dict[str, Any] = {"undeclared": "infer" if method == "infer" else "private"}
     if method in ("ours-declared", "ours-mixed"):
         options["domain"] = domain
-        if "rules" in words:
-            options["rules"] = book.rules
+        if "rules" in words and method == "ours-declared":
+            options["rules"] = our_rules(book.rules, domain)
     return PlausibleDeniabilitySynthesizer(
         _metadata(book, book.storage(words)), epsilon=epsilon, delta=DELTA, **options
     )

@@ -138,7 +138,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--epsilons", nargs="*", type=float, default=[1.0, 0.3])
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--limit", type=float, default=1800.0, help="seconds of one run")
-    parser.add_argument("--wanted", nargs="*", default=[], help="words of the code books to switch on")
+    parser.add_argument(
+        "--wanted",
+        nargs="*",
+        default=["rules", "special_values"],
+        help="words of the code books to switch on",
+    )
     parser.add_argument(
         "--quick", action="store_true", help=f"{', '.join(QUICK)}; ours; one repeat at epsilon 1"
     )

@@ -82,14 +82,14 @@ def _check_named(rule: Rule, words: Mapping[str, Words], formats: Formats) -> No
 def _is_beyond(value: Any, name: str, spec: Words) -> bool:
     """Whether a value is outside the declared range, and no special value."""
     low, high = spec.get("range_min"), spec.get("range_max")
-    if low is None or high is None:
+    if low is None or high is None or value in (spec.get("special_values") or ()):
         return False
     if spec.get("sdtype") == "datetime":
         form = spec.get("datetime_format")
         low, value, high = (cells.moment(v, name, form) for v in (low, value, high))
     elif not cells.is_number(value):
         return True
-    return not low <= value <= high and value not in (spec.get("special_values") or ())
+    return bool(not low <= value <= high)
 
 
 def _check_group(group: Sequence[Rule], possible: pd.DataFrame | None, formats: Formats) -> None:
@@ -131,7 +131,7 @@ def _values(name: str, rules: Sequence[Rule], spec: Words) -> pd.Series[Any]:
         return pd.Series([*declared, *missing], dtype=object)
     named = named_values(name, rules)
     if spec.get("sdtype") == "datetime":
-        return _dates(named, spec)
+        return _dates(named, spec, missing)
     if spec.get("sdtype") == "numerical":
         return _numbers(named, spec, missing)
     distinct = {cells.key(value, name, {}): value for value in (*named, "\x00another", *missing)}
@@ -169,19 +169,19 @@ def _numbers(named: list[Any], spec: Words, missing: list[None]) -> pd.Series[An
     if not step:
         step = 1.0 if all(isinstance(v, (int, np.integer)) for v in (low, high)) else 1e-6
     near = {v + d for v in plain for d in (-step, 0.0, step)} | {0.0}
-    special = [float(v) for v in spec.get("special_values") or () if isinstance(v, (int, float, np.number))]
+    codes = spec.get("special_values") or ()
+    special = [float(v) if cells.is_number(v) else v for v in codes]
     inside = [v for v in sorted(near) if (low is None or v >= low) and (high is None or v <= high)]
-    text = [v for v in named if isinstance(v, str)]
-    return pd.Series([*inside, *special, *text, *missing], dtype=object)
+    return pd.Series([*inside, *special, *missing], dtype=object)
 
 
-def _dates(named: list[Any], spec: Words) -> pd.Series[Any]:
+def _dates(named: list[Any], spec: Words, missing: list[None]) -> pd.Series[Any]:
     """Moments about the named ones and the ends, as timestamps."""
     ends = (spec.get("range_min"), spec.get("range_max"))
     day = 86_400_000_000_000
     known = moments((*named, *ends), spec.get("datetime_format"))
     near = sorted({m + d for m in known for d in (-day, 0, day)}) or [0]
-    return pd.Series(np.array(near, dtype=np.int64).view("M8[ns]")).astype(object)
+    return pd.Series([*map(pd.Timestamp, near), *missing], dtype=object)
 
 
 def _possible(

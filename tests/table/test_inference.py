@@ -88,11 +88,9 @@ def test_unreadable_columns_are_one_clear_error(column, sdtype, spec, rule):
 def test_texts_of_single_people_are_refused() -> None:
     """Names, not numbers; not where they repeat, and not in tables too small to tell."""
     names = pd.Series([f"{i} Main Street" for i in range(200)])
-    with pytest.raises(
-        ValueError, match="column 'home' holds a text of its own in most rows.*set its sdtype"
-    ):
+    with pytest.raises(ValueError, match="column 'home' holds a text of its own in most rows") as error:
         infer_attribute("home", names, "categorical")
-    assert "Main" not in str(pytest.raises(ValueError, infer_attribute, "home", names, "categorical").value)
+    assert "Main" not in str(error.value)
     assert infer_attribute("home", names.iloc[:10], "categorical").cardinality == 10
     assert infer_attribute("home", pd.Series([*names.iloc[:50]] * 4), "categorical").cardinality == 50
     assert infer_attribute("code", pd.Series(range(200)), "categorical").cardinality == 200
