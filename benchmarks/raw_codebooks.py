@@ -19,6 +19,7 @@ FOLDER = Path(__file__).parent / "domains"
 MODELLED = ("numerical", "datetime", "categorical", "boolean")
 TODAY = {
     "sdtype", "range_min", "range_max", "range_values", "range_is_nullable", "decimal_places", "datetime_format", "buckets",
+    "resolution", "parts", "rounding",
 }  # fmt: skip
 Specs = dict[str, dict[str, Any]]
 

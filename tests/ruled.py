@@ -12,6 +12,7 @@ import pandas as pd
 from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.rules import (
     Allowed,
+    DateAndTime,
     Determined,
     Equal,
     Forbidden,
@@ -25,6 +26,7 @@ from sdv_plausible.rules.rule import Formats
 from sdv_plausible.sdv.versions import metadata_from_columns
 
 DAY = "%d.%m.%Y"
+MINUTE = "%d.%m.%Y %H:%M"
 COLUMNS: dict[str, dict[str, Any]] = {
     "born": {"sdtype": "datetime", "datetime_format": DAY},
     "start": {"sdtype": "datetime"},
@@ -46,6 +48,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "green": {"sdtype": "numerical"},
     "blue": {"sdtype": "numerical"},
     "member": {"sdtype": "boolean"},
+    "seen": {"sdtype": "datetime", "datetime_format": MINUTE},
 }
 DOMAIN: dict[str, Any] = {
     "born": {"range_min": "01.01.1950", "range_max": "31.12.1999"},
@@ -62,6 +65,7 @@ DOMAIN: dict[str, Any] = {
     "fee": {"range_min": 0.0, "range_max": 50.0, "range_is_nullable": False},
     "extra": {"range_min": 0.0, "range_max": 9.9, "decimal_places": 1, "range_is_nullable": False},
     "member": {"range_is_nullable": False},
+    "seen": {"range_min": "01.01.2000 00:00", "range_max": "31.12.2002 23:59", "range_is_nullable": True},
 }  # fmt: skip
 RULES = [
     Inequality("start", "end", strict=True, unit="D"),
@@ -71,6 +75,7 @@ RULES = [
     Determined("rate", "level", {1: 0.5, 2: 1.25}),
     Determined("title", ["sex"], {"f": "Ms", "m": "Mr"}),
     Multiple("fee", 0.25),
+    DateAndTime("seen", "min"),
     Sum("total", ("fee", "extra")),
     Equal("copy", "total"),
     OneHot(["red", "green", "blue"]),
@@ -101,9 +106,10 @@ def table(n: int = 400, seed: int = 1) -> pd.DataFrame:
             "fee": fee, "extra": extra, "total": (fee + extra).round(2), "copy": (fee + extra).round(2),
             "red": (colour == 0).astype(int), "green": (colour == 1).astype(int),
             "blue": (colour == 2).astype(int), "member": (born.year > 1960) & (rng.random(n) < 0.5),
+            "seen": (start + pd.to_timedelta(rng.integers(480, 1080, n), unit="min")).dt.strftime(MINUTE),
         }
     )  # fmt: skip
-    frame.loc[::20, ["start", "end", "paid", "born"]] = None
+    frame.loc[::20, ["start", "end", "paid", "born", "seen"]] = None
     return frame
 
 

@@ -1,7 +1,7 @@
 """Code books as a plain CSV file, one line for each column of the table.
 
 ``name,type,min,max,values,labels,missing,decimals,format``: only ``name`` must be there. ``type`` is SDV's
-(numerical, categorical, ordinal, boolean, datetime, id, ...), ``values`` are separated by ``|``; ``labels``
+(numerical, categorical, ordinal, boolean, datetime, id, ...; number, category and date will do), ``values`` are separated by ``|``; ``labels``
 are for people and not used; ``missing`` is yes or no; ``format`` is that of dates, such as ``%Y-%m-%d``.
 """
 
@@ -16,6 +16,12 @@ from sdv_plausible.declaring.codebook import Codebook, number, plain, read_text
 from sdv_plausible.table.specifications import told_sdtype
 from sdv_plausible.table.words import check_names, check_words
 
+_PLAIN_TYPES = {
+    **dict.fromkeys(("number", "numeric", "integer", "int", "float", "real", "double"), "numerical"),
+    **dict.fromkeys(("category", "nominal", "code"), "categorical"),
+    **dict.fromkeys(("date", "timestamp"), "datetime"),
+    "bool": "boolean",
+}
 HEADER = ("name", "type", "min", "max", "values", "labels", "missing", "decimals", "format")
 _TRUTH = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
@@ -57,7 +63,8 @@ def read_csv_codebook(path: Path) -> Codebook:
 
 
 def _words(name: str, cells: dict[str, str]) -> dict[str, Any]:
-    words: dict[str, Any] = {"sdtype": cells.get("type")}
+    kind = cells.get("type")
+    words: dict[str, Any] = {"sdtype": None if kind is None else _PLAIN_TYPES.get(kind.casefold(), kind)}
     if "format" in cells:
         words["datetime_format"] = cells["format"]
     is_date = words["sdtype"] == "datetime" or "format" in cells

@@ -41,6 +41,20 @@ WORDS: dict[str, tuple[str, dict[str, Any]]] = {
         "Values with a meaning of their own, which stay single, also beside the range.",
         {"type": "array", "items": {"type": ["number", "string"]}, "uniqueItems": True},
     ),
+    "rounding": (
+        "Steps that people round to, each a multiple of the one before, such as 5, 15, 60; left out: 5, 10, "
+        "50 and so on.",
+        {"type": "array", "items": {"type": "integer", "minimum": 2}, "minItems": 1},
+    ),
+    "resolution": (
+        "Distance of two values: a number, such as 0.25; of dates D, h, min, s or a part of a day, such as "
+        "15min.",
+        {"type": ["number", "string"], "exclusiveMinimum": 0, "pattern": "^([1-9][0-9]*)?(D|h|min|s)$"},
+    ),
+    "parts": (
+        "Dates with a time of day: split, into date and time of day, or whole.",
+        {"enum": ["split", "whole"]},
+    ),
     "buckets": (
         "Bucket of every code when the column is a parent in the network.",
         {"type": "array", "items": {"type": "integer", "minimum": 0}},

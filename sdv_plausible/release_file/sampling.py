@@ -55,7 +55,7 @@ def sample_table(
         If a given column is not modelled, its value not in the domain, or all of them together have
         probability 0.
     """
-    codec, whole = Codec(domain), rules.whole(domain)
+    codec, whole, given = Codec(domain), rules.whole(domain), rules.given(given)
     known = _known(given, codec, rules)
 
     def drawn(wanted: int, number: int) -> pd.DataFrame:
@@ -90,7 +90,7 @@ def _known(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> dict[i
                 f"given names {name!r}, which is made by the rule '{why}': give the columns that it follows "
                 "from"
             )
-        if name not in names or name in rules.rule_set.added:
+        if name not in names:
             raise ValueError(
                 f"given names {name!r}, which is not a modelled column: rows can be conditioned on "
                 f"{list(names)}"

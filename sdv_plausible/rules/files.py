@@ -11,6 +11,7 @@ from typing import Any
 from sdv_plausible.rules.conditions import Allowed, Forbidden, Implies
 from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.making import Equal, Sum
+from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.rules.multiples import Multiple
 from sdv_plausible.rules.one_hot import OneHot
 from sdv_plausible.rules.rule import Rule
@@ -19,7 +20,18 @@ from sdv_plausible.whole_files import write_whole
 
 KINDS: dict[str, Any] = {
     made.kind: made
-    for made in (Determined, Equal, Sum, OneHot, Inequality, Multiple, Implies, Forbidden, Allowed)
+    for made in (
+        Determined,
+        Equal,
+        Sum,
+        OneHot,
+        Inequality,
+        Multiple,
+        DateAndTime,
+        Implies,
+        Forbidden,
+        Allowed,
+    )
 }
 
 

@@ -31,6 +31,7 @@ class Multiple(MakingRule):
     column: str
     step: float
     kind: ClassVar[str] = "multiple"
+    reversible: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_columns("Multiple", [self.column])

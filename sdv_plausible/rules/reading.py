@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from sdv_plausible.rules.files import read_rules
-from sdv_plausible.rules.rule import Words
+from sdv_plausible.rules.moments import DateAndTime, shows_time
+from sdv_plausible.rules.multiples import Multiple
+from sdv_plausible.rules.rule import MakingRule, Rule, Words
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.declarations import domain_document
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.specifications import declare
-from sdv_plausible.table.words import MODELLED_SDTYPES, VALUE_WORDS, check_agreement, sdtype_of
+from sdv_plausible.table.words import (
+    FORM_WORDS,
+    MODELLED_SDTYPES,
+    VALUE_WORDS,
+    check_agreement,
+    check_words,
+    sdtype_of,
+)
 
 
 def rules_with_declarations(
-    rules: Any, domain: Any, columns: Mapping[str, Mapping[str, Any]], max_bins: int
+    rules: Any,
+    domain: Any,
+    columns: Mapping[str, Mapping[str, Any]],
+    max_bins: int,
+    *,
+    split_dates: bool = True,
 ) -> tuple[Any, dict[str, Words], RuleSet]:
     """Read rules, and what they leave of the declarations and columns for the model.
 
@@ -33,6 +47,8 @@ def rules_with_declarations(
         The metadata's columns.
     max_bins : int
         Its ``max_bins`` argument.
+    split_dates : bool
+        Whether dates that show a time of day become date and time of day without being asked for.
 
     Returns
     -------
@@ -46,10 +62,7 @@ def rules_with_declarations(
     ValueError
         If a rule cannot be read or does not fit the columns, or a made column's declaration cannot be read.
     """
-    found = read_rules(rules)
     known = {name: dict(spec) for name, spec in columns.items()}
-    if not found:
-        return domain, known, RuleSet()
     vouched = isinstance(domain, str) and domain == "metadata"
     file = DomainFile(columns={}) if domain is None or vouched else domain_document(domain)
     given = file.declarations()
@@ -58,6 +71,10 @@ def rules_with_declarations(
         for name, spec in columns.items()
         if spec.get("sdtype") in MODELLED_SDTYPES
     }
+    found = read_rules(rules)
+    found += _implied(found, words, given, split_dates=split_dates)
+    if not found:
+        return domain, known, RuleSet()
     rule_set = RuleSet.make(found, words)
     for name in rule_set.made:
         if name in given:
@@ -68,8 +85,36 @@ def rules_with_declarations(
     model_columns = rule_set.model_columns(known)
     if not vouched:
         kept = {name: spec for name, spec in file.columns.items() if name not in rule_set.made}
-        domain = replace(file, columns={**kept, **_stand_ins(rule_set, words)})
+        domain = replace(file, columns={**_stand_ins(rule_set, words), **kept})
     return domain, model_columns, rule_set
+
+
+def _implied(
+    rules: Sequence[Any], words: Mapping[str, Words], given: Mapping[str, Any], *, split_dates: bool
+) -> list[Rule]:
+    """Rules that declarations and formats say, of columns that no given rule makes."""
+    made = {name for rule in rules if isinstance(rule, MakingRule) for name in rule.made}
+    found: list[Rule] = []
+    for name, spec in words.items():
+        if name in made or isinstance(given.get(name), Attribute):
+            continue
+        check_words(name, {word: spec.get(word) for word in ("sdtype", *FORM_WORDS)})
+        step = spec.get("resolution")
+        if spec.get("sdtype") == "numerical" and step is not None:
+            found.append(Multiple(name, step))
+        elif spec.get("sdtype") == "datetime" and _is_split(spec, split_dates):
+            found.append(DateAndTime(name, step))
+    return found
+
+
+def _is_split(spec: Words, split_dates: bool) -> bool:
+    """Whether a column becomes date and time of day: decided from words alone, never from rows."""
+    if spec.get("parts") is not None:
+        return bool(spec["parts"] == "split")
+    if spec.get("bins") is not None or spec.get("buckets") is not None or not split_dates:
+        return False
+    step = spec.get("resolution")
+    return step != "D" if step is not None else shows_time(spec.get("datetime_format"))
 
 
 def _stand_ins(rule_set: RuleSet, words: Mapping[str, Words]) -> dict[str, Words]:

@@ -106,6 +106,14 @@ class MakingRule(Rule):
     def sources(self) -> tuple[str, ...]:
         """Other columns of the table from which they are made."""
 
+    reversible: ClassVar[bool] = False
+    """Whether stand-ins follow from the made columns alone: values of these then give values of those."""
+
+    @property
+    def together(self) -> tuple[str, ...]:
+        """Stand-ins that are missing in the same rows."""
+        return ()
+
     @property
     def added(self) -> tuple[str, ...]:
         """Names of the columns that the model sees instead."""

@@ -12,6 +12,7 @@ import pandas as pd
 
 from sdv_plausible.rules.contradictions import check_possible
 from sdv_plausible.rules.rule import MakingRule, Rule, Words, attribute_words, date_formats
+from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.dates import date_style
 from sdv_plausible.table.domain import Attribute, Domain
 
@@ -186,6 +187,28 @@ class FittedRules:
         """The columns of the table: those of the model but for stand-ins, and those that are made."""
         kept = (attribute for attribute in domain if attribute.name not in self.rule_set.added)
         return Domain((*kept, *self.made.values()))
+
+    def given(self, conditions: Mapping[str, Any]) -> dict[str, Any]:
+        """Conditions with those on made columns as conditions on stand-ins, where these follow from them.
+
+        Raises
+        ------
+        ValueError
+            If a value of such a column is not in its value set, or a stand-in is named.
+        """
+        found = dict(conditions)
+        named = sorted(set(found) & set(self.rule_set.added))
+        if named:
+            raise ValueError(f"given names {named}, which only the model sees: give columns of the table")
+        for rule in self.rule_set.making:
+            if rule.reversible and set(rule.made) <= set(found):
+                codec = Codec(Domain(tuple(self.made[name] for name in rule.made)))
+                for name in rule.made:
+                    codec.check_value(name, found[name])
+                row = pd.DataFrame({name: [found.pop(name)] for name in rule.made})
+                folded = rule.fold(row, self.rule_set.formats)
+                found |= {name: column.iloc[0] for name, column in folded.items()}
+        return found
 
     def unfold(self, table: pd.DataFrame) -> pd.DataFrame:
         """Rows as the table has them, from rows of the model."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from itertools import chain, combinations
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ MOST_CELLS = 1_000_000  # pairs of values that are looked at for one rule
 
 
 def possible_pairs(rule_set: RuleSet, domain: Domain) -> dict[tuple[int, int], np.ndarray]:
-    """Structural zeros that the rules tell of two modelled columns at a time.
+    """Structural zeros of the rules about two modelled columns, and of stand-ins that are missing together.
 
     A pair of codes is possible if the rule lets any values of the two: a bin that a rule cuts in two is
     looked at on both sides.
@@ -37,13 +37,20 @@ def possible_pairs(rule_set: RuleSet, domain: Domain) -> dict[tuple[int, int], n
     """
     found: dict[tuple[int, int], np.ndarray] = {}
     names = domain.names
-    for rule in itertools.chain.from_iterable(map(_about_pairs, rule_set.limiting)):
+    for rule in chain.from_iterable(map(_about_pairs, rule_set.limiting)):
         if not set(rule.columns) <= set(names):
             continue
         i, j = sorted(map(names.index, rule.columns))
         cells = _possible(rule, domain.attributes[i], domain.attributes[j], rule_set)
         if cells is not None:
             found[i, j] = cells & found[i, j] if (i, j) in found else cells
+    for making in rule_set.making:
+        for pair in combinations(sorted(map(names.index, set(making.together) & set(names))), 2):
+            missing, other = (domain.attributes[i].missing_code for i in pair)
+            if missing is not None and other is not None:
+                cells = np.ones([domain.cardinalities[i] for i in pair], dtype=bool)
+                cells[missing], cells[:, other], cells[missing, other] = False, False, True
+                found[pair] = cells & found[pair] if pair in found else cells
     return {pair: cells for pair, cells in found.items() if not cells.all() and cells.any()}
 
 
@@ -54,7 +61,7 @@ def _about_pairs(rule: Rule) -> list[Rule]:
         given = {when.column: when.to_user()}
         return [Implies(given, {c.column: c.to_user()}) for c in rule.then if c.column != when.column]
     if isinstance(rule, Allowed):
-        numbers = itertools.combinations(range(len(rule.columns)), 2)
+        numbers = combinations(range(len(rule.columns)), 2)
         return [
             Allowed([rule.columns[i], rule.columns[j]], {(row[i], row[j]) for row in rule.combinations})
             for i, j in numbers

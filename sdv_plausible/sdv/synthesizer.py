@@ -31,6 +31,7 @@ from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.rules.checking import rule_entries, rule_findings
+from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.rules.reading import rules_with_declarations
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.zeros import possible_pairs
@@ -157,6 +158,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     _earlier = Earlier()  # what the domain cost when it was learned
     _lost_budget = False  # saved files hold no budget
     _rules = RuleSet()
+    _split_from: Specs | None = None  # the metadata's columns, where some dates are split unasked
 
     def __init__(
         self,
@@ -221,11 +223,25 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         metadata = with_id(metadata, person)
         columns = metadata_columns(metadata)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
-        given, columns, self._rules = rules_with_declarations(as_rules(rules), domain, columns, max_bins)
-        self._declared = read_declarations(given, undeclared, max_bins, columns)
+        self._read_words(columns, split_dates=not isinstance(structure, Mapping))
         self._earlier = earlier_losses(domain, self._settings.neighbours)
         check_number_of_columns(self._learner, len(self._modelled_specs()))
         self._sampler = self._ledger = None
+
+    def _read_words(self, columns: Specs, *, split_dates: bool) -> None:
+        """Read rules and declarations; no row is looked at."""
+        given, seen, self._rules = rules_with_declarations(
+            as_rules(self.rules), self.domain, columns, self.max_bins, split_dates=split_dates
+        )
+        self._declared = read_declarations(given, self.undeclared, self.max_bins, seen)
+        self.__dict__.pop("_split_from", None)
+        if split_dates and any(isinstance(rule, DateAndTime) for rule in self._rules.making):
+            self._split_from = columns
+
+    def _leave_dates_whole(self) -> None:
+        """Do not split dates once SDV constraints or the user's transformers change the columns first."""
+        if self._split_from is not None and self._sdv_sees_rows:
+            self._read_words(self._split_from, split_dates=False)
 
     # --- what SDV calls ---------------------------------------------------------------------------
 
@@ -327,10 +343,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             del self._taken
 
     def _sample(self, num_rows: int, conditions: Mapping[str, Any] | None = None) -> pd.DataFrame:
-        sampler, given = self._sampler, dict(conditions or {})
+        sampler, given = self._sampler, {n: from_token(v) for n, v in (conditions or {}).items()}
         assert sampler is not None
+        if sampler.samples_conditions:
+            given = self._fitted_rules.given(given)
         known = {
-            self._codec.domain.names.index(name): self._codec.encode_value(name, from_token(value))
+            self._codec.domain.names.index(name): self._codec.encode_value(name, value)
             for name, value in given.items()
             if name in self._codec.domain
         }
@@ -347,7 +365,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             table = self._codec.decode(codes, coins.spawn("inside the bins"))
             for name, value in given.items():
                 if known and name in table:
-                    table[name] = pd.Series([from_token(value)] * len(table), index=table.index)
+                    table[name] = pd.Series([value] * len(table), index=table.index)
             return self._fitted_rules.unfold(table)
 
         rules, whole = self._fitted_rules, self._fitted_rules.whole(self._codec.domain)
@@ -382,6 +400,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _before_rows(self, frame: pd.DataFrame) -> None:
         """Draw the whole fit from the budget."""
         self.__dict__.pop("_drawn", None)  # of a fit that failed
+        self._leave_dates_whole()
         if self._lost_budget and self.budget is None:
             raise ValueError(
                 "budget: this synthesizer drew from one, which its saved file does not hold: set "
@@ -590,6 +609,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         return self._planned(epsilon, num_rows, table_rows)
 
     def _planned(self, epsilon: float, num_rows: int | None, table_rows: int | None) -> Plan:
+        self._leave_dates_whole()
         specs = self._modelled_specs()
         settings = replace(self._settings, epsilon=epsilon)
         private = self._plan_private(specs, settings)

@@ -32,6 +32,8 @@ class Bounds:
         Ends of the range.
     special : tuple of float
         Numbers that stay single, inside the range or beside it.
+    rounding : tuple of int
+        Steps that people round to, from 1 on. Empty: those of most numbers.
     """
 
     plain: Attribute
@@ -40,6 +42,7 @@ class Bounds:
     low: float
     high: float
     special: tuple[float, ...] = ()
+    rounding: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -73,7 +76,7 @@ class Bounds:
     def steps(self) -> tuple[int, ...]:
         """Steps of which the share of multiples is asked; none of dates and of unknown digits."""
         lattice = self.lattice
-        return NUMBER_STEPS if lattice is not None and lattice.is_decimal else ()
+        return (self.rounding or NUMBER_STEPS) if lattice is not None and lattice.is_decimal else ()
 
     @property
     def asks_precision(self) -> bool:
@@ -130,7 +133,7 @@ class Bounds:
 def bounds_of(plain: Attribute, spec: Mapping[str, Any]) -> Bounds:
     """Bounds of a declared range: what the declaration leaves open is learned."""
     nullable = spec.get("range_is_nullable")
-    known = plain.datetime_format is not None
+    known = plain.datetime_format is not None or spec.get("resolution") is not None
     special = tuple(v for v in spec.get("special_values") or () if not isinstance(v, str))
     inside = [(a, b) for a, b in zip(plain.lower, plain.upper, strict=True) if a < b or a not in special] or [
         (plain.lower[0], plain.upper[-1])
@@ -142,6 +145,7 @@ def bounds_of(plain: Attribute, spec: Mapping[str, Any]) -> Bounds:
         special=special,
         resolution=plain.unit if plain.kind == "datetime" and known else None,
         nullable=None if nullable is None else bool(nullable),
+        rounding=(1, *spec["rounding"]) if spec.get("rounding") else (),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,15 @@ def check_style(name: str, time_zone: Any, datetime_format: Any) -> None:
             "such as "
             "'Europe/Zurich' and '%Y-%m-%d', or null"
         ) from error
+
+
+def resolution_step(text: str) -> int | None:
+    """Nanoseconds of a resolution: a day, or what divides one, such as "15min"; None if it is neither."""
+    found = re.fullmatch(r"([1-9]\d{0,4})?(D|h|min|s)", text)
+    if found is None:
+        return None
+    step = int(found[1] or 1) * NANOSECONDS[found[2]]
+    return step if NANOSECONDS["D"] % step == 0 else None
 
 
 def format_unit(form: str | None) -> int:

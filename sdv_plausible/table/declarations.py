@@ -16,6 +16,7 @@ from sdv_plausible.table.domain_file import DomainFile, read_json
 from sdv_plausible.table.private_domain import DomainPlan
 from sdv_plausible.table.specifications import declare, declared_attribute
 from sdv_plausible.table.words import (
+    FORM_WORDS,
     MODELLED_SDTYPES,
     ORIGIN_WORDS,
     TYPE_WORDS,
@@ -253,7 +254,11 @@ def says_type_alone(name: str, spec: Any) -> bool:
     check_keys(name, spec)
     check_words(name, spec)
     words = {key for key, value in spec.items() if value is not None}
-    return "sdtype" in words and spec["sdtype"] != "boolean" and words <= {*TYPE_WORDS, *ORIGIN_WORDS}
+    return (
+        "sdtype" in words
+        and spec["sdtype"] != "boolean"
+        and words <= {*TYPE_WORDS, *FORM_WORDS, *ORIGIN_WORDS}
+    )
 
 
 def _declare(name: str, spec: Any, max_bins: int, known: Mapping[str, Any]) -> Attribute:

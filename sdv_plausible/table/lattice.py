@@ -13,6 +13,7 @@ import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -39,6 +40,8 @@ FIXED_DECIMALS = 6  # up to here decimals are a lattice of their own
 MOST_DECIMALS = 14
 DATE_UNITS = tuple(NANOSECONDS.values())
 MOST_PARTS = 256  # of one cell in one round
+JUMP = 4.0  # standard deviations of mass in the wrong place at which a bin ends
+UNEVEN = 4.0  # what mass in the wrong place counts for when bins are merged; mass itself counts for 1
 SURE = 4.0  # standard deviations above 0 at which a cell of a public grid counts as inhabited
 NEARLY, LIKELY = 3.0, 2.5  # the same if there is no such cell, and for a cell beside one
 
@@ -203,16 +206,28 @@ def make_bins(cells: Cells, spikes: Sequence[int], max_bins: int) -> list[Run]:
         ]
     pieces.sort()
     quota = sum(max(p.mass, 0.0) for p in pieces if p.mass < math.inf) / max(1, max_bins - len(points))
+    jump = JUMP * float(cells.deviations.max(initial=0.0))
     bins: list[Bin] = []
     group: list[Bin] = []
     for i, piece in enumerate(pieces):
         after = pieces[i + 1] if i + 1 < len(pieces) else None
         group.append(piece)
-        full = sum(p.mass for p in group) >= quota
-        if after is None or full or math.isinf(after.mass) or after.first > piece.last + 1:
+        mass = sum(p.mass for p in group)
+        if (
+            after is None
+            or mass >= quota
+            or math.isinf(after.mass)
+            or after.first > piece.last + 1
+            or _moved(Bin(group[0].first, piece.last, mass), after) > jump
+        ):
             bins.append(_trim(group))
             group = []
-    return [(b.first, b.last) for b in _fit_number(bins, max_bins, 0.1 * quota)]
+    return [(b.first, b.last) for b in _fit_number(bins, max_bins, 0.1 * quota, jump)]
+
+
+def between(points: Sequence[int], first: int, last: int) -> list[Run]:
+    """Every point alone, and one run for all that is between two of them."""
+    return sorted([*((p, p) for p in points), *_without(first, last, sorted(points))])
 
 
 def _without(first: int, last: int, points: Sequence[int]) -> list[Run]:
@@ -242,16 +257,31 @@ def _trim(group: list[Bin]) -> Bin:
     return Bin(group[0].first, group[-1].last, mass)
 
 
-def _fit_number(bins: list[Bin], max_bins: int, floor: float) -> list[Bin]:
+def _loss(first: Bin, second: Bin, jump: float) -> float:
+    """What is lost if two bins become one: their rows are told apart no more, and get the same density.
+
+    What moves counts as far as noise alone would not make it.
+    """
+    mass = first.mass + second.mass
+    return math.inf if math.isinf(mass) else mass + UNEVEN * max(0.0, _moved(first, second) - jump)
+
+
+def _moved(first: Bin, second: Bin) -> float:
+    """Mass that moves from the denser to the other of two bins if both get the same density."""
+    widths = [b.last - b.first + 1 for b in (first, second)]
+    return abs(first.mass * widths[1] - second.mass * widths[0]) / sum(widths)
+
+
+def _fit_number(bins: list[Bin], max_bins: int, floor: float, jump: float) -> list[Bin]:
     """Merge the lightest neighbours, or halve the heaviest bins, until there are ``max_bins``.
 
     Halving goes beyond what was counted: the model has more budget than the domain to tell the halves apart.
     """
     bins = list(bins)
     while len(bins) > max_bins:
-        both = [a.mass + b.mass for a, b in zip(bins[:-1], bins[1:], strict=True)]
-        i = min(range(len(both)), key=both.__getitem__)
-        bins[i : i + 2] = [Bin(bins[i].first, bins[i + 1].last, both[i])]
+        losses = [_loss(a, b, jump) for a, b in pairwise(bins)]
+        i = min(range(len(losses)), key=losses.__getitem__)
+        bins[i : i + 2] = [Bin(bins[i].first, bins[i + 1].last, bins[i].mass + bins[i + 1].mass)]
     heap = [(-max(b.mass, floor), b) for b in bins if b.last > b.first]
     whole = [b for b in bins if b.last == b.first]
     heapq.heapify(heap)

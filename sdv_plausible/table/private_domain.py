@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
@@ -41,7 +41,15 @@ from sdv_plausible.table.columns import (
     RunCounts,
 )
 from sdv_plausible.table.domain import Attribute
-from sdv_plausible.table.lattice import DATE_UNITS, MOST_DECIMALS, Cells, Lattice, make_bins, split_heavy
+from sdv_plausible.table.lattice import (
+    DATE_UNITS,
+    MOST_DECIMALS,
+    Cells,
+    Lattice,
+    between,
+    make_bins,
+    split_heavy,
+)
 from sdv_plausible.table.rounding import Rounding, estimate
 
 DOMAIN_SHARE = 0.35  # of mu**2, if every column is to be learned: what the domain takes from the model
@@ -62,6 +70,9 @@ FULL_POWER = (
     500.0  # rows per standard deviation, at a column's whole budget, from which all looks are worth it
 )
 PRESENT = 2.5  # standard deviations above 0 at which missing values count as present
+FEW_BESIDE = (
+    8.0  # standard deviations that the rows must have for "beside the single values" to mean anything
+)
 Names = Mapping[str, str]
 
 
@@ -251,6 +262,14 @@ def learn_attributes(
     return found
 
 
+class _Singles(NamedTuple):
+    """Single values that many rows hold, and what is known of how many hold which."""
+
+    points: list[int]
+    counts: dict[int, float]
+    sigma: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Column:
     """Looks at one column, within its share."""
@@ -306,18 +325,21 @@ class _Column:
 
     def bounded(self, reading: Reading, bounds: Bounds, max_bins: int, style: Mapping[str, Any]) -> Attribute:
         """Single values of a declared range, then parts of it, finer where there are many rows."""
-        nullable, lattice = bool(bounds.nullable), bounds.lattice
+        nullable, lattice, absent = bool(bounds.nullable), bounds.lattice, 0.0
         shares = self._bounded_shares(bounds)
         if bounds.asks_precision:
             precision = self.rows.ask(Precision(reading), shares["precision"])
+            absent = float(precision.values[-1])
             if bounds.nullable is None:
                 nullable = bool(precision.values[-1] > PRESENT * precision.sigma)
             if lattice is None:
                 lattice = _lattice(reading.sdtype, _finest(precision.values[:-1], precision.sigma))
         assert lattice is not None
         known = bounds.special_points(lattice)
-        spikes = self._single_points(reading, lattice, bounds, shares["values"], max_bins // 2)
-        spikes = sorted({*known, *spikes})
+        # So that there is a bin between any two; multiples of declared steps need no bins of their own.
+        most = max(0, (max_bins - 1) // (4 if bounds.rounding else 2) - len(known))
+        singles = self._single_points(reading, lattice, bounds, shares["values"], most)
+        spikes = sorted({*known, *singles.points})
 
         def count(first: np.ndarray, last: np.ndarray) -> Cells:
             question = RunCounts(reading, lattice, first, last, tuple(spikes))
@@ -330,7 +352,10 @@ class _Column:
         cells = count(first, last)
         target = max(self.size / max_bins, 4 * float(cells.deviations[0]))
         cells = _refined(cells, target, BOUNDED_ROUNDS - 1, count)
-        bins = make_bins(cells, spikes, max_bins)
+        if self._holds_all(singles, spikes, absent):
+            bins = between(spikes, *bounds.ends(lattice))
+        else:
+            bins = make_bins(cells, spikes, max_bins)
         rounding = self._rounding(reading, lattice, bounds.steps, spikes, shares) if bounds.steps else None
         return bounds.attribute(lattice, bins, nullable=nullable, style=style, rounding=rounding)
 
@@ -352,20 +377,32 @@ class _Column:
         answer = self.rows.ask(RoundingCounts(reading, lattice, steps, tuple(spikes)), shares["rounding"])
         return estimate(answer.values.reshape(-1, len(steps)), answer.sigma, steps)
 
+    def _holds_all(self, singles: _Singles, spikes: list[int], absent: float) -> bool:
+        """Whether so few rows are beside the single values that noise hides them."""
+        known = [singles.counts[point] for point in spikes if point in singles.counts]
+        deviation = math.hypot(self.size_sigma, math.sqrt(len(known)) * singles.sigma)
+        rest = self.size - absent - sum(known)
+        return bool(known) and self.size > FEW_BESIDE * deviation and rest <= PRESENT * deviation
+
     def _single_points(
         self, reading: Reading, lattice: Lattice, bounds: Bounds, share: float, most: int
-    ) -> list[int]:
+    ) -> _Singles:
         """Points of a range that many rows hold: of all where they are few, else of those that occur."""
         low, high = bounds.ends(lattice)
         if high < low:
-            return []
+            return _Singles([], {}, 0.0)
         if high - low >= FEW_POINTS:
-            return [p for p in self._frequent_points(reading, lattice, share, most) if low <= p <= high]
+            found = self.rows.ask_frequent(FrequentPoints(reading, lattice), share, self.failure)
+            counts = dict(zip(found.values, found.counts.tolist(), strict=True))
+            heavy = sorted(counts, key=lambda point: -counts[point])[:most]
+            return _Singles([p for p in heavy if low <= p <= high], counts, found.sigma)
         points = np.arange(low, high + 1)
         answer = self.rows.ask(RunCounts(reading, lattice, points, points), share)
         least = answer.sigma * float(norm.isf(BY_CHANCE / len(points)))
         heaviest = np.argsort(-answer.values, kind="stable")[:most]
-        return sorted(low + i for i in heaviest.tolist() if answer.values[i] > least)
+        counts = dict(zip(points.tolist(), answer.values.tolist(), strict=True))
+        chosen = sorted(low + i for i in heaviest.tolist() if answer.values[i] > least)
+        return _Singles(chosen, counts, answer.sigma)
 
     def _frequent_points(self, reading: Reading, lattice: Lattice, share: float, most: int) -> list[int]:
         """Lattice points that many rows hold, at most ``most`` of them."""

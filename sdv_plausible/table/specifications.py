@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.table.dates import format_unit
+from sdv_plausible.table.dates import format_unit, resolution_step
 from sdv_plausible.table.domain import MAX_BINS, Attribute
 from sdv_plausible.table.words import CATEGORIES, MODELLED_SDTYPES, check_keys, check_words, suggestion
 
@@ -29,7 +29,8 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
         ``sdtype`` and, as needed, ``range_min``, ``range_max``, ``range_values``, ``range_is_nullable``
         (default: whether ``range_values`` names a missing value), ``decimal_places``, ``datetime_format``;
         also ``bins`` (a number of equal bins, or edges), ``special_values`` (numbers that stay single values,
-        also beside the range, and texts that stand beside the numbers), ``buckets``.
+        also beside the range, and texts that stand beside the numbers), ``rounding`` (steps that people round
+        to), ``resolution`` of dates (``"D"``, ``"15min"``), ``buckets``.
     max_bins : int
         A wider range is cut into this many equal bins.
 
@@ -78,8 +79,8 @@ def _dates(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str, 
         return None
     if isinstance(bins, Collection):
         raise ValueError(f"column {name!r}: bins ({bins!r}) of dates must be a whole number, or left out")
-    form = spec.get("datetime_format")
-    unit = format_unit(form)
+    form, step = spec.get("datetime_format"), spec.get("resolution")
+    unit = format_unit(form) if step is None else resolution_step(step) or 1
     start, end = date_ends(name, low, high, form)
     ends = equal_bins(start // unit, end // unit, bins or max_bins, singles=1 if bins else SINGLES)
     lower, upper = (tuple(v * unit for v in side) for side in ends)

@@ -9,12 +9,14 @@ import datetime as dt
 import difflib
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from sdv_plausible.table.cells import is_number
+from sdv_plausible.table.dates import resolution_step
 from sdv_plausible.table.domain import MOST_DIGITS, Attribute
 
 CATEGORIES = ("categorical", "ordinal", "boolean")
@@ -23,8 +25,10 @@ TYPE_WORDS = ("sdtype", "datetime_format", "regex_format", "pii")
 """Words that say what a column is; the others say which values it may hold."""
 VALUE_WORDS = (
     "range_min", "range_max", "range_values", "range_is_nullable", "decimal_places", "bins",
-    "special_values", "buckets",
+    "special_values", "rounding", "buckets",
 )  # fmt: skip
+FORM_WORDS = ("resolution", "parts")
+"""Words that say how the values lie in time, or on a grid; they may stand without a range."""
 ORIGIN_WORDS = ("source", "detected", "provenance")
 """Words that say where a declaration is from."""
 _UNUSED = (
@@ -34,9 +38,12 @@ _UNUSED = (
     "order_by",
 )  # SDV's, without meaning for a value set
 _NOT_FOR = {
-    "numerical": ("range_values",),
-    "datetime": ("range_values", "decimal_places", "special_values"),
-    **dict.fromkeys(CATEGORIES, ("range_min", "range_max", "decimal_places", "bins", "special_values")),
+    "numerical": ("range_values", "parts"),
+    "datetime": ("range_values", "decimal_places", "special_values", "rounding"),
+    **dict.fromkeys(
+        CATEGORIES,
+        ("range_min", "range_max", "decimal_places", "bins", "special_values", "rounding", *FORM_WORDS),
+    ),
 }
 _NUMBERS = (int, float, np.integer, np.floating)
 _DATES = (str, dt.date, np.datetime64)
@@ -75,7 +82,7 @@ def check_keys(name: str, spec: Mapping[Any, Any]) -> None:
     ValueError
         Naming the column and the word, with the nearest that exists.
     """
-    known = (*TYPE_WORDS, *VALUE_WORDS, *ORIGIN_WORDS)
+    known = (*TYPE_WORDS, *VALUE_WORDS, *FORM_WORDS, *ORIGIN_WORDS)
     for key in spec:
         if key not in (*known, *_UNUSED):
             hint = suggestion(str(key), known) or f"; known are {', '.join(known)}"
@@ -96,6 +103,10 @@ def check_words(name: str, spec: Mapping[str, Any]) -> None:
             if not holds(value):
                 raise ValueError(f"column {name!r}: {key} ({value!r}) must be {rule}")
     sdtype = spec.get("sdtype")
+    step = spec.get("resolution")
+    like = {"numerical": "0.25", "datetime": "'min'"}.get(sdtype or "")
+    if step is not None and like and isinstance(step, str) != (sdtype == "datetime"):
+        raise ValueError(f"column {name!r}: resolution ({step!r}) of sdtype {sdtype!r} must be like {like}")
     for key in _NOT_FOR.get(sdtype or "", ()):
         if spec.get(key) is not None:
             raise ValueError(
@@ -176,6 +187,18 @@ def _are_special(value: Any) -> bool:
     )
 
 
+def _is_step(value: Any) -> bool:
+    if isinstance(value, str):
+        return resolution_step(value) is not None
+    plain = isinstance(value, _NUMBERS) and not isinstance(value, bool)
+    return plain and _is_finite(value) and bool(value > 0)
+
+
+def _is_chain(value: Any) -> bool:
+    steps = [1, *value] if _is_list(value) and all(map(_is_whole, value)) else []
+    return len(steps) > 1 and all(a < b and b % a == 0 for a, b in pairwise(steps))
+
+
 def _is_end(value: Any) -> bool:
     if isinstance(value, bool):
         return False
@@ -217,6 +240,15 @@ _RULES: dict[str, tuple[str, Any]] = {
         "a list of distinct finite numbers, and of texts that write no number",
         lambda v: _are_special(v) and len(set(v)) == len(v),
     ),
+    "rounding": (
+        "a list of whole numbers above 1, each a multiple of the one before, such as [5, 15, 60]",
+        _is_chain,
+    ),
+    "resolution": (
+        "a number above 0, or of dates 'D', 'h', 'min', 's' or a part of a day such as '15min'",
+        _is_step,
+    ),
+    "parts": ("'split', into date and time of day, or 'whole'", lambda v: v in ("split", "whole")),
     "buckets": (
         "a list of whole numbers from 0 on, one for each code",
         lambda v: _is_list(v) and all(_is_whole(b) and b >= 0 for b in v),

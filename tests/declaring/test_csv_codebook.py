@@ -74,3 +74,17 @@ def test_every_column(tmp_path):
 def test_damaged(tmp_path, text, words):
     with pytest.raises(ValueError, match=words):
         read_csv_codebook(written(tmp_path, text))
+
+
+def test_types_as_people_write_them(tmp_path):
+    """Control: a word that means no type stays, and SDV's metadata refuses it."""
+    path = tmp_path / "book.csv"
+    path.write_text("name,type,min,max\na,Number,0,9\nb,integer,0,9\nc,category,,\nd,date,,\ne,nmber,,\n")
+    columns = read_csv_codebook(path).columns
+    assert [columns[n]["sdtype"] for n in "abcde"] == [
+        "numerical",
+        "numerical",
+        "categorical",
+        "datetime",
+        "nmber",
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import ruled
 
+from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.rules.rule import MakingRule, attribute_words, check_columns, date_formats
 from sdv_plausible.table.domain import Attribute
 
@@ -17,7 +18,8 @@ def test_every_rule_names_its_columns(rule) -> None:
         assert {*rule.made, *rule.sources} == set(rule.columns)
         assert not set(rule.made) & set(rule.sources)
     assert rule.holds(ruled.table(), ruled.formats()).all()
-    assert not rule.holds(shuffled(), ruled.formats()).all(), "the rule says something"
+    says = not rule.holds(shuffled(), ruled.formats()).all()
+    assert says is not isinstance(rule, DateAndTime), "but for a split, the rule says something"
 
 
 def shuffled():

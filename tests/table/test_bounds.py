@@ -299,3 +299,34 @@ def test_bins_that_the_user_named_are_not_learned():
             {"x": {"range_min": 0, "range_max": 1000, "bins": bins}}, "infer", 30, {"x": {}}
         )
         assert (set(found.bounds), set(found.attributes)) == (set(), {"x"})
+
+
+MINUTES = {"range_min": 0, "range_max": 1439, "decimal_places": 0, "range_is_nullable": False,
+           "special_values": [0], "rounding": [5, 15, 30, 60]}  # fmt: skip
+
+
+def clock(n: int = 40_000) -> np.ndarray:
+    """Times of day from 5 to 22 h, most in fives of minutes; a few in the night."""
+    rng = np.random.default_rng(2)
+    fives = rng.integers(60, 264, n) * 5
+    return np.where(rng.random(n) < 0.3, rng.integers(300, 1320, n), fives) * (rng.random(n) > 0.001)
+
+
+def test_a_special_value_stays_single_beside_as_many_others_as_fit():
+    """Half of the bins are single values; a bin is left between any two of them."""
+    crowded = np.repeat(np.arange(0, 1440, 12), 400)
+    attribute = learn(crowded, {k: v for k, v in MINUTES.items() if k != "rounding"}, max_bins=100)
+    assert (attribute.lower[0], attribute.upper[0]) == (0, 0)
+    assert len(attribute.lower) <= 100
+
+
+def test_steps_of_the_declaration_are_those_of_the_rounding():
+    assert learn(clock(), MINUTES, max_bins=100).rounding.steps == (1, 5, 15, 30, 60)
+
+
+def test_single_values_that_are_all_get_no_bins_of_noise():
+    """Midnight alone: one bin for the rest of the day, or three if noise lifts a minute. Else bins as always."""
+    attribute = learn(np.zeros(40_000), MINUTES, max_bins=100)
+    assert (attribute.lower[0], attribute.upper[0], attribute.upper[-1]) == (0, 0, 1439)
+    assert len(attribute.lower) <= 8
+    assert len(learn(np.where(np.arange(40_000) % 2, 0, clock()), MINUTES, max_bins=100).lower) > 50

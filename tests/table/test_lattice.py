@@ -7,7 +7,15 @@ import itertools
 import numpy as np
 import pytest
 
-from sdv_plausible.table.lattice import DATE_UNITS, Cells, Lattice, equal_parts, make_bins, split_heavy
+from sdv_plausible.table.lattice import (
+    DATE_UNITS,
+    Cells,
+    Lattice,
+    between,
+    equal_parts,
+    make_bins,
+    split_heavy,
+)
 
 LATTICES = [
     Lattice(kind="integer"),
@@ -64,3 +72,27 @@ def test_heavy_cells_are_cut_into_equal_parts():
     assert parts == equal_parts(100, 355, 64)
     assert parts[0] == (100, 103)
     assert parts[-1][1] == 355
+
+
+def night_and_day() -> list[tuple[int, int]]:
+    """Bins of a day by minutes: next to nothing before 5 h, then 100 rows in every quarter of an hour."""
+    starts = np.arange(0, 1440, 15)
+    counts = np.where(starts < 300, 3.0, 100.0)
+    return make_bins(Cells(starts, starts + 14, counts, np.full(96, 5.0)), [], 10)
+
+
+def test_bins_end_where_the_density_jumps():
+    assert all(b < 300 or a >= 300 for a, b in night_and_day())
+
+
+@pytest.mark.parametrize(("name", "value"), [("JUMP", 1e9), ("UNEVEN", 0.0)])
+def test_planted_fault_bins_of_equal_mass_alone(name, value, monkeypatch):
+    """Either part is needed: a bin that ends there, and no merging afterwards."""
+    monkeypatch.setattr(f"sdv_plausible.table.lattice.{name}", value)
+    with pytest.raises(AssertionError):
+        test_bins_end_where_the_density_jumps()
+
+
+def test_runs_between_points():
+    assert between([3, 0], 0, 5) == [(0, 0), (1, 2), (3, 3), (4, 5)]
+    assert between([9], 0, 5) == [(0, 5), (9, 9)]
