@@ -1,8 +1,9 @@
 """Code books as a plain CSV file, one line for each column of the table.
 
 ``name,type,min,max,values,labels,missing,decimals,format``: only ``name`` must be there. ``type`` is SDV's
-(numerical, categorical, ordinal, boolean, datetime, id, ...; number, category and date will do), ``values`` are separated by ``|``; ``labels``
-are for people and not used; ``missing`` is yes or no; ``format`` is that of dates, such as ``%Y-%m-%d``.
+(numerical, categorical, ordinal, boolean, datetime, id, ...; number, category and date will do), ``values``
+are separated by ``|``; ``labels`` are for people and not used; ``missing`` is yes or no; ``format`` is that
+of dates, such as ``%Y-%m-%d``.
 """
 
 from __future__ import annotations
