@@ -12,6 +12,7 @@ from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import SDTYPES, Formats, MakingRule, Words, check_columns, date_formats
 from sdv_plausible.table.dates import format_unit
 from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.specifications import says_missing
 
 
 class Determined(MakingRule):
@@ -96,7 +97,9 @@ class Determined(MakingRule):
         formats = date_formats(words)
         self._by_key(formats)
         spec, column = words[self.column], words[self.by[0]].get("range_values")
-        if spec.get("range_is_nullable") is False and len(self.by) == 1 and pd.isna(self.otherwise):
+        known = ("range_values", "range_min", "range_is_nullable")
+        declared = any(spec.get(word) is not None for word in known)
+        if declared and not says_missing(spec) and len(self.by) == 1 and pd.isna(self.otherwise):
             mapped = {parts[0] for parts in self._by_key(formats)}
             bare = [v for v in column or () if cells.key(v, self.by[0], formats) not in mapped]
             if bare:

@@ -102,7 +102,7 @@ class Declarations:
         """Whether a column's declaration allows missing values; None where it leaves that open."""
         if name in self.bounds:
             return self.bounds[name].nullable
-        return None if self.attributes[name].nullable else False
+        return self.attributes[name].nullable
 
     def date_format(self, name: str, spec: Mapping[str, Any]) -> str | None:
         """Format of a column's dates: the declaration's, else that of its metadata."""

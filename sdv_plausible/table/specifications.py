@@ -47,7 +47,7 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     """
     check_words(name, spec)
     sdtype = spec.get("sdtype")
-    common: dict[str, Any] = {"name": name, "nullable": _says_missing(spec)}
+    common: dict[str, Any] = {"name": name, "nullable": says_missing(spec)}
     if spec.get("buckets") is not None:
         common["buckets"] = tuple(spec["buckets"])
     if sdtype in CATEGORIES:
@@ -57,7 +57,7 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     return _numbers(name, spec, max_bins, common) if sdtype == "numerical" else None
 
 
-def _says_missing(spec: Mapping[str, Any]) -> bool:
+def says_missing(spec: Mapping[str, Any]) -> bool:
     """Whether missing is among the values: it is not unless that was said."""
     said, values = spec.get("range_is_nullable"), spec.get("range_values")
     return bool(said) if said is not None else any(map(pd.isna, values if values is not None else ()))

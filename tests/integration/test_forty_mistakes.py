@@ -1,0 +1,175 @@
+"""Mistakes that people make when they declare a table: none stays silent.
+
+Each is refused before any row is looked at, or told to the holder by `check` (`says` is then part of what it finds), and the
+declaration without the mistake is neither.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible.rules import Determined, Equal, Implies, Inequality, OneHot, Sum
+from sdv_plausible.sdv import versions as sdv_compat
+from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+
+COLUMNS: dict[str, dict[str, Any]] = {
+    "age": {"sdtype": "numerical"},
+    "sex": {"sdtype": "categorical"},
+    "code": {"sdtype": "categorical"},
+    "income": {"sdtype": "numerical"},
+    "start": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+    "end": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+    "member": {"sdtype": "boolean"},
+    "name": {"sdtype": "id"},
+    "a": {"sdtype": "numerical"},
+    "b": {"sdtype": "numerical"},
+    "total": {"sdtype": "numerical"},
+}
+RIGHT: dict[str, Any] = {
+    "age": {"range_min": 0, "range_max": 110},
+    "sex": {"range_values": ["f", "m"]},
+    "code": {"range_values": [1, 2, 3]},
+    "income": {"range_min": 0.0, "range_max": 9999.0, "decimal_places": 2, "range_is_nullable": True},
+    "start": {"range_min": "2020-01-01", "range_max": "2029-12-31"},
+    "end": {"range_min": "2020-01-01", "range_max": "2029-12-31"},
+    "member": {},
+    "a": {"range_min": 0, "range_max": 9},
+    "b": {"range_min": 0, "range_max": 9},
+    "total": {"range_min": 0, "range_max": 18},
+}
+RULES = [Inequality("start", "end"), Sum("total", ["a", "b"])]
+
+
+def table(n: int = 400) -> pd.DataFrame:
+    rng = np.random.default_rng(4)
+    start = pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 700, n), unit="D")
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(0, 95, n), "sex": rng.choice(["f", "m"], n), "code": rng.integers(1, 4, n),
+            "income": np.where(rng.random(n) < 0.1, np.nan, rng.random(n).round(2) * 5000),
+            "start": start.strftime("%Y-%m-%d"),
+            "end": (start + pd.to_timedelta(rng.integers(0, 9, n), unit="D")).strftime("%Y-%m-%d"),
+            "member": rng.random(n) < 0.5, "name": [f"P{i}" for i in range(n)],
+            "a": rng.integers(0, 10, n), "b": rng.integers(0, 10, n),
+        }
+    )  # fmt: skip
+    return frame.assign(total=frame["a"] + frame["b"])
+
+
+def make(
+    domain: Any = RIGHT, rules: Any = (), columns: Any = COLUMNS, **options: Any
+) -> PlausibleDeniabilitySynthesizer:
+    return PlausibleDeniabilitySynthesizer(
+        sdv_compat.metadata_from_columns(columns), domain=domain, rules=rules, **options
+    )
+
+
+def words(name: str, **changed: Any) -> dict[str, Any]:
+    """The right declarations with a column's words changed; None takes one out."""
+    spec = {**RIGHT[name], **changed}
+    return {**RIGHT, name: {word: value for word, value in spec.items() if value is not None}}
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "a column that is not there": ({"domain": {**RIGHT, "ages": {"range_min": 0, "range_max": 9}}}, "did you mean 'age'"),
+    "a word that means nothing": ({"domain": words("age", range_maximum=9)}, "did you mean 'range_max'"),
+    "another word": ({"domain": words("sex", values=["f"])}, "the key 'values' means nothing"),
+    "a range upside down": ({"domain": words("age", range_min=110, range_max=0)}, "range_min <= range_max"),
+    "dates upside down": ({"domain": words("start", range_min="2029-12-31", range_max="2020-01-01")}, "must not be after"),
+    "an infinite range": ({"domain": words("income", range_max=float("inf"))}, "finite"),
+    "a range of text": ({"domain": words("age", range_min="0", range_max="110")}, "range_min"),
+    "text for a list": ({"domain": words("sex", range_values="fm")}, "list of values"),
+    "a value twice": ({"domain": words("sex", range_values=["f", "m", "f"])}, "distinct"),
+    "no value": ({"domain": words("sex", range_values=[])}, "fixes no values"),
+    "half a range": ({"domain": words("age", range_max=None)}, "fixes no values"),
+    "categories with a range": ({"domain": words("sex", range_min=0, range_max=1)}, "does not go with"),
+    "numbers with a list": ({"domain": words("age", sdtype="numerical", range_values=[1, 2])}, "does not go with"),
+    "another kind than the metadata": ({"domain": words("sex", sdtype="numerical", range_values=None, range_min=0, range_max=1)},
+                                       "the domain says sdtype"),
+    "another format than the metadata": ({"domain": words("start", datetime_format="%d.%m.%Y")}, "datetime_format"),
+    "dates in another format": ({"domain": words("start", range_min="01.01.2020", range_max="31.12.2029")}, "must be dates"),
+    "a day that is none": ({"domain": words("start", range_max="2029-02-30")}, "must be dates"),
+    "digits that are none": ({"domain": words("income", decimal_places=-1)}, "decimal_places"),
+    "truth as text": ({"domain": words("age", range_is_nullable="no")}, "true or false"),
+    "bins that shrink": ({"domain": words("age", bins=[0, 50, 20, 110])}, "increasing edges"),
+    "bins beside the range": ({"domain": words("age", bins=[0, 50, 100])}, "must begin at range_min"),
+    "too few buckets": ({"domain": words("sex", buckets=[0])}, "each of the 2 codes"),
+    "special values of dates": ({"domain": words("start", special_values=[0])}, "does not go with"),
+    "values of an id": ({"domain": {**RIGHT, "name": {"range_values": ["P1"]}}}, "invented"),
+    "metadata that nobody vouches for": ({"domain": "metadata"}, 'must be "written"'),
+    "a way that there is not": ({"undeclared": "privat"}, 'must be "infer" or "private"'),
+    "a file that is none": ({"domain": "no such file.json"}, "No such file"),
+    "a rule about no column": ({"rules": [Inequality("begin", "end")]}, "not modelled columns"),
+    "a rule about an id": ({"rules": [Equal("name", "sex")]}, "not modelled columns"),
+    "a rule in a circle": ({"rules": [Inequality("start", "end"), Inequality("end", "start")]}, "follow from themselves"),
+    "a column made twice": ({"rules": [Sum("total", ["a", "b"]), Equal("total", "a")]}, "made twice"),
+    "rules that exclude each other": ({"rules": [Implies({"age": {"max": 15}}, {"sex": "f"}),
+                                                 Implies({"age": {"max": 15}}, {"sex": "m"})]}, "contradict"),
+    "a rule about a value that is none": ({"rules": [Implies({"sex": "w"}, {"age": {"max": 9}})]}, "'w'"),
+    "a rule beyond the range": ({"rules": [Implies({"age": {"min": 200}}, {"sex": "f"})]}, "no declared value"),
+    "a mapping that forgets a value": ({"rules": [Determined("code", by="sex", mapping={"f": 1})]}, "m"),
+    "an order of text and numbers": ({"rules": [Inequality("sex", "age")]}, "must be of sdtype numerical"),
+    "flags that are none": ({"rules": [OneHot(["sex", "member"])]}, ""),
+    "no rule": ({"rules": ["age > 0"]}, "is no rule"),
+}  # fmt: skip
+
+TOLD: dict[str, tuple[dict[str, Any], str]] = {
+    "numbers declared as text": ({"domain": words("code", range_values=["1", "2", "3"])}, "hold whole numbers, the declaration texts"),
+    "other capitals": ({"domain": words("sex", range_values=["F", "M"])}, "capitals or spaces"),
+    "other values": ({"domain": words("sex", range_values=["female", "male"])}, "none of the declared values"),
+    "a value that was forgotten": ({"domain": words("code", range_values=[1, 2])}, "none of the declared values"),
+    "too narrow a range": ({"domain": words("age", range_max=50)}, "outside the declared range"),
+    "hundreds for thousands": ({"domain": words("income", range_max=9.0)}, "outside the declared range"),
+    "fractions declared as whole": ({"domain": words("income", decimal_places=0)}, "have a fraction"),
+    "missing values not declared": ({"domain": words("income", range_is_nullable=False)}, "are missing, which was not declared"),
+    "missing values declared of another column": ({"domain": words("age", range_is_nullable=True)}, "declared to be: is it another"),
+    "too early an end": ({"domain": words("start", range_max="2020-12-31")}, "outside the declared range"),
+    "a rule the wrong way round": ({"rules": [Inequality("end", "start")]}, "break the rule"),
+    "a sum of the wrong columns": ({"rules": [Sum("total", ["a", "code"])], "columns": {**COLUMNS, "code": {"sdtype": "numerical"}},
+                                    "domain": {**RIGHT, "code": {"range_min": 1, "range_max": 3}}}, "break the rule"),
+    "a mapping with other numbers": ({"rules": [Determined("member", by="sex", mapping={"f": True, "m": False})]}, "break the rule"),
+}  # fmt: skip
+
+
+def test_there_are_forty() -> None:
+    assert len(REFUSED) + len(TOLD) >= 40
+
+
+def test_without_a_mistake_nothing_is_said() -> None:
+    assert make(rules=RULES).check(table(), show=str)
+
+
+@pytest.mark.parametrize("mistake", REFUSED)
+def test_refused_before_any_row(mistake: str) -> None:
+    options, says = REFUSED[mistake]
+    with pytest.raises((ValueError, FileNotFoundError)) as error:
+        make(**options)
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize("mistake", TOLD)
+def test_told_to_the_holder(mistake: str) -> None:
+    options, says = TOLD[mistake]
+    found = make(**options).check(table(), show=str)
+    assert not found
+    assert says in str(found)
+
+
+def test_a_template_that_was_not_filled_in_is_refused(tmp_path) -> None:
+    path = tmp_path / "domain.json"
+    document = {"schema": "sdv-plausible-declarations/1", "columns": {**RIGHT, "age": {"sdtype": None}}}
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match="'age': fill in sdtype"):
+        make(domain=str(path))
+
+
+def test_a_fit_names_what_is_lost() -> None:
+    with pytest.warns(UserWarning, match=r"most cells of \['sex'\] are outside"):
+        make(domain=words("sex", range_values=["female", "male"])).fit(table())
+    with pytest.warns(UserWarning, match=r"cells of \['income'\] are missing, which was not declared"):
+        make(domain=words("income", range_is_nullable=False)).fit(table())
