@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sdv_plausible.models.adaptive import maximum_entropy
-from sdv_plausible.models.adaptive.maximum_entropy import Estimates, elimination_order, fit_network
+from sdv_plausible.models.adaptive.estimates import Estimates
+from sdv_plausible.models.adaptive.maximum_entropy import elimination_order, fit_network
 from sdv_plausible.privacy.noise.coins import Coins
 
 SIZES = (20, 4, 2, 4, 20)  # of a chain a - b - c - d - e: links at the ends weak, in the middle strong
