@@ -89,14 +89,14 @@ class Measurements:
                 rows, columns = (self.coarse[j] for j in e)
                 found = rake(np.outer(rows, columns) * possible, rows, columns)
                 self._pairs[e], self._pairs[e[1], e[0]] = found, found.T
-        found = Estimates(
+        estimates = Estimates(
             margins=self.margins,
             coarse=self.coarse,
             buckets=self.buckets,
             pairs=self._pairs,
             levels=self._levels,
         )
-        return with_sets(found, self._sets) if self._sets else found
+        return with_sets(estimates, self._sets) if self._sets else estimates
 
     def measure_sets(self, this: SetRound) -> bool:
         """Score sets of three or four columns, choose, measure. False if none was worth its noise."""

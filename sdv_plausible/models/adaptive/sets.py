@@ -1,4 +1,4 @@
-"""Dependence that no pair shows: tables of three or four columns on coarse levels, scored, chosen and cleaned."""
+"""Dependence that no pair shows: tables of three or four columns on coarse levels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def candidates(usable: Sequence[int], most: int, linked: Callable[[int, int], fl
     Where there is no room for all of three, those come first whose measured pairs are linked most. Decided by
     numbers of columns and earlier answers.
     """
-    three = list(itertools.combinations(usable, 3))
+    three: list[Columns] = list(itertools.combinations(usable, 3))
     if len(three) > most:
         links = {e: linked(*e) for e in itertools.combinations(usable, 2)}
         strength = [-sum(links[e] for e in itertools.combinations(s, 2)) for s in three]

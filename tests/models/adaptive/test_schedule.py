@@ -29,6 +29,7 @@ def test_all_shares_together_are_the_whole_whatever_the_number_of_rows(rows, mu,
     """Also for a noisy number below 0: under a guarantee the number of rows may not decide whether there is an error."""
     made = Schedule.make(rows, Allowance(mu=mu), columns)
     rounds = sum(r.score_share + r.pair_share for r in made.rounds)
+    rounds += made.sets.score_share + made.sets.table_share if made.sets else 0
     assert SIZE_SHARE + made.margin_share + rounds == pytest.approx(1.0)
     assert min(made.margin_share, made.pair_share, *(r.pair_share for r in made.rounds)) > 0
     assert sum(r.pair_share for r in made.rounds) == pytest.approx(made.pair_share)
