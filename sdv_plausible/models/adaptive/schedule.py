@@ -124,7 +124,7 @@ def _set_round(power: float, num_columns: int) -> SetRound | None:
     The scores of q sets move by sqrt(q) in all: their noise is sqrt(q / share) / mu.
     """
     most = int(min((DIM * power) ** 2 * SET_SCORE_SHARE, MOST_SETS))
-    if num_columns < 3 or power <= RICH or most < 4 * num_columns:
+    if num_columns < 3 or most < 4 * num_columns:
         return None
     return SetRound(score_share=SET_SCORE_SHARE, table_share=SET_TABLE_SHARE, most=most)
 

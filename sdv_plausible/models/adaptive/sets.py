@@ -21,7 +21,7 @@ from sdv_plausible.questions.queryable import Answer, Queryable
 MOST_LEVELS = 4
 LEAST_LEVEL = 0.02  # mass of a level
 LEAST = 0.02  # L1 distance, as a share of the rows, that is worth a table in the network
-SETS_PER_COLUMN = 2  # tables that are measured, at most
+SETS_PER_COLUMN = 3  # tables that are measured, at most
 
 
 def make_levels(coarse: Sequence[np.ndarray], ordered: Sequence[bool]) -> list[np.ndarray]:
