@@ -35,17 +35,29 @@ def make_levels(coarse: Sequence[np.ndarray], ordered: Sequence[bool]) -> list[n
 def candidates(usable: Sequence[int], most: int, linked: Callable[[int, int], float]) -> list[Columns]:
     """Sets of three columns; of four as well where there is room for all of them.
 
-    Where there is no room for all of three, those come first whose measured pairs are linked most. Decided by
-    numbers of columns and earlier answers.
+    Where there is no room for all of three, the most strongly linked pairs are taken, each with every third
+    column. Decided by numbers of columns and earlier answers.
+
+    Parameters
+    ----------
+    usable : sequence of int
+        Columns, in order.
+    most : int
+        Number of sets, at most.
+    linked : callable
+        How strongly two columns are linked, as far as is known.
     """
-    three: list[Columns] = list(itertools.combinations(usable, 3))
-    if len(three) > most:
-        links = {e: linked(*e) for e in itertools.combinations(usable, 2)}
-        strength = [-sum(links[e] for e in itertools.combinations(s, 2)) for s in three]
-        return [three[i] for i in np.argsort(strength, kind="stable")[:most]]
-    if len(three) + math.comb(len(usable), 4) > most:
-        return three
-    return three + list(itertools.combinations(usable, 4))
+    threes, fours = math.comb(len(usable), 3), math.comb(len(usable), 4)
+    if threes <= most:
+        sizes = (3, 4) if threes + fours <= most else (3,)
+        return [s for size in sizes for s in itertools.combinations(usable, size)]
+    pairs = sorted(itertools.combinations(usable, 2), key=lambda e: -linked(*e))
+    found: dict[Columns, None] = {}
+    for e in pairs:
+        found |= dict.fromkeys(tuple(sorted((*e, j))) for j in usable if j not in e)
+        if len(found) >= most:
+            break
+    return list(found)[:most]
 
 
 class SetTables:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sdv_plausible.models.adaptive.denoising import shrink_singular_values
 from sdv_plausible.models.adaptive.schedule import (
+    DIM,
     RICH,
     SIZE_SHARE,
     Schedule,
@@ -45,6 +46,20 @@ def test_the_more_power_the_less_goes_into_margins_and_the_finer_the_pairs():
     assert [len(s.rounds) for s in made] == [1, 1, 1, 2, 2]
     assert [s.worth for s in made] == [2.0, 2.0, 2.0, 1.0, 1.0]
     assert [r.forest for r in made[-1].rounds] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("rows", "mu", "columns", "sets"),
+    [(20_000, 0.18, 6, True), (24_000, 0.18, 14, True), (24_000, 0.02, 14, False), (500, 0.18, 6, False)],
+)
+def test_sets_are_scored_where_that_can_pay(rows, mu, columns, sets):
+    """Few columns or much power; else nothing is kept back for them, and pairs get all."""
+    made = Schedule.make(rows, Allowance(mu=mu), columns)
+    assert (made.sets is not None) == sets
+    if made.sets:
+        noise = math.sqrt(made.sets.most / made.sets.score_share) / mu
+        assert noise <= DIM * rows
+        assert made.sets.most >= 4 * columns
 
 
 def test_one_number_decides():
