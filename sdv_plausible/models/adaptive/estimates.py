@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class Estimates:
     levels : list of ndarray of int
         Level of every bucket, coarser still, for tables of more than two columns.
     sets : mapping
-        (i, j, k, ...) to the joint distribution of their levels. All pairs within a set are in ``pairs``.
+        (i, j, k, ...) to the joint distribution of their levels.
     """
 
     margins: list[np.ndarray]
@@ -47,6 +48,15 @@ class Estimates:
         if (i, j) not in self.pairs:
             return 0.0
         return float(np.abs(self.pairs[i, j] - np.outer(self.coarse[i], self.coarse[j])).sum())
+
+    @cached_property
+    def neighbours(self) -> list[set[int]]:
+        """For every column the others of which something is known together with it."""
+        near: list[set[int]] = [set() for _ in self.margins]
+        for known in (*self.pairs, *self.sets):
+            for j in known:
+                near[j] |= set(known) - {j}
+        return near
 
     def sets_of(self, child: int, columns: Collection[int]) -> list[Columns]:
         """Measured sets of a child and some of ``columns``."""

@@ -58,9 +58,7 @@ class AdaptiveLearner:
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:  # noqa: ARG002
         """One entry: the stages share one Gaussian budget, in shares that are decided on the way."""
-        return [
-            budget.entry("number of rows, one-way counts, scores of pairs and larger sets, chosen tables")
-        ]
+        return [budget.entry("number of rows, one-way counts, scores of pairs and sets, chosen tables")]
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> BayesianNetwork:  # noqa: ARG002
         """Learn a network. Of a split, structure and parameter rows are used together for both."""

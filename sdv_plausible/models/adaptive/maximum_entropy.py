@@ -65,19 +65,23 @@ def _conditional(
     """One column's table, under the law of the columns before it in the rows simulated so far."""
     sets = estimates.sets_of(child, before)
     near = _nearest(estimates, child, before, sets)
-    joints = [estimates.pairs[i, child] for i in near]
     groups = merge_parents(
         [_said_of_child(estimates, child, i, sets) for i in near],
-        [t.sum(1) for t in joints],
+        [estimates.coarse[i] for i in near],
         max(max_cost / len(estimates.margins[child]), 1),
     )
     kept = {i: g for i, g in zip(near, groups, strict=True) if g.max() > 0}
-    margins = [_collapse(estimates.pairs[i, child], g) for i, g in kept.items()]
+    sizes = [int(g.max()) + 1 for g in kept.values()]
     configuration = np.zeros(len(rows), dtype=np.int64)
-    for (i, g), t in zip(kept.items(), margins, strict=True):
-        configuration = configuration * len(t) + g[rows[:, i]]
+    for (i, g), size in zip(kept.items(), sizes, strict=True):
+        configuration = configuration * size + g[rows[:, i]]
+    pairs = {
+        q: _collapse(estimates.pairs[i, child], g)
+        for q, (i, g) in enumerate(kept.items())
+        if (i, child) in estimates.pairs
+    }
     factors = [_set_margin(estimates, child, s, kept) for s in sets if set(s) - {child} <= kept.keys()]
-    coarse = maximum_entropy_conditional(margins, estimates.coarse[child], configuration, factors)
+    coarse = maximum_entropy_conditional(sizes, pairs, estimates.coarse[child], configuration, factors)
     return ConditionalTable(
         child=child,
         parents=tuple(kept),
@@ -88,25 +92,40 @@ def _conditional(
 
 def _nearest(estimates: Estimates, child: int, before: Sequence[int], sets: Sequence[Columns]) -> list[int]:
     """Measured neighbours of a child, those with the strongest pair or set first; not too many."""
-    strength = {i: estimates.dependence(i, child) for i in before if (i, child) in estimates.pairs}
+    near = estimates.neighbours[child]
+    strength = {i: estimates.dependence(i, child) for i in before if i in near}
     for s in sets:
         others = tuple(i for i in s if i != child)
         given, mass = estimates.given(others, child), estimates.coarse[child]
         apart = float((np.abs(given - (given @ mass)[:, None]) @ mass).sum())
         strength |= {i: max(strength[i], apart) for i in others}
+    strength = {i: s for i, s in strength.items() if s > 0 or (i, child) in estimates.pairs}
     return sorted(strength, key=lambda i: -strength[i])[:MAX_PARENTS]
 
 
 def _said_of_child(estimates: Estimates, child: int, parent: int, sets: Sequence[Columns]) -> np.ndarray:
-    """What each bucket of a parent says: P(child | bucket), and P(rest of the set | bucket) for each set.
+    """What each bucket of a parent says: P(child | bucket), and the same given the rest of each set, in all.
 
     Side by side, so that buckets are merged only if both are alike: in an exclusive or the first says
-    nothing.
+    nothing. Several sets weigh no more than one.
     """
-    joint = estimates.pairs[parent, child]
-    pair = joint / np.maximum(joint.sum(1), 1e-300)[:, None]
-    others = [tuple(i for i in s if i != parent) for s in sets if parent in s]
-    return np.hstack([pair, *(estimates.given(o, parent).T for o in others)])
+    pair = [estimates.given((child,), parent).T] if (child, parent) in estimates.pairs else []
+    within = [s for s in sets if parent in s]
+    given = [_given_the_rest(estimates, s, child, parent) / len(within) for s in within]
+    return np.hstack([*pair, *given])
+
+
+def _given_the_rest(estimates: Estimates, columns: Columns, child: int, parent: int) -> np.ndarray:
+    """P(rest) P(child | rest, bucket), one line per bucket of the parent.
+
+    What parent and rest say of one another is not in it: it says nothing of the child.
+    """
+    table = np.moveaxis(estimates.sets[columns], (columns.index(parent), columns.index(child)), (0, -1))
+    table = table.reshape(len(table), -1, table.shape[-1])
+    cells = table.sum(-1, keepdims=True)
+    conditional = np.where(cells > 0, table / np.maximum(cells, 1e-300), table.sum((0, 1)))
+    found = conditional * cells.sum(0)
+    return found.reshape(len(found), -1)[estimates.levels[parent]]
 
 
 def _set_margin(
@@ -139,7 +158,7 @@ def elimination_order(estimates: Estimates) -> list[int]:
     comes last.
     """
     columns = range(estimates.num_columns)
-    near = {j: [i for i in columns if (j, i) in estimates.pairs] for j in columns}
+    near = {j: sorted(estimates.neighbours[j]) for j in columns}
     lost = {j: _dependence_through(estimates, j, near[j]) for j in columns}
     cards = [len(p) for p in estimates.margins]
     rest, order = set(columns), []
@@ -162,7 +181,7 @@ def _dependence_through(estimates: Estimates, middle: int, near: Sequence[int]) 
     What a set says of ``middle`` counts as one neighbour.
     """
     mass = estimates.coarse[middle]
-    parts: list[Columns] = [(i,) for i in near]
+    parts: list[Columns] = [(i,) for i in near if (i, middle) in estimates.pairs]
     parts += [tuple(i for i in s if i != middle) for s in estimates.sets_of(middle, near)]
     given = {part: estimates.given(part, middle) for part in parts}
     return {
@@ -175,8 +194,8 @@ def _dependence_through(estimates: Estimates, middle: int, near: Sequence[int]) 
 
 
 def _measured_together(estimates: Estimates, a: Columns, b: Columns) -> bool:
-    """Whether two columns are a measured pair, or two parts have a column in common."""
-    return (a + b) in estimates.pairs if len(a) == len(b) == 1 else not set(a).isdisjoint(b)
+    """Whether something is known of two columns together, or two parts have a column in common."""
+    return b[0] in estimates.neighbours[a[0]] if len(a) == len(b) == 1 else not set(a).isdisjoint(b)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,7 +236,8 @@ class SetMargin:
 
 
 def maximum_entropy_conditional(
-    margins: Sequence[np.ndarray],
+    sizes: Sequence[int],
+    pairs: Mapping[int, np.ndarray],
     child: np.ndarray,
     configuration: np.ndarray,
     sets: Sequence[SetMargin] = (),
@@ -229,8 +249,10 @@ def maximum_entropy_conditional(
 
     Parameters
     ----------
-    margins : sequence of ndarray, shapes (b_q, c)
-        Joint distributions of each parent and the child.
+    sizes : sequence of int
+        Number b_q of values of each parent.
+    pairs : mapping of int to ndarray, shapes (b_q, c)
+        Joint distributions of parent q and the child, where they are known.
     child : ndarray, shape (c,)
         The child's own distribution.
     configuration : ndarray of int, shape (N,)
@@ -243,20 +265,19 @@ def maximum_entropy_conditional(
     ndarray, shape (product of b_q, c)
         Rows sum to 1.
     """
-    if not margins:
+    if not sizes:
         return (child / child.sum())[None]
-    sizes = [len(t) for t in margins]
     seen, counts = np.unique(configuration, return_counts=True)
     weight = counts / len(configuration)
     digits = np.unravel_index(seen, sizes)
     cells = [s.cells(digits) for s in sets]
-    picks = [_picks(d, size) for d, size in zip(digits, sizes, strict=True)]
+    picks = {q: _picks(digits[q], sizes[q]) for q in pairs}
     set_picks = [_picks(cell, len(s.target)) for cell, s in zip(cells, sets, strict=True)]
-    factors, base = [np.ones_like(t) for t in margins], child.copy()
+    factors, base = [np.ones((size, len(child))) for size in sizes], child.copy()
     set_factors = [np.ones_like(s.target) for s in sets]
     p = np.tile(base / base.sum(), (len(seen), 1))
     for _ in range(FITTING_ROUNDS):
-        for q, target in enumerate(margins):
+        for q, target in pairs.items():
             ratio = _ratio(target, picks[q] @ (p * weight[:, None]))
             factors[q] *= ratio
             p *= ratio[digits[q]]

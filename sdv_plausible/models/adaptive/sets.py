@@ -154,20 +154,9 @@ class SetTables:
 
 
 def with_sets(estimates: Estimates, tables: SetTables) -> Estimates:
-    """Estimates with the measured sets, and with what these say of pairs that were not measured."""
+    """Estimates with the measured sets."""
 
     def known(part: Columns) -> np.ndarray | None:
         return estimates.on_levels(part) if len(part) == 1 or part in estimates.pairs else None
 
-    sets = tables.cleaned(known)
-    pairs = dict(estimates.pairs)
-    for columns, table in sets.items():
-        for a, b in itertools.combinations(range(len(columns)), 2):
-            i, j = columns[a], columns[b]
-            if (i, j) not in pairs:
-                pair = table.sum(tuple(x for x in range(table.ndim) if x not in (a, b)))
-                lift = pair / np.maximum(np.outer(pair.sum(1), pair.sum(0)), 1e-300)
-                spread = lift[np.ix_(estimates.levels[i], estimates.levels[j])]
-                pairs[i, j] = np.outer(estimates.coarse[i], estimates.coarse[j]) * spread
-                pairs[j, i] = pairs[i, j].T
-    return replace(estimates, pairs=pairs, sets=sets)
+    return replace(estimates, sets=tables.cleaned(known))

@@ -75,7 +75,7 @@ def parity(bits: int, child_of: int | None = None) -> Estimates:
     even = cells[:-1].sum(0) % 2 == cells[-1]
     table = (np.where(even, 0.9, 0.1) / 2**bits).reshape((2,) * size)
     half, flat, copy = np.full(2, 0.5), np.full((2, 2), 0.25), np.array([[0.45, 0.05], [0.05, 0.45]])
-    pairs = {(i, j): flat for i in range(size) for j in range(size) if i != j}
+    pairs = {(i, j): flat for i in range(bits) for j in range(bits) if i != j}
     pairs |= {(bits, size): copy, (size, bits): copy}
     single, own = [half] * (size + 1), [np.arange(2)] * (size + 1)
     return Estimates(
@@ -130,7 +130,7 @@ def test_conditionals_with_sets_have_their_margins(seed):
     drawn = np.repeat(np.arange(12), np.rint(law.ravel() * 300_000).astype(int))
     margin = maximum_entropy.SetMargin(parents=(0, 1), levels=(level, np.arange(3)), child=child, joint=joint)
     found = maximum_entropy.maximum_entropy_conditional(
-        [truth.sum(1), truth.sum(0)], truth.sum((0, 1)), drawn, [margin]
+        [4, 3], {0: truth.sum(1), 1: truth.sum(0)}, truth.sum((0, 1)), drawn, [margin]
     )
     fitted = found.reshape(4, 3, 3) * law[..., None]
     again = np.zeros_like(joint)

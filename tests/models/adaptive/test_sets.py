@@ -195,10 +195,7 @@ def test_without_noise_the_tables_are_the_rows():
     counts = np.zeros((2, 2, 2))
     np.add.at(counts, tuple(codes[:, [0, 1, 4]].T), 1 / len(codes))
     np.testing.assert_allclose(made.sets[0, 1, 4], counts, atol=1e-6)
-    assert set(made.pairs) == {(i, j) for i in (0, 1, 4) for j in (0, 1, 4) if i != j}
-    for (i, j), pair in made.pairs.items():
-        np.testing.assert_allclose(pair, made.pairs[j, i].T)
-    np.testing.assert_allclose(made.pairs[0, 4], counts.sum(1), atol=1e-6)
+    assert not made.pairs
 
 
 def test_a_measured_pair_stays_as_it_was_measured():
@@ -209,7 +206,6 @@ def test_a_measured_pair_stays_as_it_was_measured():
     known = estimates(codes)
     known = Estimates(**{**known.__dict__, "pairs": {(0, 4): pair, (4, 0): pair.T}})
     made = with_sets(known, found)
-    assert made.pairs[0, 4] is pair
     np.testing.assert_allclose(made.sets[0, 1, 4].sum(1), pair, atol=1e-6)
 
 
