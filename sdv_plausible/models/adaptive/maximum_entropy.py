@@ -194,8 +194,11 @@ def _dependence_through(estimates: Estimates, middle: int, near: Sequence[int]) 
 
 
 def _measured_together(estimates: Estimates, a: Columns, b: Columns) -> bool:
-    """Whether something is known of two columns together, or two parts have a column in common."""
-    return b[0] in estimates.neighbours[a[0]] if len(a) == len(b) == 1 else not set(a).isdisjoint(b)
+    """Whether two columns are a measured pair, or two parts have a column in common.
+
+    Columns of one set are not: their buckets may depend more than their levels show.
+    """
+    return (a + b) in estimates.pairs if len(a) == len(b) == 1 else not set(a).isdisjoint(b)
 
 
 @dataclass(frozen=True, kw_only=True)
