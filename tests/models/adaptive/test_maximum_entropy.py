@@ -140,37 +140,34 @@ def test_conditionals_with_sets_have_their_margins(seed):
 
 
 def districts(sets: bool) -> Estimates:
-    """A place lies in one of eight regions, a region in one of four zones of two levels; a set holds the zone's level alone.
+    """A place lies in one of eight regions and in one of four zones; a set holds levels of region and zone.
 
-    Zone and place were not measured together: the region tells each.
+    Region and zone were not measured together: the place tells each.
     """
-    place, region, zone = np.full(16, 1 / 16), np.full(8, 1 / 8), np.full(4, 1 / 4)
-    near, far = np.kron(np.eye(8), np.ones((2, 1))) / 16, np.kron(np.eye(4), np.ones((2, 1))) / 8
-    pairs = {(0, 1): near, (1, 0): near.T, (1, 2): far, (2, 1): far.T}
-    level = np.arange(16) // 4 % 2
+    single = [np.full(8, 1 / 8), np.full(16, 1 / 16), np.full(4, 1 / 4), np.full(2, 1 / 2)]
+    region, zone = np.kron(np.eye(8), np.ones((1, 2))) / 16, np.kron(np.eye(4), np.ones((4, 1))) / 16
     table = np.zeros((2, 2, 2))
     table[[0, 1], [0, 1]] = 0.25
-    single = [place, region, zone, np.full(2, 0.5)]
     return Estimates(
         margins=single,
         coarse=single,
         buckets=[np.arange(len(p)) for p in single],
-        pairs=pairs,
-        levels=[level, np.arange(8) // 2 % 2, np.arange(4) % 2, np.arange(2)],
+        pairs={(0, 1): region, (1, 0): region.T, (1, 2): zone, (2, 1): zone.T},
+        levels=[np.arange(8) // 2 % 2, np.arange(16) // 4 % 2, np.arange(4) % 2, np.arange(2)],
         sets={(0, 2, 3): table} if sets else {},
     )
 
 
 def lost(rows: np.ndarray) -> float:
-    """How often place and zone do not go together."""
-    return float((rows[:, 0] // 4 != rows[:, 2]).mean())
+    """How often region and zone do not go together."""
+    return float((rows[:, 0] // 2 != rows[:, 2]).mean())
 
 
 @pytest.mark.parametrize("sets", [False, True])
 def test_a_set_does_not_stand_for_the_buckets_of_its_columns(sets, monkeypatch: pytest.MonkeyPatch):
-    """What place and zone share through the region is finer than the levels of the set that holds both."""
+    """What region and zone share through the place is finer than the levels of the set that holds both."""
     _, rows = fit_network(districts(sets), 300_000, 40_000, Coins.from_seed(3))
     assert lost(rows) < 0.01
     monkeypatch.setattr(maximum_entropy, "elimination_order", lambda estimates: [3, 0, 2, 1])
     _, rows = fit_network(districts(sets), 300_000, 40_000, Coins.from_seed(3))
-    assert lost(rows) > 0.3  # control: the region last
+    assert lost(rows) > 0.3  # control: the place last
