@@ -19,6 +19,7 @@ from test_asked_sensitivities import CARDS, DOMAIN, LEARNERS, RELEASES, settings
 
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.adaptive.measurements import Measurements
+from sdv_plausible.models.adaptive.sets import SetTables
 from sdv_plausible.models.paper import learner as paper_learner
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -132,6 +133,17 @@ def true_margins_in_estimates(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Measurements, "_estimate", estimate)
 
 
+def true_tables_of_sets(patch: pytest.MonkeyPatch) -> None:
+    """Scores of sets against tables that the rows, not the model, have."""
+    honest = SetTables._estimate
+
+    def estimate(self: SetTables, columns: tuple[int, ...]) -> np.ndarray:
+        table = next(iter(self._rows._rows.tables([self._axes_of(columns)])))
+        return table.sum(-1, keepdims=True) + honest(self, columns)
+
+    patch.setattr(SetTables, "_estimate", estimate)
+
+
 def true_buckets(patch: pytest.MonkeyPatch) -> None:
     """Codes that rows hold, and codes that none holds, are put together."""
     honest = paper_learner.BayesianNetworkLearner.fit
@@ -165,6 +177,7 @@ def true_size_in_the_domain(patch: pytest.MonkeyPatch) -> None:
 FAULTS: dict[Callable[[pytest.MonkeyPatch], None], Callable[[], Any]] = {
     true_number_of_rows: lambda: check(lambda codes: fits(codes, "adaptive"), FIRST, OTHER),
     true_margins_in_estimates: lambda: check(lambda codes: fits(codes, "adaptive"), FIRST, OTHER),
+    true_tables_of_sets: lambda: check(lambda codes: fits(codes, "adaptive", epsilon=20.0), FIRST, OTHER),
     true_buckets: lambda: check(lambda codes: fits(codes, "cfs"), FIRST, OTHER),
     true_size_in_the_domain: lambda: check(lambda table: learns(table, 20.0), *TABLES),
 }

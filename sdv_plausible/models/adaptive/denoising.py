@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 FAINT = 0.15  # standard deviations of the noise, below which a category counts as emptied by it
@@ -110,4 +112,27 @@ def rake(table: np.ndarray, rows: np.ndarray, columns: np.ndarray, rounds: int =
     for _ in range(rounds):
         fitted *= (rows / np.maximum(fitted.sum(1), 1e-300))[:, None]
         fitted *= columns / np.maximum(fitted.sum(0), 1e-300)
+    return fitted
+
+
+def rake_all(
+    table: np.ndarray, margins: Mapping[tuple[int, ...], np.ndarray], rounds: int = 15
+) -> np.ndarray:
+    """Iterative proportional fitting of a table of any number of axes, clipped at 0.
+
+    Parameters
+    ----------
+    table : ndarray
+        Where to start.
+    margins : mapping
+        Axes, in order, to the margin over them.
+    rounds : int
+        Rounds over all margins.
+    """
+    fitted = np.maximum(table, 0) + 1e-9 * max(float(np.abs(table).sum()), 1e-300) / table.size
+    for _ in range(rounds):
+        for axes, target in margins.items():
+            others = tuple(a for a in range(table.ndim) if a not in axes)
+            now = fitted.sum(others, keepdims=True)
+            fitted *= target.reshape(now.shape) / np.maximum(now, 1e-300)
     return fitted

@@ -10,9 +10,10 @@ Every stage uses all rows and one Gaussian budget:
    of two
       rounds) and their tables measured;
    c. the residual against the model is denoised, tables and margins are made consistent, the network is
-   fitted.
+   fitted;
+4. where the budget can carry it, the same once for sets of three and four columns, on coarse levels.
 
-Only the answers in 1, 2, 3a and 3b come from rows (docs/explanation/proofs/adaptive_network.md).
+Only the answers in 1, 2, 3a, 3b and 4 come from rows (docs/explanation/proofs/adaptive_network.md).
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class AdaptiveLearner:
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:  # noqa: ARG002
         """One entry: the stages share one Gaussian budget, in shares that are decided on the way."""
-        return [budget.entry("number of rows, one-way counts, scores of pairs, chosen pair tables")]
+        return [budget.entry("number of rows, one-way counts, scores of pairs and sets, chosen tables")]
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> BayesianNetwork:  # noqa: ARG002
         """Learn a network. Of a split, structure and parameter rows are used together for both."""
@@ -72,6 +73,8 @@ class AdaptiveLearner:
                     measured.estimates(), self.max_cost, NUM_SIMULATED, coins.spawn("fit", i)
                 )
         assert network is not None
+        if schedule.sets and measured.measure_sets(schedule.sets):
+            network, _ = fit_network(measured.estimates(), self.max_cost, NUM_SIMULATED, coins.spawn("sets"))
         return network
 
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:

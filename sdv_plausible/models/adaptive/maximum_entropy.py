@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
+from sdv_plausible.models.adaptive.estimates import Columns, Estimates
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.buckets import merge_parents
 from sdv_plausible.models.conditional_table import ConditionalTable
@@ -17,37 +19,6 @@ from sdv_plausible.privacy.noise.coins import Coins
 MAX_PARENTS = 12
 FITTING_ROUNDS = 8
 LOSS_STEP = 0.1  # L1 distance up to which losses count as equal
-
-
-@dataclass(frozen=True, kw_only=True)
-class Estimates:
-    """What is known, after denoising, about single columns and measured pairs.
-
-    Attributes
-    ----------
-    margins : list of ndarray
-        Distribution over the codes of every column.
-    coarse : list of ndarray
-        The same over its buckets.
-    buckets : list of ndarray of int
-        Bucket of every code.
-    pairs : mapping
-        (i, j) to the joint distribution of the buckets of i and j; both orientations.
-    """
-
-    margins: list[np.ndarray]
-    coarse: list[np.ndarray]
-    buckets: list[np.ndarray]
-    pairs: Mapping[tuple[int, int], np.ndarray]
-
-    @property
-    def num_columns(self) -> int:
-        """Number m of columns."""
-        return len(self.margins)
-
-    def dependence(self, i: int, j: int) -> float:
-        """L1 distance between the joint distribution of a measured pair and independence."""
-        return float(np.abs(self.pairs[i, j] - np.outer(self.coarse[i], self.coarse[j])).sum())
 
 
 def fit_network(
@@ -81,28 +52,101 @@ def fit_network(
     codes = np.zeros_like(rows)
     tables = []
     for position, child in enumerate(order):
-        near = [i for i in order[:position] if (i, child) in estimates.pairs]
-        near = sorted(near, key=lambda i: -estimates.dependence(i, child))[:MAX_PARENTS]
-        joints = [estimates.pairs[i, child] for i in near]
-        masses = [t.sum(1) for t in joints]
-        conditionals = [t / np.maximum(w, 1e-300)[:, None] for t, w in zip(joints, masses, strict=True)]
-        cardinality = len(estimates.margins[child])
-        groups = merge_parents(conditionals, masses, max(max_cost / cardinality, 1))
-        kept = [(i, g, _collapse(t, g)) for i, g, t in zip(near, groups, joints, strict=True) if g.max() > 0]
-        configuration = np.zeros(num_simulated, dtype=np.int64)
-        for i, g, t in kept:
-            configuration = configuration * len(t) + g[rows[:, i]]
-        coarse = maximum_entropy_conditional([t for _, _, t in kept], estimates.coarse[child], configuration)
-        table = ConditionalTable(
-            child=child,
-            parents=tuple(i for i, _, _ in kept),
-            buckets=tuple(g[estimates.buckets[i]] for i, g, _ in kept),
-            probabilities=_refine(coarse, estimates, child),
-        )
+        table = _conditional(estimates, child, order[:position], rows, max_cost)
         tables.append(table)
         codes[:, child] = table.draw(codes, coins, systematic=True)
         rows[:, child] = estimates.buckets[child][codes[:, child]]
     return BayesianNetwork(tables), rows
+
+
+def _conditional(
+    estimates: Estimates, child: int, before: Sequence[int], rows: np.ndarray, max_cost: int
+) -> ConditionalTable:
+    """One column's table, under the law of the columns before it in the rows simulated so far."""
+    sets = estimates.sets_of(child, before)
+    near = _nearest(estimates, child, before, sets)
+    groups = merge_parents(
+        [_said_of_child(estimates, child, i, sets) for i in near],
+        [estimates.coarse[i] for i in near],
+        max(max_cost / len(estimates.margins[child]), 1),
+    )
+    kept = {i: g for i, g in zip(near, groups, strict=True) if g.max() > 0}
+    sizes = [int(g.max()) + 1 for g in kept.values()]
+    configuration = np.zeros(len(rows), dtype=np.int64)
+    for (i, g), size in zip(kept.items(), sizes, strict=True):
+        configuration = configuration * size + g[rows[:, i]]
+    pairs = {
+        q: _collapse(estimates.pairs[i, child], g)
+        for q, (i, g) in enumerate(kept.items())
+        if (i, child) in estimates.pairs
+    }
+    factors = [_set_margin(estimates, child, s, kept) for s in sets if set(s) - {child} <= kept.keys()]
+    coarse = maximum_entropy_conditional(sizes, pairs, estimates.coarse[child], configuration, factors)
+    return ConditionalTable(
+        child=child,
+        parents=tuple(kept),
+        buckets=tuple(g[estimates.buckets[i]] for i, g in kept.items()),
+        probabilities=_refine(coarse, estimates, child),
+    )
+
+
+def _nearest(estimates: Estimates, child: int, before: Sequence[int], sets: Sequence[Columns]) -> list[int]:
+    """Measured neighbours of a child, those with the strongest pair or set first; not too many."""
+    near = estimates.neighbours[child]
+    strength = {i: estimates.dependence(i, child) for i in before if i in near}
+    for s in sets:
+        others = tuple(i for i in s if i != child)
+        given, mass = estimates.given(others, child), estimates.coarse[child]
+        apart = float((np.abs(given - (given @ mass)[:, None]) @ mass).sum())
+        strength |= {i: max(strength[i], apart) for i in others}
+    strength = {i: s for i, s in strength.items() if s > 0 or (i, child) in estimates.pairs}
+    return sorted(strength, key=lambda i: -strength[i])[:MAX_PARENTS]
+
+
+def _said_of_child(estimates: Estimates, child: int, parent: int, sets: Sequence[Columns]) -> np.ndarray:
+    """What each bucket of a parent says: P(child | bucket), and the same given the rest of each set, in all.
+
+    Side by side, so that buckets are merged only if both are alike: in an exclusive or the first says
+    nothing. Several sets weigh no more than one.
+    """
+    pair = [estimates.given((child,), parent).T] if (child, parent) in estimates.pairs else []
+    within = [s for s in sets if parent in s]
+    given = [_given_the_rest(estimates, s, child, parent) / len(within) for s in within]
+    return np.hstack([*pair, *given])
+
+
+def _given_the_rest(estimates: Estimates, columns: Columns, child: int, parent: int) -> np.ndarray:
+    """P(rest) P(child | rest, bucket), one line per bucket of the parent.
+
+    What parent and rest say of one another is not in it: it says nothing of the child.
+    """
+    table = np.moveaxis(estimates.sets[columns], (columns.index(parent), columns.index(child)), (0, -1))
+    table = table.reshape(len(table), -1, table.shape[-1])
+    cells = table.sum(-1, keepdims=True)
+    conditional = np.where(cells > 0, table / np.maximum(cells, 1e-300), table.sum((0, 1)))
+    found = conditional * cells.sum(0)
+    return found.reshape(len(found), -1)[estimates.levels[parent]]
+
+
+def _set_margin(
+    estimates: Estimates, child: int, columns: Columns, kept: Mapping[int, np.ndarray]
+) -> SetMargin:
+    """A set's table as a margin of its child and parents.
+
+    A merged group of buckets counts as the level of most of its mass.
+    """
+    parents, names = [i for i in columns if i != child], list(kept)
+    levels = []
+    for i in parents:
+        mass = np.zeros((int(kept[i].max()) + 1, int(estimates.levels[i].max()) + 1))
+        np.add.at(mass, (kept[i], estimates.levels[i]), estimates.coarse[i])
+        levels.append(mass.argmax(1))
+    return SetMargin(
+        parents=tuple(names.index(i) for i in parents),
+        levels=tuple(levels),
+        child=estimates.levels[child],
+        joint=np.moveaxis(estimates.sets[columns], columns.index(child), -1),
+    )
 
 
 def elimination_order(estimates: Estimates) -> list[int]:
@@ -114,7 +158,7 @@ def elimination_order(estimates: Estimates) -> list[int]:
     comes last.
     """
     columns = range(estimates.num_columns)
-    near = {j: [i for i in columns if (j, i) in estimates.pairs] for j in columns}
+    near = {j: sorted(estimates.neighbours[j]) for j in columns}
     lost = {j: _dependence_through(estimates, j, near[j]) for j in columns}
     cards = [len(p) for p in estimates.margins]
     rest, order = set(columns), []
@@ -131,72 +175,156 @@ def elimination_order(estimates: Estimates) -> list[int]:
     return order[::-1]
 
 
-def _dependence_through(
-    estimates: Estimates, middle: int, near: Sequence[int]
-) -> dict[tuple[int, int], float]:
-    """L1 distance to independence of unmeasured pairs that depend through ``middle`` only."""
+def _dependence_through(estimates: Estimates, middle: int, near: Sequence[int]) -> dict[Columns, float]:
+    """L1 distance to independence of unmeasured pairs that depend through ``middle`` only.
+
+    What a set says of ``middle`` counts as one neighbour.
+    """
     mass = estimates.coarse[middle]
-    given = {i: estimates.pairs[i, middle] / np.maximum(mass, 1e-12) for i in near}  # P(i | middle)
+    parts: list[Columns] = [(i,) for i in near if (i, middle) in estimates.pairs]
+    parts += [tuple(i for i in s if i != middle) for s in estimates.sets_of(middle, near)]
+    given = {part: estimates.given(part, middle) for part in parts}
     return {
-        (a, b): float(
-            np.abs((given[a] * mass) @ given[b].T - np.outer(estimates.coarse[a], estimates.coarse[b])).sum()
+        a + b: float(
+            np.abs((given[a] * mass) @ given[b].T - np.outer(given[a] @ mass, given[b] @ mass)).sum()
         )
-        for a, b in itertools.combinations(near, 2)
-        if (a, b) not in estimates.pairs
+        for a, b in itertools.combinations(parts, 2)
+        if not _measured_together(estimates, a, b)
     }
 
 
+def _measured_together(estimates: Estimates, a: Columns, b: Columns) -> bool:
+    """Whether two columns are a measured pair, or two parts have a column in common.
+
+    Columns of one set are not: their buckets may depend more than their levels show.
+    """
+    return (a + b) in estimates.pairs if len(a) == len(b) == 1 else not set(a).isdisjoint(b)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetMargin:
+    """A margin of several parents and the child, on levels.
+
+    Attributes
+    ----------
+    parents : tuple of int
+        Positions among the child's parents.
+    levels : tuple of ndarray of int
+        For each of them the level of every value.
+    child : ndarray of int
+        Level of every value of the child.
+    joint : ndarray
+        Joint distribution of the levels, the child's last.
+    """
+
+    parents: tuple[int, ...]
+    levels: tuple[np.ndarray, ...]
+    child: np.ndarray
+    joint: np.ndarray
+
+    @cached_property
+    def target(self) -> np.ndarray:
+        """The joint distribution, one line per cell of the parents' levels."""
+        return self.joint.reshape(-1, self.joint.shape[-1])
+
+    @cached_property
+    def child_levels(self) -> np.ndarray:
+        """0 or 1, (values of the child, levels): adds up values within levels."""
+        return np.eye(self.joint.shape[-1])[self.child]
+
+    def cells(self, digits: Sequence[np.ndarray]) -> np.ndarray:
+        """Cell of the parents' levels for configurations that are given digit by digit."""
+        at = [level[digits[q]] for q, level in zip(self.parents, self.levels, strict=True)]
+        return np.ravel_multi_index(at, self.joint.shape[:-1])
+
+
 def maximum_entropy_conditional(
-    margins: Sequence[np.ndarray], child: np.ndarray, configuration: np.ndarray
+    sizes: Sequence[int],
+    pairs: Mapping[int, np.ndarray],
+    child: np.ndarray,
+    configuration: np.ndarray,
+    sets: Sequence[SetMargin] = (),
 ) -> np.ndarray:
-    """Maximum-entropy P(child | parents) with given (parent, child) margins under a law of the parents.
+    """Maximum-entropy P(child | parents) with given margins of parents and child under a law of the parents.
 
     Iterative proportional fitting over the configurations that occur; the fitted factors then define every
     configuration.
 
     Parameters
     ----------
-    margins : sequence of ndarray, shapes (b_q, c)
-        Joint distributions of each parent and the child.
+    sizes : sequence of int
+        Number b_q of values of each parent.
+    pairs : mapping of int to ndarray, shapes (b_q, c)
+        Joint distributions of parent q and the child, where they are known.
     child : ndarray, shape (c,)
         The child's own distribution.
     configuration : ndarray of int, shape (N,)
         Mixed-radix configuration of the parents in rows of their law.
+    sets : sequence of SetMargin
+        Joint distributions of several parents and the child.
 
     Returns
     -------
     ndarray, shape (product of b_q, c)
         Rows sum to 1.
     """
-    if not margins:
+    if not sizes:
         return (child / child.sum())[None]
     seen, counts = np.unique(configuration, return_counts=True)
     weight = counts / len(configuration)
-    digits = np.unravel_index(seen, [len(t) for t in margins])
-    ones, column = np.ones(len(seen)), np.arange(len(seen))
-    pick = [
-        sp.csr_matrix((ones, (d, column)), shape=(len(t), len(seen)))
-        for d, t in zip(digits, margins, strict=True)
-    ]
-    factors, base = [np.ones_like(t) for t in margins], child.copy()
+    digits = np.unravel_index(seen, sizes)
+    cells = [s.cells(digits) for s in sets]
+    picks = {q: _picks(digits[q], sizes[q]) for q in pairs}
+    set_picks = [_picks(cell, len(s.target)) for cell, s in zip(cells, sets, strict=True)]
+    factors, base = [np.ones((size, len(child))) for size in sizes], child.copy()
+    set_factors = [np.ones_like(s.target) for s in sets]
     p = np.tile(base / base.sum(), (len(seen), 1))
     for _ in range(FITTING_ROUNDS):
-        for q, target in enumerate(margins):
-            now = pick[q] @ (p * weight[:, None])
-            want = target / np.maximum(target.sum(1, keepdims=True), 1e-12) * now.sum(1, keepdims=True)
-            ratio = np.clip((want + 1e-9) / (now + 1e-9), 1e-3, 1e3)
+        for q, target in pairs.items():
+            ratio = _ratio(target, picks[q] @ (p * weight[:, None]))
             factors[q] *= ratio
             p *= ratio[digits[q]]
+            p /= p.sum(1, keepdims=True)
+        for q, s in enumerate(sets):
+            ratio = _ratio(s.target, (set_picks[q] @ (p * weight[:, None])) @ s.child_levels)
+            set_factors[q] *= ratio
+            p *= ratio[:, s.child][cells[q]]
             p /= p.sum(1, keepdims=True)
         ratio = (child + 1e-9) / (weight @ p + 1e-9)
         base = base * ratio
         p *= ratio
         p /= p.sum(1, keepdims=True)
+    full = _product(base, factors, sets, set_factors)
+    return np.where(full.sum(1, keepdims=True) > 0, full, child / child.sum())
+
+
+def _picks(cell: np.ndarray, size: int) -> sp.csr_matrix:
+    """Matrix that adds up configurations within cells."""
+    return sp.csr_matrix((np.ones(len(cell)), (cell, np.arange(len(cell)))), shape=(size, len(cell)))
+
+
+def _ratio(target: np.ndarray, now: np.ndarray) -> np.ndarray:
+    """What to multiply by, for the child's conditional to be the target's in every cell of the parents."""
+    want = target / np.maximum(target.sum(1, keepdims=True), 1e-12) * now.sum(1, keepdims=True)
+    return np.clip((want + 1e-9) / (now + 1e-9), 1e-3, 1e3)
+
+
+def _product(
+    base: np.ndarray,
+    factors: Sequence[np.ndarray],
+    sets: Sequence[SetMargin],
+    set_factors: Sequence[np.ndarray],
+) -> np.ndarray:
+    """All factors multiplied, for every configuration; rows sum to 1, or to 0."""
     full = base[None] / base.sum()
     for factor in factors:
-        full = (full[:, None] * factor).reshape(-1, len(child))
+        full = (full[:, None] * factor).reshape(-1, len(base))
         full = full / np.maximum(full.sum(1, keepdims=True), 1e-300)
-    return np.where(full.sum(1, keepdims=True) > 0, full, child / child.sum())
+    digits = np.unravel_index(np.arange(len(full)), [len(f) for f in factors])
+    for s, factor in zip(sets, set_factors, strict=True):
+        full *= factor[:, s.child][s.cells(digits)]
+        full = full / np.maximum(full.sum(1, keepdims=True), 1e-300)
+    return full
 
 
 def _refine(coarse: np.ndarray, estimates: Estimates, child: int) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from sdv_plausible.models.adaptive.choosing import worth_measuring
 from sdv_plausible.models.adaptive.denoising import (
     haar_denoise,
     keep_alive,
@@ -16,8 +17,16 @@ from sdv_plausible.models.adaptive.denoising import (
     shrink_singular_values,
     trim_ends,
 )
-from sdv_plausible.models.adaptive.maximum_entropy import Estimates
-from sdv_plausible.models.adaptive.schedule import BUCKET_FLOOR, Round, Schedule, margin_shares, pair_noise
+from sdv_plausible.models.adaptive.estimates import Estimates
+from sdv_plausible.models.adaptive.schedule import (
+    BUCKET_FLOOR,
+    Round,
+    Schedule,
+    SetRound,
+    margin_shares,
+    pair_noise,
+)
+from sdv_plausible.models.adaptive.sets import SetTables, candidates, make_levels, with_sets
 from sdv_plausible.models.buckets import make_buckets, split_buckets
 from sdv_plausible.models.projection import project_to_simplex
 from sdv_plausible.questions.counts import Axis, Distances
@@ -25,7 +34,6 @@ from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.domain import Domain
 
 Pair = tuple[int, int]
-NUM_SIZES = 200  # numbers of pairs that are weighed against each other, at most
 BEFORE, SCORED = 4, 3  # rounds of raking a model's table to the margins, before cleaning and before scoring
 
 
@@ -45,7 +53,7 @@ class Measurements:
     def __init__(self, rows: Queryable, domain: Domain, schedule: Schedule) -> None:
         self._rows = rows
         self._pair_sigma, self._worth = schedule.pair_sigma, schedule.worth
-        self._ordered = [a.num_ordered for a in domain]
+        self._ordered, self._is_ordered = [a.num_ordered for a in domain], [a.is_ordered for a in domain]
         self._declared = [a.provenance == "declared" for a in domain]
         cards = domain.cardinalities
         shares = margin_shares(cards, schedule.margin_share).tolist()
@@ -80,6 +88,8 @@ class Measurements:
         ] = {}  # noisy table, estimate before it, sigma
         self._pairs: dict[Pair, np.ndarray] = {}
         self._possible = {e: self._coarsened(e, cells) for e, cells in domain.possible.items()}
+        self._levels: list[np.ndarray] = []
+        self._sets: SetTables | None = None
         self.simulated: np.ndarray | None = None
 
     def estimates(self) -> Estimates:
@@ -89,7 +99,28 @@ class Measurements:
                 rows, columns = (self.coarse[j] for j in e)
                 found = rake(np.outer(rows, columns) * possible, rows, columns)
                 self._pairs[e], self._pairs[e[1], e[0]] = found, found.T
-        return Estimates(margins=self.margins, coarse=self.coarse, buckets=self.buckets, pairs=self._pairs)
+        estimates = Estimates(
+            margins=self.margins,
+            coarse=self.coarse,
+            buckets=self.buckets,
+            pairs=self._pairs,
+            levels=self._levels,
+        )
+        return with_sets(estimates, self._sets) if self._sets else estimates
+
+    def measure_sets(self, this: SetRound) -> bool:
+        """Score sets of three or four columns, choose, measure. False if none was worth its noise."""
+        assert self.simulated is not None, "sets are scored against rows of the model"
+        self._levels = make_levels(self.coarse, self._is_ordered)
+        axes = [
+            Axis(j, level[b]) for j, (level, b) in enumerate(zip(self._levels, self.buckets, strict=True))
+        ]
+        rows = np.empty(self.simulated.shape, dtype=np.int32, order="F")
+        for j, level in enumerate(self._levels):
+            rows[:, j] = level[self.simulated[:, j]]
+        self._sets = SetTables(self._rows, axes, rows, self.total)
+        usable = [axis.column for axis in axes if axis.size > 1]
+        return self._sets.measure(candidates(usable, this.most, self.estimates().dependence), this)
 
     def measure_pairs(self, this: Round) -> bool:
         """One round: score, choose, measure, clean. False if no pair was worth its noise."""
@@ -118,26 +149,18 @@ class Measurements:
     def _worth_measuring(
         self, pairs: list[Pair], estimate: dict[Pair, np.ndarray], noisy: np.ndarray, this: Round
     ) -> tuple[list[Pair], list[float]]:
-        """The pairs for which the sum of scores less the L1 noise of measuring them all is largest.
-
-        Pairs are ranked by what they bring beyond their own noise: of two equal links the smaller table goes
-        first.
-        """
+        """Of these pairs those that are worth their noise, and their shares of mu^2."""
         # What sampling alone makes of the distance: mean absolute deviation of Poisson counts.
         chance = [np.where(estimate[e] < 0.5, estimate[e], 0.8 * np.sqrt(estimate[e])).sum() for e in pairs]
-        score = np.minimum(noisy - np.array(chance), [self._farthest(e) for e in pairs])
-        cost, share, sigma = np.array([self._price(e) for e in pairs]), this.pair_share, self._rows.sigma
-        best, chosen, best_shares = 0.0, np.zeros(0, dtype=int), np.zeros(0)
-        most = max(min(len(pairs), len(self.margins) - 1) if this.forest else len(pairs), 1)
-        for k in np.unique(np.geomspace(1, most, NUM_SIZES).round().astype(int)):
-            ranked = np.argsort(sigma(share / k) * cost - score, kind="stable")
-            top = (_forest(ranked, pairs, len(self.margins)) if this.forest else ranked)[:k]
-            shares = cost[top] ** (1 / 3)
-            shares *= share / shares.sum()
-            gain = float((score[top] - np.array([sigma(s) for s in shares]) * cost[top]).sum())
-            if gain > best:
-                best, chosen, best_shares = gain, top, shares
-        return [pairs[i] for i in chosen], best_shares.tolist()
+        chosen, shares = worth_measuring(
+            score=np.minimum(noisy - np.array(chance), [self._farthest(e) for e in pairs]),
+            price=np.array([self._price(e) for e in pairs]),
+            share=this.pair_share,
+            sigma=self._rows.sigma,
+            most=min(len(pairs), len(self.margins) - 1) if this.forest else len(pairs),
+            keep=(lambda ranked: _forest(ranked, pairs, len(self.margins))) if this.forest else np.asarray,
+        )
+        return [pairs[i] for i in chosen], shares.tolist()
 
     def _farthest(self, e: Pair) -> float:
         """Bound on the L1 distance of two count tables of a pair with the same margins.

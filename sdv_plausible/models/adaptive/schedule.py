@@ -14,6 +14,9 @@ from sdv_plausible.table.domain import Domain
 SIZE_SHARE, SCORE_SHARE = 0.005, 0.05
 BUCKET_FLOOR = 4.0  # a bucket must hold so many deviations of a pair table's noise
 RICH = 2000.0  # power from which on two rounds of pairs pay, and weak links too
+SET_SCORE_SHARE, SET_TABLE_SHARE = 0.01, 0.05
+MOST_SETS = 5000  # sets of three or four columns that are scored: time grows with them
+DIM = 0.05  # noise on the score of a set, as a share of the rows, at most
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +34,23 @@ class Round:
     score_share: float
     pair_share: float
     forest: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetRound:
+    """The round of sets of three or four columns.
+
+    Attributes
+    ----------
+    score_share, table_share : float
+        Shares of mu^2 for the scores and for the tables.
+    most : int
+        Number of sets whose scores the noise leaves readable.
+    """
+
+    score_share: float
+    table_share: float
+    most: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +73,8 @@ class Schedule:
         Noise of a pair table, roughly.
     rounds : tuple of Round
         In order.
+    sets : SetRound or None
+        What follows them; None where it could not pay.
     """
 
     margin_share: float
@@ -61,6 +83,7 @@ class Schedule:
     most_buckets: int
     pair_sigma: float
     rounds: tuple[Round, ...]
+    sets: SetRound | None = None
 
     @classmethod
     def make(cls, rows: float, allowance: Allowance, num_columns: int) -> Schedule:
@@ -77,7 +100,9 @@ class Schedule:
             if private
             else 0.35
         )
+        sets = _set_round(power, num_columns)
         pair_share = 1 - SIZE_SHARE - margin_share - SCORE_SHARE
+        pair_share -= sets.score_share + sets.table_share if sets else 0
         shares = ((0.5, 0.35, True), (0.5, 0.65, False)) if power > RICH else ((1.0, 1.0, False),)
         return cls(
             margin_share=margin_share,
@@ -89,7 +114,19 @@ class Schedule:
                 Round(score_share=SCORE_SHARE * scores, pair_share=pair_share * pairs, forest=forest)
                 for scores, pairs, forest in shares
             ),
+            sets=sets,
         )
+
+
+def _set_round(power: float, num_columns: int) -> SetRound | None:
+    """Sets are scored where the noise on as many scores as a few per column stays a small part of the rows.
+
+    The scores of q sets move by sqrt(q) in all: their noise is sqrt(q / share) / mu.
+    """
+    most = int(min((DIM * power) ** 2 * SET_SCORE_SHARE, MOST_SETS))
+    if num_columns < 3 or most < 4 * num_columns:
+        return None
+    return SetRound(score_share=SET_SCORE_SHARE, table_share=SET_TABLE_SHARE, most=most)
 
 
 def margin_shares(cardinalities: Sequence[int], share: float) -> np.ndarray:

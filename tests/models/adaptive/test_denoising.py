@@ -13,6 +13,7 @@ from sdv_plausible.models.adaptive.denoising import (
     haar_denoise,
     keep_alive,
     rake,
+    rake_all,
     shrink_singular_values,
 )
 
@@ -166,3 +167,29 @@ def test_categories_that_noise_emptied_keep_a_little():
     solid = np.array([500.0, 500.0])
     assert keep_alive(solid, 10.0) is solid
     assert np.allclose(keep_alive(np.array([1e6, 0.0]), 10.0)[1], FAINT * 10.0, rtol=1e-4)
+
+
+# --- raking of any number of axes -------------------------------------------------------------------------------------
+
+
+def test_over_two_axes_it_is_raking():
+    rng = np.random.default_rng(1)
+    table, rows, columns = rng.uniform(0, 5, (4, 3)), rng.uniform(1, 5, 4), rng.uniform(1, 5, 3)
+    columns *= rows.sum() / columns.sum()
+    np.testing.assert_allclose(
+        rake_all(table, {(0,): rows, (1,): columns}, 100), rake(table, rows, columns, 100), rtol=1e-6
+    )
+
+
+def test_margins_of_pairs_and_columns_are_reached():
+    rng = np.random.default_rng(2)
+    truth = rng.dirichlet(np.ones(24)).reshape(2, 3, 4)
+    margins = {(0, 1): truth.sum(2), (1, 2): truth.sum(0), (0,): truth.sum((1, 2))}
+    found = rake_all(rng.normal(0.05, 0.1, truth.shape), margins, 200)
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found.sum(2), truth.sum(2), atol=1e-3)
+    np.testing.assert_allclose(found.sum(0), truth.sum(0), atol=1e-3)
+
+
+def test_without_margins_only_what_is_negative_goes():
+    np.testing.assert_allclose(rake_all(np.array([[1.0, -2.0], [0.0, 3.0]]), {}), [[1, 0], [0, 3]], atol=1e-6)

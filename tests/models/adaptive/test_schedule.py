@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sdv_plausible.models.adaptive.denoising import shrink_singular_values
 from sdv_plausible.models.adaptive.schedule import (
+    DIM,
     RICH,
     SIZE_SHARE,
     Schedule,
@@ -29,6 +30,7 @@ def test_all_shares_together_are_the_whole_whatever_the_number_of_rows(rows, mu,
     """Also for a noisy number below 0: under a guarantee the number of rows may not decide whether there is an error."""
     made = Schedule.make(rows, Allowance(mu=mu), columns)
     rounds = sum(r.score_share + r.pair_share for r in made.rounds)
+    rounds += made.sets.score_share + made.sets.table_share if made.sets else 0
     assert SIZE_SHARE + made.margin_share + rounds == pytest.approx(1.0)
     assert min(made.margin_share, made.pair_share, *(r.pair_share for r in made.rounds)) > 0
     assert sum(r.pair_share for r in made.rounds) == pytest.approx(made.pair_share)
@@ -44,6 +46,20 @@ def test_the_more_power_the_less_goes_into_margins_and_the_finer_the_pairs():
     assert [len(s.rounds) for s in made] == [1, 1, 1, 2, 2]
     assert [s.worth for s in made] == [2.0, 2.0, 2.0, 1.0, 1.0]
     assert [r.forest for r in made[-1].rounds] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("rows", "mu", "columns", "sets"),
+    [(20_000, 0.18, 6, True), (24_000, 0.18, 14, True), (24_000, 0.02, 14, False), (500, 0.18, 6, False)],
+)
+def test_sets_are_scored_where_that_can_pay(rows, mu, columns, sets):
+    """Few columns or much power; else nothing is kept back for them, and pairs get all."""
+    made = Schedule.make(rows, Allowance(mu=mu), columns)
+    assert (made.sets is not None) == sets
+    if made.sets:
+        noise = math.sqrt(made.sets.most / made.sets.score_share) / mu
+        assert noise <= DIM * rows
+        assert made.sets.most >= 4 * columns
 
 
 def test_one_number_decides():

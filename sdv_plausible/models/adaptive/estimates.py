@@ -1,0 +1,82 @@
+"""What the network is fitted to: what is known of columns, pairs and sets of columns after denoising."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+Columns = tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimates:
+    """What is known, after denoising, about single columns, measured pairs and measured sets.
+
+    Attributes
+    ----------
+    margins : list of ndarray
+        Distribution over the codes of every column.
+    coarse : list of ndarray
+        The same over its buckets.
+    buckets : list of ndarray of int
+        Bucket of every code.
+    pairs : mapping
+        (i, j) to the joint distribution of the buckets of i and j; both orientations.
+    levels : list of ndarray of int
+        Level of every bucket, coarser still, for tables of more than two columns.
+    sets : mapping
+        (i, j, k, ...) to the joint distribution of their levels.
+    """
+
+    margins: list[np.ndarray]
+    coarse: list[np.ndarray]
+    buckets: list[np.ndarray]
+    pairs: Mapping[tuple[int, int], np.ndarray]
+    levels: Sequence[np.ndarray] = ()
+    sets: Mapping[Columns, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def num_columns(self) -> int:
+        """Number m of columns."""
+        return len(self.margins)
+
+    def dependence(self, i: int, j: int) -> float:
+        """L1 distance between the joint distribution of a pair and independence; 0 of unmeasured ones."""
+        if (i, j) not in self.pairs:
+            return 0.0
+        return float(np.abs(self.pairs[i, j] - np.outer(self.coarse[i], self.coarse[j])).sum())
+
+    @cached_property
+    def neighbours(self) -> list[set[int]]:
+        """For every column the others of which something is known together with it."""
+        near: list[set[int]] = [set() for _ in self.margins]
+        for known in (*self.pairs, *self.sets):
+            for j in known:
+                near[j] |= set(known) - {j}
+        return near
+
+    def sets_of(self, child: int, columns: Collection[int]) -> list[Columns]:
+        """Measured sets of a child and some of ``columns``."""
+        return [s for s in self.sets if child in s and all(j == child or j in columns for j in s)]
+
+    def given(self, others: Columns, middle: int) -> np.ndarray:
+        """Measured P(cell of the others | bucket of the middle column), (cells, buckets)."""
+        if len(others) == 1:
+            return self.pairs[others[0], middle] / np.maximum(self.coarse[middle], 1e-12)
+        whole = tuple(sorted((*others, middle)))
+        table = np.moveaxis(self.sets[whole], whole.index(middle), -1)
+        table = table.reshape(-1, table.shape[-1])
+        return (table / np.maximum(table.sum(0), 1e-12))[:, self.levels[middle]]
+
+    def on_levels(self, columns: Columns) -> np.ndarray:
+        """Distribution of the levels of a column or of a measured pair."""
+        table = self.coarse[columns[0]] if len(columns) == 1 else self.pairs[columns[0], columns[1]]
+        for axis, j in enumerate(columns):
+            table = np.moveaxis(table, axis, 0)
+            levels = np.zeros((int(self.levels[j].max()) + 1, *table.shape[1:]))
+            np.add.at(levels, self.levels[j], table)
+            table = np.moveaxis(levels, 0, axis)
+        return table
