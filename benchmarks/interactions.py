@@ -4,7 +4,8 @@ Run: python -m benchmarks.interactions [--tables xor ...] [--epsilons 1 10 inf] 
 
 A random forest is trained on synthetic rows and tested on real rows that no method has seen; ``real`` is the forest that was
 trained on the real rows. ``game RF`` tells synthetic from real rows (0.5 is ideal). 20,000 training rows, delta 1e-9. Results
-are kept line by line in benchmarks/results_interactions.jsonl, as those of benchmarks.utility.
+are kept line by line in benchmarks/results_interactions.jsonl, as those of benchmarks.utility; its lines "pairs alone" are runs
+of the version before sets were measured.
 """
 
 from __future__ import annotations
