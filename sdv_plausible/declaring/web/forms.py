@@ -1,7 +1,7 @@
 """A column's words as the fields of a form, and back; every refusal beside the field that it is about.
 
-A field that comes back as it was sent keeps the word as it stood, whatever its text: pressing "save" without a
-change must not look like an edit.
+A field that comes back as it was sent keeps the word as it stood, whatever its text: pressing "save" without
+a change must not look like an edit.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from sdv_plausible.table.bounds import is_wide
@@ -215,10 +216,10 @@ def refusals(name: str, words: Words) -> dict[str, str]:
     found: dict[str, str] = {}
     said = {word: value for word, value in words.items() if value is not None}
     for word, value in said.items():
-        found |= _refused(name, lambda w=word, v=value: _check_word(name, w, v, said), word)
+        found |= _refused(name, partial(_check_word, name, word, value, said), word)
     if found or (said.keys() <= {"source"} and "sdtype" in words):
         return found  # a blank is no error: it is to be filled in
-    return _refused(name, lambda: _check_whole(name, words))
+    return _refused(name, partial(_check_whole, name, words))
 
 
 def _check_word(name: str, word: str, value: Any, said: Words) -> None:

@@ -6,8 +6,8 @@ The page is on 127.0.0.1, where any program and, through its user's browser, any
   other sites do not send. Its path is random too, since cookies are shared by all ports of a machine;
 - the Host header must be ours, so that a name that an attacker points at 127.0.0.1 gets nothing;
 - what changes something comes as a form of our own page: right Origin, and a second token from the page;
-- what comes in is small, and was read before anything is done; what goes out is kept in no cache, and may load
-  nothing from elsewhere.
+- what comes in is small, and was read before anything is done; what goes out is kept in no cache, and may
+  load nothing from elsewhere.
 """
 
 from __future__ import annotations

@@ -24,6 +24,8 @@ from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.domain_file import DomainFile
 
 TEMPLATES = Path(__file__).parent / "templates"
+Filled = Mapping[str, forms.Filled]
+Texts = Mapping[str, str]
 USUAL = {"epsilon": "1", "delta": "1e-9", "rows": ""}  # of a plan
 
 
@@ -127,17 +129,13 @@ class Pages:
         self._close()
         return PlainTextResponse("Closed. Nothing is kept but what was saved; this window can be closed.")
 
-    def save(
-        self, file: DomainFile, filled: Mapping[str, forms.Filled], typed: Mapping[str, str]
-    ) -> Response:
+    def save(self, file: DomainFile, filled: Filled, typed: Texts) -> Response:
         """Write the file, unless a word is refused."""
         if refused := self._save(file, filled, typed):
             return self._page(file, filled, Answer(refused=refused), 422)
         return RedirectResponse(f"/{self.keys.place}/?saved", 303)
 
-    def compare(
-        self, file: DomainFile, filled: Mapping[str, forms.Filled], typed: Mapping[str, str]
-    ) -> Response:
+    def compare(self, file: DomainFile, filled: Filled, typed: Texts) -> Response:
         """Write the file, then the look, then show what does not fit."""
         if refused := self._save(file, filled, typed):
             return self._page(file, filled, Answer(refused=refused), 422)
@@ -150,9 +148,7 @@ class Pages:
         file = self.review.file
         return self._page(file, self._filled(file, {}), Answer(look=look))
 
-    def plan(
-        self, file: DomainFile, filled: Mapping[str, forms.Filled], typed: Mapping[str, str]
-    ) -> Response:
+    def plan(self, file: DomainFile, filled: Filled, typed: Texts) -> Response:
         """Say what a budget can carry, of the words as they are in the form; nothing is written."""
         texts = {name: typed.get(name, "").strip() for name in USUAL}
         numbers, refusals = _numbers(texts)
@@ -186,7 +182,7 @@ class Pages:
 
         return endpoint
 
-    def _filled(self, file: DomainFile, typed: Mapping[str, str]) -> dict[str, forms.Filled]:
+    def _filled(self, file: DomainFile, typed: Texts) -> dict[str, forms.Filled]:
         """The columns that have a form: as it came back, or as the file is."""
         found = {}
         for number, name in enumerate(self.review.names):
@@ -195,7 +191,7 @@ class Pages:
                 found[name] = _one(name, number, words, typed, is_in=name in file.columns)
         return found
 
-    def _save(self, file: DomainFile, filled: Mapping[str, forms.Filled], typed: Mapping[str, str]) -> str:
+    def _save(self, file: DomainFile, filled: Filled, typed: Texts) -> str:
         """Save; what is said if that was refused."""
         columns = _words(file, filled)
         if columns is None:
@@ -206,9 +202,7 @@ class Pages:
             return f"Nothing was saved: {one_line(error, False)}"
         return ""
 
-    def _page(
-        self, file: DomainFile, filled: Mapping[str, forms.Filled], answer: Answer, status: int = 200
-    ) -> Response:
+    def _page(self, file: DomainFile, filled: Filled, answer: Answer, status: int = 200) -> Response:
         shown = [self._shown(number, name, file, filled) for number, name in enumerate(self.review.names)]
         text = environment().get_template("review.html").render(
             columns=shown, answer=answer, review=self.review, fields=forms.FIELDS, left_out=forms.LEFT_OUT,
@@ -216,7 +210,7 @@ class Pages:
         )  # fmt: skip
         return HTMLResponse(text, status)
 
-    def _shown(self, number: int, name: str, file: DomainFile, filled: Mapping[str, forms.Filled]) -> Shown:
+    def _shown(self, number: int, name: str, file: DomainFile, filled: Filled) -> Shown:
         one = filled.get(name)
         words = file.columns.get(name, {"sdtype": None}) if one is None else one.words
         refusals = {} if one is None else one.refusals
@@ -249,9 +243,7 @@ def has_form(words: Any) -> bool:
     return isinstance(words, Mapping) and "kind" not in words
 
 
-def _one(
-    name: str, number: int, words: Mapping[str, Any], typed: Mapping[str, str], *, is_in: bool
-) -> forms.Filled:
+def _one(name: str, number: int, words: Mapping[str, Any], typed: Texts, *, is_in: bool) -> forms.Filled:
     prefix = f"c{number}-"
     if typed:
         own = {key[len(prefix) :]: text for key, text in typed.items() if key.startswith(prefix)}
@@ -262,7 +254,7 @@ def _one(
     return forms.Filled(words, texts, forms.refusals(name, words))
 
 
-def _words(file: DomainFile, filled: Mapping[str, forms.Filled]) -> dict[str, Any] | None:
+def _words(file: DomainFile, filled: Filled) -> dict[str, Any] | None:
     """Words of all columns as they are to be saved, in their order; None if any is refused."""
     if any(one.refusals for one in filled.values()):
         return None

@@ -24,8 +24,8 @@ def serve(review: Review, tell: Callable[[str], object], on_error: Callable[[Exc
     review : Review
         What the page works on.
     tell : callable
-        Gets the address, once somebody listens there. It holds the token, so it goes to a terminal and into no
-        file; no browser is started with it, since every user of a machine sees the arguments of programs.
+        Gets the address, once somebody listens there. It holds the token, so it goes to a terminal and into
+        no file; no browser is started with it, since every user of a machine sees arguments of programs.
     on_error : callable
         Gets errors of the application, which may quote cells.
     """
