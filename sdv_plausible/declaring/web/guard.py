@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl
@@ -104,7 +104,7 @@ class Guard:
             await refused(scope, receive, guarded)
             return
         try:
-            await self.app(scope, _again(body), guarded)
+            await self.app(scope, _again(body, receive), guarded)
         except Exception as error:
             self.on_error(error)
             if not guarded.started:
@@ -189,13 +189,14 @@ async def _body(request: Request) -> bytes | Response:
     return b"".join(parts)
 
 
-def _again(body: bytes) -> Callable[[], Awaitable[Message]]:
-    """The body for the application, which was read once."""
+def _again(body: bytes, receive: Receive) -> Receive:
+    """The body for the application, which was read once; then what comes next, such as the end."""
+    parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def receive() -> Message:
-        return {"type": "http.request", "body": body, "more_body": False}
+    async def again() -> Message:
+        return parts.pop() if parts else await receive()
 
-    return receive
+    return again
 
 
 class _Headers:
