@@ -111,7 +111,6 @@ _SETS = ("categorical", "ordinal")
 FIELDS = (
     Field(
         word="sdtype", label="Type", kind="choice", show=str, read=_as_is,
-        hint="what a column is; ids and personal data are invented, not modelled",
     ),
     Field(
         word="range_values", label="Values", kind="lines", suits=_SETS, show=_show_lines, read=_read_lines,
@@ -136,7 +135,7 @@ FIELDS = (
         read=_read_lines, hint="codes that stay by themselves, such as 9999: one in a line",
     ),
     Field(
-        word="range_is_nullable", label="Missing cells", kind="choice",
+        word="range_is_nullable", label="Missing cells", kind="choice", suits=MODELLED_SDTYPES,
         show=lambda value: {True: "yes", False: "no"}.get(value, str(value)), read=_flag,
     ),
     Field(

@@ -7,7 +7,7 @@ function fit(fieldset) {
   const type = fieldset.querySelector("select[name$='-sdtype']");
   if (!type) return;
   for (const field of fieldset.querySelectorAll(".field[data-suits]")) {
-    const input = field.querySelector("input, textarea");
+    const input = field.querySelector("input, textarea, select");
     const suits = field.dataset.suits.split(" ").includes(type.value);
     field.hidden = !suits && input.value.trim() === "";
   }
