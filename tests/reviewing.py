@@ -47,12 +47,21 @@ def write_people(path: Path, rows: int = 400) -> Path:
 @contextmanager
 def program(folder: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """``sdv-plausible declare people.csv -o domain.json --web`` in a folder: its address, and itself."""
-    command = [sys.executable, "-m", "sdv_plausible.cli", "declare", "people.csv", "-o", "domain.json", "--web"]
+    command = [
+        sys.executable,
+        "-m",
+        "sdv_plausible.cli",
+        "declare",
+        "people.csv",
+        "-o",
+        "domain.json",
+        "--web",
+    ]
     running = subprocess.Popen(
         [*command, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
+    assert running.stdout is not None
     try:
-        assert running.stdout is not None
         said = ""
         for line in running.stdout:
             said += line
@@ -64,6 +73,7 @@ def program(folder: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Pop
     finally:
         running.terminate()
         running.wait(20)
+        running.stdout.close()
 
 
 @contextmanager

@@ -190,12 +190,12 @@ def filled_in(name: str, before: Words, typed: Mapping[str, str]) -> Filled:
     before : mapping
         Its words as they were sent; words without a field stay.
     typed : mapping
-        Word -> text, as a browser sends it.
+        Word -> text, as a browser sends it; a word that is not there stays.
     """
-    texts = {word: typed.get(word, "").replace("\r\n", "\n") for word in _BY_WORD}
+    shown = field_texts(before)
+    texts = {word: typed.get(word, shown[word]).replace("\r\n", "\n") for word in _BY_WORD}
     if texts["sdtype"] == LEFT_OUT:
         return Filled(None, texts)
-    shown = field_texts(before)
     sdtype = texts["sdtype"] or None
     words = dict(before)
     for word, text in texts.items():
@@ -215,10 +215,10 @@ def refusals(name: str, words: Words) -> dict[str, str]:
     found: dict[str, str] = {}
     said = {word: value for word, value in words.items() if value is not None}
     for word, value in said.items():
-        found |= _refused(name, partial(_check_word, name, word, value, said), word)
+        found |= _refused(name, partial(_check_word, name, word, value, said), words, word)
     if found or (said.keys() <= {"source"} and "sdtype" in words):
         return found  # a blank is no error: it is to be filled in
-    return _refused(name, partial(_check_whole, name, words))
+    return _refused(name, partial(_check_whole, name, words), words)
 
 
 def _check_word(name: str, word: str, value: Any, said: Words) -> None:
@@ -233,16 +233,28 @@ def _check_whole(name: str, words: Words) -> None:
         declare(name, words, sdtype, MAX_BINS)
 
 
-def _refused(name: str, check: Callable[[], object], place: str | None = None) -> dict[str, str]:
+def _refused(
+    name: str, check: Callable[[], object], words: Words, place: str | None = None
+) -> dict[str, str]:
+    """What a check refuses, beside the word that it was of, or that its message is about."""
     try:
         check()
     except (ValueError, TypeError, OverflowError) as error:
-        message = " ".join(str(error).split())
         if place is None:
-            known = re.findall(r"\w+", message.replace(repr(name), " ", 1))
-            place = next((word for word in known if word in _BY_WORD), WHOLE)
-        return {place if place in _BY_WORD else WHOLE: message}
+            place = _place(name, str(error), words)
+        return {place if place in _BY_WORD else WHOLE: str(error)}
     return {}
+
+
+def _place(name: str, message: str, words: Words) -> str:
+    """The first word of a message that goes with the column's type; what the message quotes does not count."""
+    sdtype = words.get("sdtype")
+    if "fixes no values" in message and sdtype not in MODELLED_SDTYPES:
+        return "sdtype"
+    for quoted in (repr(dict(words)), repr(name)):
+        message = message.replace(quoted, " ")
+    named = [_BY_WORD[word] for word in re.findall(r"\w+", message) if word in _BY_WORD and word != "sdtype"]
+    return next((f.word for f in named if not f.suits or sdtype in (None, *f.suits)), WHOLE)
 
 
 def meaning(name: str, words: Any) -> str:
