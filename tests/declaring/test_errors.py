@@ -27,5 +27,5 @@ def test_ours_are_shown_and_those_of_others_only_before_rows_are_read():
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    error = caught(lambda: (tmp_path / "gone").read_text())
+    error = caught((tmp_path / "gone").read_text)
     assert "gone" in one_line(error, True)

@@ -247,7 +247,7 @@ def _refused(
 
 
 def _place(name: str, message: str, words: Words) -> str:
-    """The first word of a message that goes with the column's type; what the message quotes does not count."""
+    """The first word of a message that goes with the column's type; what it quotes does not count."""
     sdtype = words.get("sdtype")
     if "fixes no values" in message and sdtype not in MODELLED_SDTYPES:
         return "sdtype"
