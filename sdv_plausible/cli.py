@@ -14,12 +14,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sdv_plausible.declaring.errors import one_line
 from sdv_plausible.whole_files import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sdv_plausible.privacy.ledger_record import LedgerRecord
+    from sdv_plausible.release.plan import Plan
     from sdv_plausible.table.column_types import ColumnType
     from sdv_plausible.table.domain import Domain
 
@@ -42,7 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # whatever SDV or pandas raise: their texts may quote cells
         if options.debug:
             traceback.print_exception(error)
-        print(f"sdv-plausible: error: {_one_line(error, options.rows_were_read)}", file=sys.stderr)
+        print(
+            f"sdv-plausible: error: {one_line(error, options.rows_were_read, ', --debug shows it')}",
+            file=sys.stderr,
+        )
         return 2
     return 0
 
@@ -259,8 +264,35 @@ def _declare(options: argparse.Namespace) -> None:
             raise UsageError(f"there is no file {path}")
         if path is not None and _is_same(options.output, path):
             raise UsageError(f"{options.output} and {path} are the same file; choose another name")
-    _check_output(options.output, options.overwrite, (".json",))
-    declare(options)
+    _check_output(options.output, options.overwrite or options.web, (".json",))
+    if options.web:
+        _check_web(options)
+    declare(options, _plan)
+
+
+def _check_web(options: argparse.Namespace) -> None:
+    """Refuse what does not go with the review page, before anything is read."""
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        raise UsageError("--web needs starlette and uvicorn: pip install 'sdv-plausible[app]'")
+    if options.private is not None:
+        raise UsageError("--web does not go with --private: review and save the file, then learn the rest")
+    sources = (options.domain, options.from_public, options.from_codebook)
+    if options.output.exists() and not options.overwrite and any(path is not None for path in sources):
+        raise UsageError(
+            f"{options.output} exists, and is what --web would open: leave --domain and the sources out, or "
+            "add --overwrite to start anew"
+        )
+
+
+def _plan(declarations: Mapping[str, Any], epsilon: float, delta: float, table_rows: int | None) -> Plan:
+    """What a release with these declarations would cost and carry."""
+    from sdv_plausible.sdv.versions import metadata_of
+    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_of(declarations), domain=declarations, epsilon=epsilon, delta=delta
+    )
+    return synth.plan(table_rows=table_rows)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -497,19 +529,6 @@ def _omega(text: str) -> Any:
 
 def _separator(text: str) -> str:
     return "\t" if text in ("tab", "\\t") else text
-
-
-def _one_line(error: BaseException, rows_were_read: bool) -> str:
-    """The error's text; that of others, once rows were read, may quote cells, and is not shown."""
-    if isinstance(error, OSError) and error.strerror:
-        return str(error)
-    frames = traceback.extract_tb(error.__traceback__)
-    if rows_were_read and frames and Path(__file__).parent not in Path(frames[-1].filename).parents:
-        return (
-            f"{type(error).__name__} while the rows were worked on; its text may quote cells, --debug "
-            "shows it"
-        )
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 if __name__ == "__main__":

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ from sdv_plausible.declaring.files import read_domain_file
 from sdv_plausible.declaring.private import learned_file
 from sdv_plausible.declaring.public import WARNING, words_of_table
 from sdv_plausible.declaring.readers import READERS, read_codebook
+from sdv_plausible.declaring.review import Planner, Review, Table
 from sdv_plausible.declaring.template import blanks, drafted
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.table.column_types import column_types
@@ -51,10 +55,15 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--separator", default=",", help='between cells (default: ","); "tab" for tabs')
     command.add_argument("--quote", default='"', help="around cells that hold a separator (default: '\"')")
     command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    command.add_argument(
+        "--web",
+        action="store_true",
+        help="review and edit the file in a browser on this machine; one that exists is opened",
+    )
 
 
-def declare(options: argparse.Namespace) -> None:
-    """Write the domain file, and say what is to be filled in."""
+def declare(options: argparse.Namespace, planner: Planner) -> None:
+    """Write the domain file, or have it reviewed, and say what is to be filled in."""
     marks = {key: getattr(options, key) for key in ("encoding", "separator", "quote")}
     marks["separator"] = "\t" if marks["separator"] in ("tab", "\\t") else marks["separator"]
     if options.data.suffix.lower() == ".parquet":
@@ -62,13 +71,32 @@ def declare(options: argparse.Namespace) -> None:
     else:
         names = csv_columns(options.data, **marks)
     found = _found(options, marks)
-    file = drafted(names, found.columns)
-    if options.domain is not None:
-        start = read_domain_file(options.domain)
-        file = replace(start, columns={**file.columns, **start.columns})
+    is_there = options.web and options.output.exists() and not options.overwrite
+    file = read_domain_file(options.output) if is_there else _drafted(options, names, found)
     if options.private is not None:
         file = _learned(options, file, marks)
-    file.save(options.output)
+    if not options.web:
+        file.save(options.output)
+    _say(options, names, found)
+    if options.web:
+        _review(options, file, Table(options.data, names, marks), planner, is_saved=is_there)
+        return
+    print(f"Wrote {options.output}: {len(names)} columns")
+    if left := blanks(file):
+        print(f"To be filled in (sdtype, and range or values), or taken out: {', '.join(left)}")
+
+
+def _drafted(options: argparse.Namespace, names: Sequence[str], found: Codebook) -> DomainFile:
+    """The header, what public sources say, and what an earlier file does."""
+    file = drafted(names, found.columns)
+    if options.domain is None:
+        return file
+    start = read_domain_file(options.domain)
+    return replace(start, columns={**file.columns, **start.columns})
+
+
+def _say(options: argparse.Namespace, names: Sequence[str], found: Codebook) -> None:
+    """Print what the sources could not say."""
     strange = [name for name in found.columns if name not in names]
     for message in found.messages:
         if not message.startswith(tuple(f"{name}: " for name in strange)):
@@ -77,9 +105,26 @@ def declare(options: argparse.Namespace) -> None:
         print(f"Not in {options.data.name}, and left out: {', '.join(strange)}")
     if options.from_public is not None:
         print(WARNING)
-    print(f"Wrote {options.output}: {len(names)} columns")
-    if left := blanks(file):
-        print(f"To be filled in (sdtype, and range or values), or taken out: {', '.join(left)}")
+
+
+def _review(
+    options: argparse.Namespace, file: DomainFile, table: Table, planner: Planner, *, is_saved: bool
+) -> None:
+    """Serve the review page until it is closed."""
+    from sdv_plausible.declaring.web.server import serve
+
+    def tell(address: str) -> None:
+        print(f"Open in a browser on this machine: {address}")
+        print("Close it on the page, or here with Ctrl-C. Nothing is kept but what you save.", flush=True)
+
+    def on_error(error: Exception) -> None:
+        if options.debug:
+            traceback.print_exception(error)
+
+    review = Review(file, table, options.output, planner, is_saved=is_saved)
+    with suppress(KeyboardInterrupt):
+        serve(review, tell, on_error)
+    print(f"Closed. {options.output} is {'saved' if review.is_saved else 'not written: nothing was saved'}.")
 
 
 def _learned(options: argparse.Namespace, file: DomainFile, marks: dict[str, Any]) -> DomainFile:

@@ -29,7 +29,8 @@ LOSSES = "dp_accounting is the accounting room's"
 CODES = "Models, questions, audits and the privacy core know codes, not data frames"
 NOBODY = "Nobody imports what stands behind SDV, nor coins that can be guessed"
 WITHIN = "Evaluation: the report over its page over the measures"
-TEMPLATES = "Templates are for pages: evaluation's and the ledger's"
+TEMPLATES = "Templates are for pages: evaluation's, the ledger's and the review of declarations"
+SERVER = "A server is the review page's alone"
 FAKER = "Faker invents what a release file without SDV does not hold"
 BOOKS = "Code books are read where declarations are made"
 FRAMES = "Other frames become pandas where SDV is met"
@@ -86,6 +87,8 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (FIGURES, "privacy/planted.py", PLAIN, "from plotly import express"),
     (FIGURES, "audit/planted.py", LAZY, "import plotly.graph_objects"),
     (TEMPLATES, "release/planted.py", LAZY, "import jinja2"),
+    (SERVER, "sdv/planted.py", LAZY, "import uvicorn"),
+    (SERVER, "declaring/planted.py", LAZY, "from starlette.requests import Request"),
     (FAKER, "table/planted.py", LAZY, "from faker import Faker"),
     (BOOKS, "table/planted.py", LAZY, "import pyreadstat"),
     (FRAMES, "table/planted.py", LAZY, "import narwhals"),

@@ -1,0 +1,28 @@
+"""An error in one line that quotes no cell."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def one_line(error: BaseException, rows_were_read: bool, way_out: str = "") -> str:
+    """The error's text; that of others, once rows were read, may quote cells, and is not shown.
+
+    Parameters
+    ----------
+    error : BaseException
+        What was raised.
+    rows_were_read : bool
+        Whether its text may hold a cell.
+    way_out : str
+        How to see the text all the same.
+    """
+    if isinstance(error, OSError) and error.strerror:
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    if rows_were_read and frames and _PACKAGE not in Path(frames[-1].filename).parents:
+        return f"{type(error).__name__} while the rows were worked on; its text may quote cells{way_out}"
+    return " ".join(str(error).split()) or type(error).__name__

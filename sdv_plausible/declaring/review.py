@@ -1,0 +1,210 @@
+"""What the page works on: one domain file, and the table that it is for. Holds no cell of the table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sdv_plausible.declaring.files import note_look, read_domain_file
+from sdv_plausible.declaring.template import blanks
+from sdv_plausible.release.plan import Plan
+from sdv_plausible.table.checking import Finding, check_columns
+from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.declarations import read_declarations
+from sdv_plausible.table.domain import MAX_BINS
+from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.parquet import read_parquet
+from sdv_plausible.table.reading import count_unreadable, read_csv
+
+Planner = Callable[[Mapping[str, Any], float, float, int | None], Plan]
+"""Declarations, epsilon, delta and a public number of rows -> what a release would cost and carry."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Where the rows are.
+
+    Attributes
+    ----------
+    path : Path
+        CSV or Parquet file.
+    names : sequence of str
+        Its columns, from the header alone.
+    marks : mapping
+        ``encoding``, ``separator`` and ``quote`` of a CSV file.
+    """
+
+    path: Path
+    names: Sequence[str]
+    marks: Mapping[str, Any]
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether cells have types of their own."""
+        return self.path.suffix.lower() == ".parquet"
+
+    def read(self, document: Mapping[str, Any]) -> pd.DataFrame:
+        """The rows, each cell as it is declared."""
+        if self.is_parquet:
+            return read_parquet(self.path, document)
+        return read_csv(self.path, document, **self.marks)
+
+    def unreadable(self, document: Mapping[str, Any]) -> dict[str, int]:
+        """Cells that cannot be read, by column: none of a Parquet file."""
+        return {} if self.is_parquet else count_unreadable(self.path, document, **self.marks)
+
+
+@dataclass(frozen=True)
+class Column:
+    """What of one column does not fit: for the holder's eyes.
+
+    Attributes
+    ----------
+    unreadable : int
+        Cells that cannot be read.
+    findings : tuple of Finding
+        Counts.
+    values : tuple of str
+        Lines with a few values.
+    """
+
+    unreadable: int = 0
+    findings: tuple[Finding, ...] = ()
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Look:
+    """A comparison with the rows, made for one answer and kept nowhere.
+
+    Attributes
+    ----------
+    columns : mapping of str to Column
+        Of the columns that do not fit.
+    notes : tuple of str
+        What was written down, for whoever looked.
+    """
+
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+class Review:
+    """One domain file under review.
+
+    Parameters
+    ----------
+    draft : DomainFile
+        What there is before the first save.
+    table : Table
+        The table that it is for.
+    output : Path
+        The domain file.
+    is_saved : bool
+        Whether the draft is what the file holds.
+    planner : callable
+        Tells what a budget can carry.
+    """
+
+    def __init__(
+        self, draft: DomainFile, table: Table, output: Path, planner: Planner, *, is_saved: bool
+    ) -> None:
+        self.table, self.output = table, output
+        self._draft, self._planner, self.is_saved = draft, planner, is_saved
+        self._lock = threading.Lock()
+
+    @property
+    def file(self) -> DomainFile:
+        """The file as it is now, or the draft before the first save."""
+        return read_domain_file(self.output) if self.is_saved else self._draft
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns: the table's, and those that the file alone names."""
+        return tuple(dict.fromkeys([*self.table.names, *self.file.columns]))
+
+    def save(self, columns: Mapping[str, Any], seen: str) -> None:
+        """Write the file, whole or not at all, with what was looked at before.
+
+        Parameters
+        ----------
+        columns : mapping
+            Column name -> words.
+        seen : str
+            The version that whoever edits has seen.
+
+        Raises
+        ------
+        ValueError
+            If the file is another one by now.
+        """
+        with self._lock:
+            file = self.file
+            if version(file) != seen:
+                raise ValueError(
+                    f"{self.output.name} was changed since this page was made, and nothing was saved: "
+                    "load the page again and repeat your edits"
+                )
+            after = replace(file, columns=columns)
+            if after != file or not self.is_saved:
+                after.save(self.output)
+                self.is_saved = True
+
+    def compare(self) -> Look:
+        """Compare the saved file with the rows; the look is written down before anything is returned.
+
+        Raises
+        ------
+        ValueError
+            If the file has blanks, or does not fit the table.
+        OSError
+            If the look cannot be written down: nothing is shown then.
+        """
+        with self._lock:
+            file = self.file
+            if left := blanks(file):
+                raise ValueError(f"fill in the type first, or leave out: {', '.join(left)}")
+            document = file.to_dict()
+            types = column_types(document)
+            unread = self.table.unreadable(document)
+            words = {name: kind.words for name, kind in types.items()}
+            declared = read_declarations(file, "infer", MAX_BINS, words)
+            rows = self.table.read(document)
+            found: dict[str, Column] = {name: Column(unreadable=count) for name, count in unread.items()}
+            for name in declared.names:
+                if (attribute := declared.known(name)) is None:
+                    continue
+                values: list[str] = []
+                check = check_columns(
+                    rows, {name: attribute}, {name: declared.says_missing(name)}, values.append
+                )
+                if check.findings:
+                    found[name] = Column(unread.get(name, 0), check.findings, tuple(values))
+            notes = note_look(self.output, set(found))
+            return Look(found, tuple(notes))
+
+    def plan(self, columns: Mapping[str, Any], epsilon: float, delta: float, rows: int | None) -> Plan:
+        """Say what a budget can carry; no row is looked at.
+
+        Raises
+        ------
+        ValueError
+            If a column is blank, or a number is out of its range.
+        """
+        file = replace(self.file, columns=columns)
+        if left := blanks(file):
+            raise ValueError(f"fill in the type first, or leave out: {', '.join(left)}")
+        return self._planner(file.to_dict(), epsilon, delta, rows)
+
+
+def version(file: DomainFile) -> str:
+    """A digest of a file, to see whether it is still the one that was shown."""
+    text = json.dumps(file.to_dict(), sort_keys=False, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

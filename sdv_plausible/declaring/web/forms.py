@@ -1,0 +1,284 @@
+"""A column's words as the fields of a form, and back; every refusal beside the field that it is about.
+
+A field that comes back as it was sent keeps the word as it stood, whatever its text: pressing "save" without
+a change must not look like an edit.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from sdv_plausible.table.bounds import is_wide
+from sdv_plausible.table.declarations import says_type_alone
+from sdv_plausible.table.domain import MAX_BINS
+from sdv_plausible.table.specifications import declare, told_sdtype
+from sdv_plausible.table.words import MODELLED_SDTYPES, check_keys, check_words
+
+OTHER_SDTYPES = ("id", "email", "name", "phone_number", "address")  # invented, not modelled
+LEFT_OUT = "left out"  # of the file
+WHOLE = ""  # the place of a refusal that is about no single word
+Words = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """One word in a form.
+
+    Attributes
+    ----------
+    word : str
+        The word of the declaration.
+    label, hint : str
+        What a person reads.
+    kind : {"line", "lines", "choice"}
+        How it is filled in.
+    suits : tuple of str
+        The sdtypes that it goes with; all if empty.
+    show : callable
+        A word -> its text.
+    read : callable
+        A text that is not empty, and the sdtype -> the word.
+    """
+
+    word: str
+    label: str
+    hint: str = ""
+    kind: str = "line"
+    suits: tuple[str, ...] = ()
+    show: Callable[[Any], str]
+    read: Callable[[str, str | None], Any]
+
+
+def scalar_text(value: Any) -> str:
+    """A value as a line: texts that would read as something else are in quotes."""
+    if not isinstance(value, str):
+        return json.dumps(value)
+    if not value.isprintable():
+        return json.dumps(value)
+    is_plain = value == value.strip() and value and read_scalar(value) == value
+    return value if is_plain else json.dumps(value, ensure_ascii=False)
+
+
+def read_scalar(text: str, sdtype: str | None = None) -> Any:
+    """A line as a value: a number, true, false, null or a text in quotes as in JSON, else the text itself."""
+    if sdtype == "datetime" and not text.startswith('"'):
+        return text
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return text
+    is_scalar = not isinstance(value, (list, dict)) and value not in (math.inf, -math.inf)
+    return value if is_scalar else text
+
+
+def _refuse(text: str) -> Any:
+    raise ValueError(text)
+
+
+def _show_lines(values: Any) -> str:
+    return "\n".join(map(scalar_text, values)) if isinstance(values, list) else scalar_text(values)
+
+
+def _read_lines(text: str, _: str | None) -> list[Any]:
+    return [read_scalar(line.strip()) for line in text.split("\n") if line.strip()]
+
+
+def _show_bins(value: Any) -> str:
+    return ", ".join(map(scalar_text, value)) if isinstance(value, list) else scalar_text(value)
+
+
+def _read_bins(text: str, _: str | None) -> Any:
+    parts = [read_scalar(part) for part in re.split(r"[\s,;]+", text) if part]
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _as_is(text: str, _: str | None) -> str:
+    return text
+
+
+def _flag(text: str, _: str | None) -> Any:
+    return {"yes": True, "no": False}.get(text, text)
+
+
+_RANGE = ("numerical", "datetime")
+_SETS = ("categorical", "ordinal")
+FIELDS = (
+    Field(
+        word="sdtype", label="Type", kind="choice", show=str, read=_as_is,
+    ),
+    Field(
+        word="range_values", label="Values", kind="lines", suits=_SETS, show=_show_lines, read=_read_lines,
+        hint='one in a line; 1 is a number, "1" in quotes is a text',
+    ),
+    Field(word="range_min", label="Smallest", suits=_RANGE, show=scalar_text, read=read_scalar),
+    Field(word="range_max", label="Largest", suits=_RANGE, show=scalar_text, read=read_scalar),
+    Field(
+        word="decimal_places", label="Digits after the point", suits=("numerical",), show=scalar_text,
+        read=read_scalar, hint="0: whole numbers",
+    ),
+    Field(
+        word="datetime_format", label="Format of dates", suits=("datetime",), show=str, read=_as_is,
+        hint="such as %Y-%m-%d",
+    ),
+    Field(
+        word="bins", label="Bins", suits=_RANGE, show=_show_bins, read=_read_bins,
+        hint="a number of equal bins, or edges such as 0, 18, 65, 120; empty: learned inside a wide range",
+    ),
+    Field(
+        word="special_values", label="Special values", kind="lines", suits=("numerical",), show=_show_lines,
+        read=_read_lines, hint="codes that stay by themselves, such as 9999: one in a line",
+    ),
+    Field(
+        word="range_is_nullable", label="Missing cells", kind="choice", suits=MODELLED_SDTYPES,
+        show=lambda value: {True: "yes", False: "no"}.get(value, str(value)), read=_flag,
+    ),
+    Field(
+        word="source", label="Public source", show=str, read=_as_is,
+        hint="where this is written: the address of a code book, a law",
+    ),
+)  # fmt: skip
+_BY_WORD = {field_.word: field_ for field_ in FIELDS}
+
+
+def field_texts(words: Words) -> dict[str, str]:
+    """The texts that a form shows for a column's words."""
+    return {
+        f.word: "" if words.get(f.word) is None else f.show(words[f.word]).replace("\r\n", "\n")
+        for f in FIELDS
+    }
+
+
+def sdtypes_to_choose(words: Words) -> tuple[str, ...]:
+    """The sdtypes that a form offers for a column: the modelled ones, the usual others, and its own."""
+    known = (*MODELLED_SDTYPES, *OTHER_SDTYPES)
+    own = words.get("sdtype")
+    return known if own is None or own in known else (*known, str(own))
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What came back of one column.
+
+    Attributes
+    ----------
+    words : mapping or None
+        The column's words; None if it is left out of the file.
+    texts : mapping
+        What was typed.
+    refusals : mapping of str to str
+        The word that is refused -> why; ``""`` for what is about no single word.
+    """
+
+    words: Words | None
+    texts: Mapping[str, str]
+    refusals: Mapping[str, str] = field(default_factory=dict)
+
+
+def filled_in(name: str, before: Words, typed: Mapping[str, str]) -> Filled:
+    """Read a column's fields.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    before : mapping
+        Its words as they were sent; words without a field stay.
+    typed : mapping
+        Word -> text, as a browser sends it; a word that is not there stays.
+    """
+    shown = field_texts(before)
+    texts = {word: typed.get(word, shown[word]).replace("\r\n", "\n") for word in _BY_WORD}
+    if texts["sdtype"] == LEFT_OUT:
+        return Filled(None, texts)
+    sdtype = texts["sdtype"] or None
+    words = dict(before)
+    for word, text in texts.items():
+        if text == shown[word]:
+            continue
+        if text.strip():
+            words[word] = _BY_WORD[word].read(text if word == "source" else text.strip(), sdtype)
+        elif word == "sdtype":
+            words[word] = None
+        else:
+            words.pop(word, None)
+    return Filled(words, texts, refusals(name, words))
+
+
+def refusals(name: str, words: Words) -> dict[str, str]:
+    """Say what the language of declarations refuses of a column, by the word that it is about."""
+    found: dict[str, str] = {}
+    said = {word: value for word, value in words.items() if value is not None}
+    for word, value in said.items():
+        found |= _refused(name, partial(_check_word, name, word, value, said), words, word)
+    if found or (said.keys() <= {"source"} and "sdtype" in words):
+        return found  # a blank is no error: it is to be filled in
+    return _refused(name, partial(_check_whole, name, words), words)
+
+
+def _check_word(name: str, word: str, value: Any, said: Words) -> None:
+    check_keys(name, {word: value})
+    sdtype = said.get("sdtype")
+    check_words(name, {word: value, **({"sdtype": sdtype} if isinstance(sdtype, str) else {})})
+
+
+def _check_whole(name: str, words: Words) -> None:
+    sdtype = words.get("sdtype") or told_sdtype(words)
+    if not says_type_alone(name, words):
+        declare(name, words, sdtype, MAX_BINS)
+
+
+def _refused(
+    name: str, check: Callable[[], object], words: Words, place: str | None = None
+) -> dict[str, str]:
+    """What a check refuses, beside the word that it was of, or that its message is about."""
+    try:
+        check()
+    except (ValueError, TypeError, OverflowError) as error:
+        if place is None:
+            place = _place(name, str(error), words)
+        return {place if place in _BY_WORD else WHOLE: str(error)}
+    return {}
+
+
+def _place(name: str, message: str, words: Words) -> str:
+    """The first word of a message that goes with the column's type; what it quotes does not count."""
+    sdtype = words.get("sdtype")
+    if "fixes no values" in message and sdtype not in MODELLED_SDTYPES:
+        return "sdtype"
+    for quoted in (repr(dict(words)), repr(name)):
+        message = message.replace(quoted, " ")
+    named = [_BY_WORD[word] for word in re.findall(r"\w+", message) if word in _BY_WORD and word != "sdtype"]
+    return next((f.word for f in named if not f.suits or sdtype in (None, *f.suits)), WHOLE)
+
+
+def meaning(name: str, words: Any) -> str:
+    """What a column's words come to, in one line; the words must not be refused."""
+    if isinstance(words, Mapping) and "kind" in words:
+        return "learned within a budget; every fit that uses the file pays for it"
+    if not isinstance(words, Mapping) or (words.get("sdtype") is None and told_sdtype(words) is None):
+        return "to be filled in"
+    if says_type_alone(name, words):
+        if words["sdtype"] in MODELLED_SDTYPES:
+            return "its values are not declared: they are learned within the budget of a fit"
+        return "invented anew, not modelled"
+    attribute = declare(name, words, None, MAX_BINS)
+    missing = ", and missing" if attribute.nullable else ""
+    if is_wide(attribute) and words.get("bins") is None:
+        return f"a wide range: its bins are learned inside it{missing}"
+    count = attribute.cardinality - attribute.nullable
+    return f"{count:,} {'values' if _is_single(attribute) else 'values and bins'}{missing}"
+
+
+def _is_single(attribute: Any) -> bool:
+    return attribute.lower == attribute.upper
+
+
+def without_field(words: Words) -> dict[str, Any]:
+    """Words that the form does not show; they stay as they are."""
+    return {word: value for word, value in words.items() if word not in _BY_WORD and value is not None}

@@ -1,0 +1,31 @@
+"""Errors of others may quote cells, once rows were read; ours do not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sdv_plausible.declaring.errors import one_line
+from sdv_plausible.table.words import check_words
+
+
+def caught(act):
+    with pytest.raises(Exception) as error:  # noqa: PT011
+        act()
+    return error.value
+
+
+def test_ours_are_shown_and_those_of_others_only_before_rows_are_read():
+    ours = caught(lambda: check_words("age", {"bins": -1}))
+    others = caught(lambda: json.loads("Basel"))
+    assert one_line(ours, True) == one_line(ours, False) == str(ours)
+    assert "Expecting value" in one_line(others, False)
+    assert one_line(others, True, ", --debug shows it") == (
+        "JSONDecodeError while the rows were worked on; its text may quote cells, --debug shows it"
+    )
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    error = caught((tmp_path / "gone").read_text)
+    assert "gone" in one_line(error, True)

@@ -1,0 +1,135 @@
+"""A review: saved whole or not at all, with its history, and a look that is written down before it is shown."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from reviewing import COLUMNS, write_people
+
+from sdv_plausible.cli import _plan, main
+from sdv_plausible.declaring import review as module
+from sdv_plausible.declaring.files import read_domain_file
+from sdv_plausible.declaring.review import Review, Table, version
+from sdv_plausible.declaring.template import drafted
+from sdv_plausible.table.domain_file import DomainFile
+
+MARKS = {"encoding": "utf-8", "separator": ",", "quote": '"'}
+
+
+@pytest.fixture
+def table(tmp_path):
+    return Table(write_people(tmp_path / "people.csv"), tuple(COLUMNS), MARKS)
+
+
+@pytest.fixture
+def review(table, tmp_path):
+    return Review(drafted(table.names, COLUMNS), table, tmp_path / "domain.json", _plan, is_saved=False)
+
+
+def test_nothing_is_written_before_a_save(review):
+    assert review.file.columns["age"] == COLUMNS["age"]
+    assert not review.output.exists()
+    review.save(COLUMNS, version(review.file))
+    assert read_domain_file(review.output).columns == COLUMNS
+
+
+def test_another_version_is_not_overwritten(review):
+    seen = version(review.file)
+    review.save(COLUMNS, seen)
+    review.save({"id": {"sdtype": "id"}}, version(review.file))
+    before = review.output.read_text()
+    with pytest.raises(ValueError, match="was changed since this page was made"):
+        review.save(COLUMNS, seen)
+    assert review.output.read_text() == before
+
+
+def test_a_look_is_what_the_command_line_writes_down(review, tmp_path, capsys):
+    review.save(COLUMNS, version(review.file))
+    look = review.compare()
+    assert set(look.columns) == {"age", "town"}
+    assert look.columns["town"].values == ("town: 'Basel', ...",)
+    other = tmp_path / "other.json"
+    replace(read_domain_file(review.output), looked={}).save(other)
+    assert main(["check", str(review.table.path), "--domain", str(other)]) == 0
+    said = capsys.readouterr().out
+    assert read_domain_file(other).looked == read_domain_file(review.output).looked != {}
+    for column in look.columns.values():
+        assert all(str(finding) in said for finding in column.findings)
+        assert all(line in said for line in column.values)
+
+
+def test_unreadable_cells_are_a_look(review):
+    review.table.path.write_text("id,age,sex,town,day\nP1,many,1,Bern,2020-01-01\n")
+    review.save(COLUMNS, version(review.file))
+    assert review.compare().columns["age"].unreadable == 1
+    assert "age" in read_domain_file(review.output).looked
+
+
+def test_a_look_that_cannot_be_written_down_shows_nothing(review, monkeypatch):
+    review.save(COLUMNS, version(review.file))
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(DomainFile, "save", full)
+    with pytest.raises(OSError, match="No space left"):
+        review.compare()
+
+
+def test_a_planted_comparison_that_forgets_the_look_is_caught(review, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(module, "note_look", lambda *_: [])
+    with pytest.raises(AssertionError):
+        test_a_look_is_what_the_command_line_writes_down(review, tmp_path, capsys)
+
+
+def test_an_edit_after_a_look_is_known(review):
+    review.save(COLUMNS, version(review.file))
+    review.compare()
+    town = {**COLUMNS["town"], "range_values": ["Bern", "Chur", "Basel"]}
+    review.save({**COLUMNS, "town": town}, version(review.file))
+    file = read_domain_file(review.output)
+    assert file.edited == ("town",)
+    assert file.declarations()["town"]["provenance"] == "edited"
+    review.save({**COLUMNS, "town": {**town, "source": "the law of towns"}}, version(review.file))
+    assert read_domain_file(review.output).edited == ()
+
+
+def test_a_column_that_is_taken_out_and_put_back_keeps_its_look(review):
+    review.save(COLUMNS, version(review.file))
+    review.compare()
+    without = {name: words for name, words in COLUMNS.items() if name != "town"}
+    review.save(without, version(review.file))
+    review.save({**without, "town": {"range_values": ["Basel"]}}, version(review.file))
+    assert read_domain_file(review.output).edited == ("town",)
+
+
+def test_blanks_are_neither_compared_nor_planned(review):
+    columns = {**COLUMNS, "age": {"sdtype": None}}
+    review.save(columns, version(review.file))
+    with pytest.raises(ValueError, match="fill in the type first, or leave out: age"):
+        review.compare()
+    with pytest.raises(ValueError, match="leave out: age"):
+        review.plan(columns, 1.0, 1e-9, None)
+
+
+def test_a_plan_reads_no_row(review):
+    review.table.path.unlink()
+    plan = review.plan(COLUMNS, 1.0, 1e-9, 300)
+    assert plan.forecast.rows == 300
+    assert plan.warnings
+    assert not review.output.exists()
+
+
+def test_the_columns_are_the_tables_and_the_files(table, tmp_path):
+    path = tmp_path / "domain.json"
+    path.write_text(json.dumps({"income": {"sdtype": "numerical"}, "age": COLUMNS["age"]}))
+    review = Review(read_domain_file(path), table, path, _plan, is_saved=True)
+    assert review.names == (*COLUMNS, "income")
+
+
+def test_parquet_cells_have_types_of_their_own(tmp_path):
+    table = Table(tmp_path / "people.parquet", ("age",), MARKS)
+    assert table.is_parquet
+    assert table.unreadable({}) == {}

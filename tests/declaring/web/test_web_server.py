@@ -1,0 +1,79 @@
+"""The server as a program: on the loopback alone, without a log, gone when it is closed."""
+
+from __future__ import annotations
+
+import re
+import socket
+import urllib.error
+import urllib.request
+
+import pytest
+from reviewing import program, write_people
+
+from sdv_plausible.cli import main
+from sdv_plausible.declaring.web.guard import Guard, Keys
+from sdv_plausible.declaring.web.server import LOOPBACK, new_token, settings
+
+
+def test_tokens_are_long_and_new():
+    tokens = {new_token() for _ in range(50)}
+    assert len(tokens) == 50
+    assert all(re.fullmatch(r"[\w-]{43}", token) for token in tokens)
+
+
+def test_nothing_is_logged_and_no_proxy_is_believed():
+    config = settings(Guard(None, Keys("t"), "h", print))
+    assert (config.log_config, config.access_log, config.proxy_headers) == (None, False, False)
+
+
+def test_the_program(tmp_path):
+    write_people(tmp_path / "people.csv")
+    with program(tmp_path) as (address, running):
+        host, port = re.search(r"http://([\d.]+):(\d+)/", address).groups()
+        assert host == LOOPBACK
+        opener = urllib.request.build_opener(
+            urllib.request.HTTPCookieProcessor(), urllib.request.ProxyHandler({})
+        )
+        with opener.open(address) as page:
+            text = page.read().decode()
+            assert "token" not in page.url
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address.split("?")[0])
+        with refused.value as answer:
+            assert answer.code == 403
+        form = f"token={re.search('name=.token. value=.(.+?).>', text)[1]}".encode()
+        closing = urllib.request.Request(
+            address.split("?")[0] + "close", form, {"Origin": f"http://{host}:{port}"}
+        )
+        with opener.open(closing) as page:
+            assert b"Closed" in page.read()
+        said = running.stdout.read()
+        assert running.wait(20) == 0
+    assert said.splitlines()[-1] == "Closed. domain.json is not written: nothing was saved."
+    assert "GET" not in said
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection((host, int(port)), timeout=2).close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv"]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--private", "1"], "does not go with --private"),
+        (["--from-codebook", "book.csv"], "is what --web would open"),
+    ],
+)
+def test_what_does_not_go_with_it(tmp_path, monkeypatch, capsys, more, words):
+    monkeypatch.chdir(tmp_path)
+    write_people(tmp_path / "people.csv")
+    for name in ("domain.json", "book.csv"):
+        (tmp_path / name).write_text("{}")
+    assert main(["declare", "people.csv", "-o", "domain.json", "--web", *more]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_without_the_libraries(tmp_path, monkeypatch, capsys):
+    write_people(tmp_path / "people.csv")
+    monkeypatch.setattr("sdv_plausible.cli.find_spec", lambda _: None)
+    assert main(["declare", str(tmp_path / "people.csv"), "-o", str(tmp_path / "d.json"), "--web"]) == 2
+    assert "sdv-plausible[app]" in capsys.readouterr().err

@@ -1,0 +1,163 @@
+"""The review page in a real browser, from a template to a release: wide, as narrow as a phone, by keyboard alone."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import pytest
+from reviewing import CHROMIUM, COLUMNS, DRIVER, NO_BROWSER, browser, program, write_people
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
+from sdv_plausible.declaring.files import read_domain_file
+from sdv_plausible.declaring.web.forms import FIELDS, field_texts
+
+pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason=NO_BROWSER)
+
+CHOICES = ("sdtype", "range_is_nullable")
+COMPARE, SAVE = "button[formaction$=compare]", "button.main"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_people(tmp_path / "people.csv")
+    return tmp_path
+
+
+def find(driver, selector):
+    return driver.find_element("css selector", selector)
+
+
+def load_by(driver, act):
+    """Do something that loads another page, and wait for it."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    driver.execute_script("window.isOld = true")
+    act()
+    ready = "return !window.isOld && document.readyState === 'complete'"
+    WebDriverWait(driver, 60).until(lambda d: d.execute_script(ready))
+
+
+def fill_in(driver):
+    from selenium.webdriver.support.select import Select
+
+    for number, name in enumerate(COLUMNS):
+        for word, text in field_texts(COLUMNS[name]).items():
+            field = find(driver, f"#c{number}-{word}") if text else None
+            if text and word in CHOICES:
+                Select(field).select_by_visible_text(text)
+            elif text:
+                field.send_keys(text)
+
+
+def is_sound(driver):
+    """Nothing sticks out, scrolls sideways, lacks a name, or comes from elsewhere."""
+    assert driver.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    sizes = driver.execute_script(
+        "return [...document.querySelectorAll('button, input, select, textarea')].filter(e => e.offsetParent)"
+        ".map(e => [e.id || e.innerText, e.offsetHeight, e.getBoundingClientRect().right])"
+    )
+    width = driver.execute_script("return window.innerWidth")
+    assert all(height >= 40 and right <= width for _, height, right in sizes), sizes
+    loaded = driver.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
+    assert all(name.startswith(driver.current_url.split("?")[0].rsplit("/", 1)[0]) for name in loaded), loaded
+    assert [line for line in driver.get_log("browser") if "status of 422" not in line["message"]] == []
+
+
+def release_from(folder):
+    """A fit with the saved file, and rows of a release."""
+    domain = folder / "domain.json"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=domain, epsilon=1.0)
+        synth.fit(read_csv(folder / "people.csv", domain))
+    return synth, synth.sample(50)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_from_a_template_to_a_release(folder, width):
+    with program(folder) as (address, running), browser(folder, width) as driver:
+        driver.get(address)
+        assert "token" not in driver.current_url
+        is_sound(driver)
+        fill_in(driver)
+        find(driver, "#c1-range_max").send_keys("x")
+        load_by(driver, find(driver, SAVE).click)
+        assert not (folder / "domain.json").exists()
+        assert driver.switch_to.active_element.get_attribute("id") == "told"
+        wrong = find(driver, "#c1-range_min")
+        refusal = wrong.get_attribute("aria-describedby").split()[-1]
+        assert "finite numbers" in find(driver, f"#{refusal}").text
+        is_sound(driver)
+        find(driver, "#c1-range_max").clear()
+        find(driver, "#c1-range_max").send_keys("80")
+        load_by(driver, find(driver, SAVE).click)
+        assert read_domain_file(folder / "domain.json").columns == COLUMNS
+        find(driver, "#rows").send_keys("300")
+        load_by(driver, find(driver, "#plan-button").click)
+        assert "about 300 rows" in find(driver, "#plan").text
+        is_sound(driver)
+        load_by(driver, find(driver, COMPARE).click)
+        assert "'Basel'" in find(driver, "#column-3").text
+        is_sound(driver)
+        load_by(driver, find(driver, "#close").click)
+        assert running.wait(30) == 0
+    assert set(read_domain_file(folder / "domain.json").looked) == {"age", "town"}
+    synth, rows = release_from(folder)
+    assert set(rows["town"].dropna()) <= {"Bern", "Chur"}
+    assert rows["age"].max() <= 80
+    assert "Total epsilon 1" in str(synth.privacy_ledger())
+
+
+def test_with_the_keyboard_only(folder):
+    from selenium.webdriver import ActionChains, Keys
+
+    with program(folder) as (address, running), browser(folder, 390) as driver:
+        driver.get(address)
+
+        def press(*keys):
+            ActionChains(driver).send_keys(*keys).perform()
+
+        def go_to(name):
+            for _ in range(150):
+                focused = driver.switch_to.active_element
+                if name in (focused.get_attribute("id"), focused.text):
+                    bar = find(driver, ".actions").rect if name.startswith("c") else None
+                    top = driver.execute_script("return arguments[0].getBoundingClientRect().top", focused)
+                    assert (
+                        0 <= top < driver.execute_script("return innerHeight") - (bar["height"] if bar else 0)
+                    )
+                    return
+                press(Keys.TAB)
+            raise AssertionError(f"{name} cannot be reached with the tab key")
+
+        for number, name in enumerate(COLUMNS):
+            texts = field_texts(COLUMNS[name])
+            for word in [field.word for field in FIELDS if texts[field.word]]:
+                go_to(f"c{number}-{word}")
+                lines = texts[word].split("\n")
+                press(lines[0], *(key for line in lines[1:] for key in (Keys.ENTER, line)))
+        go_to("Save")
+        load_by(driver, lambda: press(Keys.SPACE))
+        assert read_domain_file(folder / "domain.json").columns == COLUMNS
+        go_to("Compare with the rows")
+        load_by(driver, lambda: press(Keys.ENTER))
+        assert driver.switch_to.active_element.get_attribute("id") == "look-heading"
+        go_to("c3-range_values")
+        ActionChains(driver).key_down(Keys.CONTROL).send_keys(Keys.END).key_up(Keys.CONTROL).perform()
+        press(Keys.ENTER, "Basel")
+        go_to("rows")
+        press("300")
+        load_by(driver, lambda: press(Keys.ENTER))
+        assert "about 300 rows" in find(driver, "#plan").text
+        go_to("Save")
+        load_by(driver, lambda: press(Keys.ENTER))
+        assert "No claim: town was edited" in find(driver, "main").text
+        go_to("close")
+        load_by(driver, lambda: press(Keys.ENTER))
+        assert running.wait(30) == 0
+    document = json.loads((folder / "domain.json").read_text())
+    assert document["columns"]["town"]["range_values"] == ["Bern", "Chur", "Basel"]
+    assert read_domain_file(folder / "domain.json").edited == ("town",)
+    assert "no claim" in str(release_from(folder)[0].privacy_ledger()).lower()

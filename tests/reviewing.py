@@ -1,0 +1,95 @@
+"""A review page for tests: in this process without a socket, or as a program with a browser before it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HOST = "127.0.0.1:4711"
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+NO_BROWSER = "chromium and chromedriver are not installed: apt-get install chromium chromium-driver"
+QUIET = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --disable-dev-shm-usage"
+)
+COLUMNS: Mapping[str, Mapping[str, Any]] = {
+    "id": {"sdtype": "id"},
+    "age": {"sdtype": "numerical", "range_min": 18, "range_max": 80},
+    "sex": {"sdtype": "categorical", "range_values": ["1", "2"]},
+    "town": {"sdtype": "categorical", "range_values": ["Bern", "Chur"]},
+    "day": {
+        "sdtype": "datetime", "datetime_format": "%Y-%m-%d", "range_min": "2020-01-01",
+        "range_max": "2020-12-31",
+    },
+}  # fmt: skip
+"""Of :func:`write_people`: ages over 80 and Basel do not fit."""
+
+
+def write_people(path: Path, rows: int = 400) -> Path:
+    """A table in which some ages and one town do not fit :data:`COLUMNS`."""
+    rng = np.random.default_rng(5)
+    ages, sexes = rng.integers(18, 90, rows), rng.choice([1, 2], rows)
+    towns, months = rng.choice(["Bern", "Basel", "Chur"], rows), rng.integers(1, 13, rows)
+    cells = zip(range(rows), ages, sexes, towns, months, strict=True)
+    lines = [f"P{i:04d},{age},{sex},{town},2020-{month:02d}-11" for i, age, sex, town, month in cells]
+    path.write_text("\n".join(["id,age,sex,town,day", *lines, ""]))
+    return path
+
+
+@contextmanager
+def program(folder: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """``sdv-plausible declare people.csv -o domain.json --web`` in a folder: its address, and itself."""
+    command = [
+        sys.executable,
+        "-m",
+        "sdv_plausible.cli",
+        "declare",
+        "people.csv",
+        "-o",
+        "domain.json",
+        "--web",
+    ]
+    running = subprocess.Popen(
+        [*command, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert running.stdout is not None
+    try:
+        said = ""
+        for line in running.stdout:
+            said += line
+            if found := re.search(r"http://\S+", line):
+                yield found[0], running
+                break
+        else:
+            raise AssertionError(said)
+    finally:
+        running.terminate()
+        running.wait(20)
+        running.stdout.close()
+
+
+@contextmanager
+def browser(folder: Path, width: int, height: int = 900) -> Iterator[Any]:
+    """Chromium in a window of this width, with a profile of its own in a folder."""
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for option in [*QUIET.split(), f"--user-data-dir={folder / 'profile'}", "--force-device-scale-factor=1"]:
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
+    try:
+        sizes = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", sizes)
+        yield driver
+    finally:
+        driver.quit()
