@@ -297,9 +297,8 @@ def _plan(declarations: Mapping[str, Any], epsilon: float, delta: float, table_r
 
 def _check(options: argparse.Namespace) -> None:
     from sdv_plausible.declaring.files import note_look
-    from sdv_plausible.rules.checking import rule_findings
+    from sdv_plausible.rules.checking import check_rows
     from sdv_plausible.rules.reading import rules_with_declarations
-    from sdv_plausible.table.checking import Check, check_columns
     from sdv_plausible.table.declarations import read_declarations
     from sdv_plausible.table.domain import MAX_BINS
     from sdv_plausible.table.reading import count_unreadable
@@ -318,13 +317,15 @@ def _check(options: argparse.Namespace) -> None:
         words = {name: kind.words for name, kind in types.items()}
         domain, words, rules = rules_with_declarations(options.rules or (), given, words, MAX_BINS)
         declared = read_declarations(domain, "infer", MAX_BINS, words)
-        known = {name: attribute for name in declared.names if (attribute := declared.known(name))}
-        said = {name: declared.says_missing(name) for name in known}
-        table = _read(options, types)
-        found = check_columns(rules.fold(table), known, said, lines.append)
-        lines.append(str(Check((*found.findings, *rule_findings(rules, table)))))
+        known = {
+            name: (attribute, declared.says_missing(name))
+            for name in declared.names
+            if (attribute := declared.known(name))
+        }
+        found, looked = check_rows(rules, known, _read(options, types), lines.append)
+        lines.append(str(found))
         if given is not None:
-            lines += note_look(given, {*unread, *(f.column for f in found.findings)})
+            lines += note_look(given, {*unread, *looked})
     print("\n".join(lines))
 
 

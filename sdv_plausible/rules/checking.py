@@ -2,12 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import pandas as pd
 
 from sdv_plausible.privacy.ledger import LedgerEntry
-from sdv_plausible.rules.rule import MakingRule
+from sdv_plausible.rules.rule import MakingRule, Rule
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.table.checking import Finding
+from sdv_plausible.table.checking import Check, Finding, check_columns
+from sdv_plausible.table.domain import Attribute
+
+
+def check_rows(
+    rule_set: RuleSet, declared: Mapping[str, tuple[Attribute, bool | None]], table: pd.DataFrame,
+    show: Callable[[str], object],
+) -> tuple[Check, set[str]]:  # fmt: skip
+    """Compare rows with declarations and rules. Not private.
+
+    Parameters
+    ----------
+    rule_set : RuleSet
+        The rules.
+    declared : mapping
+        Of every declared column that the model sees: its attribute, and whether missing was declared.
+    table : DataFrame
+        The real rows.
+    show : callable
+        Gets lines with values of the rows.
+
+    Returns
+    -------
+    check : Check
+        What does not fit.
+    looked : set of str
+        Columns of the table about whose cells it tells, be it by a stand-in or by a rule.
+    """
+    known = {name: attribute for name, (attribute, _) in declared.items()}
+    said = {name: missing for name, (_, missing) in declared.items()}
+    found = check_columns(rule_set.fold(table), known, said, show)
+    check = Check((*found.findings, *rule_findings(rule_set, table)))
+    behind = {_title(rule): set(rule.columns) for rule in rule_set.rules}
+    behind |= {name: set(rule.columns) for rule in rule_set.making for name in rule.added}
+    return check, set[str]().union(*(behind.get(f.column, {f.column}) for f in check.findings))
 
 
 def rule_findings(rule_set: RuleSet, table: pd.DataFrame) -> list[Finding]:
@@ -26,10 +62,13 @@ def rule_findings(rule_set: RuleSet, table: pd.DataFrame) -> list[Finding]:
         if rows:
             made = isinstance(rule, MakingRule)
             what = "counts as the nearest row that keeps it" if made else "counts, but is never made"
-            findings.append(
-                Finding(f"rule '{rule}'", f"break the rule; such a row {what}", rows, rows / len(table))
-            )
+            told = f"break the rule; such a row {what}"
+            findings.append(Finding(_title(rule), told, rows, rows / len(table)))
     return findings
+
+
+def _title(rule: Rule) -> str:
+    return f"rule '{rule}'"
 
 
 def rule_entries(rule_set: RuleSet) -> list[LedgerEntry]:

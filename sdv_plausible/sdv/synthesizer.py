@@ -30,7 +30,7 @@ from sdv_plausible.release.plan import Plan, epsilon_for, plan
 from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release_file.release import Release
-from sdv_plausible.rules.checking import rule_entries, rule_findings
+from sdv_plausible.rules.checking import check_rows, rule_entries
 from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.rules.reading import rules_with_declarations
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
@@ -44,7 +44,7 @@ from sdv_plausible.sdv.side_entries import Types, side_entries
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.cells import numbers_alone
-from sdv_plausible.table.checking import Check, check_columns, mostly_outside, often_missing
+from sdv_plausible.table.checking import Check, mostly_outside, often_missing
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.column_types import metadata_columns
 from sdv_plausible.table.declarations import Specs, Undeclared, read_declarations
@@ -569,15 +569,14 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         absent = sorted(needed - set(rules.added) - set(frame.columns))
         if absent:
             raise ValueError(f"data lacks the declared columns {absent}; it has {list(frame.columns)}")
-        known = {name: self._known(name) for name in declared.names}
+        known = {name: (self._known(name), declared.says_missing(name)) for name in declared.names}
         lines: list[str] = []
-        said = {name: declared.says_missing(name) for name in known}
-        found = check_columns(rules.fold(frame), known, said, lines.append)
+        found, looked = check_rows(rules, known, frame, lines.append)
         if isinstance(self.domain, (str, os.PathLike)) and self.domain != "metadata":
-            lines += note_look(Path(self.domain), {finding.column for finding in found.findings})
+            lines += note_look(Path(self.domain), looked)
         for line in lines:
             show(line)
-        return Check((*found.findings, *rule_findings(rules, frame)))
+        return found
 
     def plan(
         self,

@@ -13,7 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.rules import Determined, Equal, Implies, Inequality, OneHot, Sum
+from sdv_plausible import metadata_of, read_csv
+from sdv_plausible.cli import main
+from sdv_plausible.rules import Determined, Equal, Implies, Inequality, OneHot, Sum, save_rules
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
@@ -173,3 +175,54 @@ def test_a_fit_names_what_is_lost() -> None:
         make(domain=words("sex", range_values=["female", "male"])).fit(table())
     with pytest.warns(UserWarning, match=r"cells of \['income'\] are missing, which was not declared"):
         make(domain=words("income", range_is_nullable=False)).fit(table())
+
+
+MOMENTS = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %H:%M"}
+STAYS = {
+    "start": {**MOMENTS, "range_min": "2020-01-01 00:00", "range_max": "2020-12-31 23:59"},
+    "end": {**MOMENTS, "range_min": "2020-01-01 00:00", "range_max": "2029-12-31 23:59"},
+    "sex": {"sdtype": "categorical", "range_values": ["f", "m"]},
+}
+
+
+@pytest.fixture
+def stays(tmp_path):
+    """Dates with times, all after the declared end of `start`, and a file that declares them."""
+    rng = np.random.default_rng(6)
+    start = pd.Timestamp("2021-03-01") + pd.to_timedelta(rng.integers(0, 10**6, 300), unit="min")
+    end = start + pd.to_timedelta(rng.integers(-50, 10**4, 300), unit="min")
+    rows = {name: moments.strftime("%Y-%m-%d %H:%M") for name, moments in (("start", start), ("end", end))}
+    pd.DataFrame({**rows, "sex": rng.choice(["f", "m"], 300)}).to_csv(tmp_path / "stays.csv", index=False)
+    (tmp_path / "domain.json").write_text(
+        json.dumps({"schema": "sdv-plausible-declarations/1", "columns": STAYS})
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize("way", ["command line", "Python"])
+def test_a_look_at_a_stand_in_is_a_look_at_its_columns(stays, way, capsys) -> None:
+    """The model sees dates and times of day, and distances, in their place; what is shown of these is the columns' own.
+
+    So the edit that follows ends the claim. Control: a column that fits stays free.
+    """
+    domain, rules = stays / "domain.json", stays / "rules.json"
+    save_rules([Inequality("start", "end")], rules)
+    if way == "Python":
+        synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=domain, rules=rules)
+        synth.check(read_csv(stays / "stays.csv", domain))
+    else:
+        assert main(["check", str(stays / "stays.csv"), "--domain", str(domain), "--rules", str(rules)]) == 0
+    assert "start, end were looked at" in capsys.readouterr().out
+    document = json.loads(domain.read_text())
+    assert set(document["looked"]) == {"start", "end"}
+
+    document["columns"]["start"]["range_max"] = "2023-02-01 00:00"
+    domain.write_text(json.dumps(document))
+    edited = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=domain, rules=rules)
+    assert not edited.plan().ledger.claims_privacy
+
+
+def test_without_a_rule_of_ones_own_too(stays) -> None:
+    """Dates with a time of day are split unasked."""
+    assert main(["check", str(stays / "stays.csv"), "--domain", str(stays / "domain.json")]) == 0
+    assert set(json.loads((stays / "domain.json").read_text())["looked"]) == {"start"}
