@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,6 @@ from sdv_plausible.rules.conditions import Allowed, Condition, Forbidden, Implie
 from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.one_hot import OneHot
 from sdv_plausible.rules.rule import Formats, Rule, Words, date_formats
-from sdv_plausible.table.specifications import date_ends
 
 MOST_ROWS = 200_000  # of the search; beyond, nothing is said
 
@@ -151,12 +151,8 @@ def moments(named: Sequence[Any], form: str | None) -> list[int]:
     """Nanoseconds of the dates among values, in the format or as ISO 8601."""
     found = []
     for value in named:
-        for one in (form, None) if value is not None else ():
-            try:
-                found.append(date_ends("", value, value, one)[0])
-                break
-            except ValueError:
-                continue
+        with contextlib.suppress(ValueError):  # another column's, or none
+            found.append(cells.moment(value, "", form))
     return found
 
 
@@ -188,13 +184,12 @@ def _possible(
     rules: Sequence[Rule], values: Mapping[str, pd.Series[Any]], formats: Formats
 ) -> pd.DataFrame | None:
     """Rows of such values that keep the rules; None if there are too many to look at."""
-    table, done = pd.DataFrame(index=[0]), set()
+    table = pd.DataFrame(index=[0])
     for rule in sorted(rules, key=lambda rule: len(rule.columns)):
         for name in rule.columns:
             if name not in table:
                 if len(table) * len(values[name]) > MOST_ROWS:
                     return None
                 table = table.merge(values[name].rename(name), how="cross")
-        done.add(id(rule))
         table = table[rule.holds(table, formats)].reset_index(drop=True)
     return table

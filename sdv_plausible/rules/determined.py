@@ -65,11 +65,6 @@ class Determined(MakingRule):
         return parts
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The made column first."""
-        return (self.column, *self.by)
-
-    @property
     def made(self) -> tuple[str, ...]:
         """The column of the mapping's values."""
         return (self.column,)

@@ -36,11 +36,6 @@ class Equal(MakingRule):
         check_columns("Equal", [self.column, self.other])
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The made column first."""
-        return (self.column, self.other)
-
-    @property
     def made(self) -> tuple[str, ...]:
         """The copy."""
         return (self.column,)
@@ -107,11 +102,6 @@ class Sum(MakingRule):
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", check_columns("Sum: parts", self.parts, 2))
         check_columns("Sum", [self.total, *self.parts])
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The total first."""
-        return (self.total, *self.parts)
 
     @property
     def made(self) -> tuple[str, ...]:

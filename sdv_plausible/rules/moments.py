@@ -66,19 +66,9 @@ class DateAndTime(MakingRule):
             )
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The one column."""
-        return (self.column,)
-
-    @property
     def made(self) -> tuple[str, ...]:
         """The column itself."""
         return (self.column,)
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """None."""
-        return ()
 
     @property
     def date(self) -> str:

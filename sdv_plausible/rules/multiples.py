@@ -38,19 +38,9 @@ class Multiple(MakingRule):
         check.positive("step", self.step, "give the distance of two values, such as 0.25")
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The one column."""
-        return (self.column,)
-
-    @property
     def made(self) -> tuple[str, ...]:
         """The column itself, from whole steps."""
         return (self.column,)
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """None."""
-        return ()
 
     @property
     def steps(self) -> str:

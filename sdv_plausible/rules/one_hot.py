@@ -43,19 +43,9 @@ class OneHot(MakingRule):
         self.off, self.on = values
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The flags."""
-        return self._columns
-
-    @property
     def made(self) -> tuple[str, ...]:
         """All of them."""
         return self._columns
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """None."""
-        return ()
 
     @property
     def which(self) -> str:

@@ -102,9 +102,14 @@ class MakingRule(Rule):
         """Columns that the model does not see."""
 
     @property
-    @abstractmethod
     def sources(self) -> tuple[str, ...]:
-        """Other columns of the table from which they are made."""
+        """Other columns of the table from which they are made, if any."""
+        return ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that are made, then those from which they are."""
+        return (*self.made, *self.sources)
 
     reversible: ClassVar[bool] = False
     """Whether stand-ins follow from the made columns alone: values of these then give values of those."""

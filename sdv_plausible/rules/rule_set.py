@@ -104,11 +104,6 @@ class RuleSet:
         """Formats of the columns that hold dates."""
         return date_formats(self.words or {})
 
-    @property
-    def _stand_ins(self) -> dict[str, Words]:
-        words = self.words or {}
-        return {name: spec for rule in self.making for name, spec in rule.stand_ins(words).items()}
-
     def model_columns(self, columns: Mapping[str, Words]) -> dict[str, Words]:
         """What the model sees in the place of a table's columns, or of their declarations.
 
@@ -212,8 +207,9 @@ class FittedRules:
 
     def unfold(self, table: pd.DataFrame) -> pd.DataFrame:
         """Rows as the table has them, from rows of the model."""
+        formats = self.rule_set.formats
         for rule in self.rule_set.making:
-            table = table.assign(**rule.unfold(table, self.rule_set.formats, self.made))
+            table = table.assign(**rule.unfold(table, formats, self.made))
         return table.drop(columns=list(self.rule_set.added))
 
     def draw(

@@ -124,15 +124,10 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
     if domain.inferred:
         names = _list(domain.inferred)
         entries.append(
-            LedgerEntry(
-                name="domain",
-                mechanism=f"inferred from the rows: {names}",
-                losses=(InfiniteLoss(),),
-                scope="the domain",
-                parts=("domain",),
-                note=f"the value sets of {names} were read from the rows without noise; declare them "
-                "with domain=..., or "
-                'learn them under the budget with undeclared="private"',
+            _no_claim(
+                f"inferred from the rows: {names}",
+                f"the value sets of {names} were read from the rows without noise; declare them with "
+                'domain=..., or learn them under the budget with undeclared="private"',
             )
         )
     return entries
@@ -147,17 +142,25 @@ def _edited_entry(domain: Domain, declarations: Declarations | None) -> list[Led
         return []
     names = _list(edited)
     return [
-        LedgerEntry(
-            name="domain",
-            mechanism=f"declared, and edited after looking at the rows: {names}",
-            losses=(InfiniteLoss(),),
-            scope="the domain",
-            parts=("domain",),
-            note=f"the declarations of {names} were changed after their misfit to the rows was shown, and "
-            "may repeat what was seen; cite a public source for each column (source), or have it learned "
-            'under the budget: take it out of the file, with undeclared="private"',
+        _no_claim(
+            f"declared, and edited after looking at the rows: {names}",
+            f"the declarations of {names} were changed after their misfit to the rows was shown, and may "
+            "repeat what was seen; cite a public source for each column (source), or have it learned under "
+            'the budget: take it out of the file, with undeclared="private"',
         )
     ]
+
+
+def _no_claim(how: str, why: str) -> LedgerEntry:
+    """Entry of value sets that single rows may have made."""
+    return LedgerEntry(
+        name="domain",
+        mechanism=how,
+        losses=(InfiniteLoss(),),
+        scope="the domain",
+        parts=("domain",),
+        note=why,
+    )
 
 
 def _cited(sources: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.declarations import declared_columns
+from sdv_plausible.table.declarations import domain_document
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.specifications import declared_attribute, told_sdtype
 from sdv_plausible.table.words import (
@@ -90,7 +90,7 @@ def column_types(domain: Any = None, metadata: Any = None) -> dict[str, ColumnTy
     elif isinstance(domain, str) and domain == "metadata":
         given = dict(known)
     else:
-        given = declared_columns(domain)
+        given = domain_document(domain).declarations()
     return {name: _column_type(name, given.get(name, {}), known.get(name, {})) for name in {**known, **given}}
 
 

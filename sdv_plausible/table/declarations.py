@@ -205,22 +205,6 @@ def _sorted_out(
     return Declarations(fixed, undeclared, never_missing, bounds)
 
 
-def declared_columns(domain: Any) -> dict[str, Any]:
-    """Declarations by column name as the user gave them: Attributes, or SDV's words.
-
-    Parameters
-    ----------
-    domain : Domain, mapping or path
-        As for the synthesizer, but for "metadata".
-
-    Raises
-    ------
-    ValueError
-        If it is something else, its file cannot be read, or its names are not those of columns.
-    """
-    return domain_document(domain).declarations()
-
-
 def domain_document(domain: Any) -> DomainFile:
     """The domain file that the ``domain`` argument is, names, or would be.
 
