@@ -70,7 +70,7 @@ def declare(options: argparse.Namespace, planner: Planner) -> None:
         names = parquet_columns(options.data)
     else:
         names = csv_columns(options.data, **marks)
-    found = _found(options, marks)
+    found = _found(options, names, marks)
     is_there = options.web and options.output.exists() and not options.overwrite
     file = read_domain_file(options.output) if is_there else _drafted(options, names, found)
     if options.private is not None:
@@ -147,7 +147,7 @@ def _epsilon(text: str) -> float:
     return float(text.removeprefix("epsilon="))
 
 
-def _found(options: argparse.Namespace, marks: dict[str, Any]) -> Codebook:
+def _found(options: argparse.Namespace, names: Sequence[str], marks: dict[str, Any]) -> Codebook:
     """What public sources say; where both do, the code book counts."""
     columns: dict[str, Any] = {}
     messages: list[str] = []
@@ -158,7 +158,7 @@ def _found(options: argparse.Namespace, marks: dict[str, Any]) -> Codebook:
         columns |= found.columns
         messages += found.messages
     if options.from_codebook is not None:
-        found = read_codebook(options.from_codebook, options.format)
+        found = read_codebook(options.from_codebook, options.format).of_table(names)
         columns |= {n: words for n, words in found.columns.items() if n not in columns or words.get("source")}
         messages += found.messages
     return Codebook(columns=columns, messages=tuple(messages))
