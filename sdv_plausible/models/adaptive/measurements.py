@@ -71,7 +71,7 @@ class Measurements:
         self.buckets = [
             np.unique(a.buckets, return_inverse=True)[1]
             if a.buckets
-            else make_buckets(p, a.is_ordered, schedule.most_buckets, floor)
+            else make_buckets(p, a.is_ordered, (schedule.most_buckets if a.is_ordered else 128), floor)
             for a, p in zip(domain, self.margins, strict=True)
         ]
         for e, cells in domain.possible.items():
