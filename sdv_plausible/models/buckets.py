@@ -79,7 +79,9 @@ def _grouped(p: np.ndarray, most: int, floor: float, groups: np.ndarray) -> np.n
     shared = shared[np.argsort(-mass[shared], kind="stable")]
     kept = [b for b in shared[: most - 1] if mass[b] >= floor]
     rest = ~np.isin(bucket, kept) & (bucket >= len(p))
-    bucket[rest] = kept[-1] if kept and p[rest].sum() < floor else bucket.max() + 1
+    others = [*range(len(alone)), *kept]
+    light = p[rest].sum() < floor and len(others) > 1
+    bucket[rest] = min(others, key=lambda b: mass[b]) if light else bucket.max() + 1
     return np.unique(bucket, return_inverse=True)[1].reshape(-1)
 
 

@@ -15,14 +15,14 @@ from scipy.special import ndtri
 
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.projection import project_to_simplex
-from sdv_plausible.table.cells import is_number
 from sdv_plausible.table.domain import Domain
 
 NEAR_NOISE = 0.25  # total variation distance from which a column, or the links, are called close to noise
 GOOD = 0.05
 MOST_ROWS = 10**10
-MANY, NEARLY_ALL = 20, 0.9  # values, and the share of them that are numbers, from which on a plan warns
-LEADING_ZERO = re.compile(r"\s*0\d")
+MANY = 20  # values, from which on a plan warns
+NEARLY_ALL = 0.9  # share of them that are numbers
+NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)([.,]\d+)?")  # as people write amounts: codes may begin with zeros
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,16 +141,16 @@ def looks_numeric(domain: Domain) -> list[str]:
     if not found:
         return []
     return [
-        f"categories that look like numbers: {', '.join(found)}. Each value is learned about by itself; where "
+        f"categories that look like numbers: {', '.join(found)}. Each value is learned by itself; where "
         "neighbours are alike, declare the column numerical (range_min, range_max) or ordinal, where the "
         "values are codes with a hierarchy, declare its groups"
     ]
 
 
 def _is_plain_number(value: Any) -> bool:
-    """Whether a value is a number, or a text that writes one; not a code with leading zeros."""
+    """Whether a value is a number, or a text that writes one."""
     if isinstance(value, str):
-        return is_number(value) and not LEADING_ZERO.match(value)
+        return NUMBER.fullmatch(value.strip()) is not None
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
