@@ -5,9 +5,10 @@ How far noise will move columns, and which links it will hide.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import ndtri
@@ -19,6 +20,9 @@ from sdv_plausible.table.domain import Domain
 NEAR_NOISE = 0.25  # total variation distance from which a column, or the links, are called close to noise
 GOOD = 0.05
 MOST_ROWS = 10**10
+MANY = 20  # values, from which on a plan warns
+NEARLY_ALL = 0.9  # share of them that are numbers
+NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)([.,]\d+)?")  # as people write amounts: codes may begin with zeros
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +125,33 @@ def noise_distance(cardinality: int, sigma: float, rows: float) -> float:
     quantiles = ndtri((np.arange(cardinality) + 0.5) / cardinality)
     cleaned = project_to_simplex(rows / cardinality + sigma * quantiles, rows)
     return float(np.abs(cleaned / rows - 1 / cardinality).sum() / 2)
+
+
+def looks_numeric(domain: Domain) -> list[str]:
+    """Warn of declared categories that are numbers: from the declaration alone."""
+    found = [
+        f"{a.name!r} ({len(a.values)} values)"
+        for a in domain
+        if a.kind == "categorical"
+        and len(a.values) >= MANY
+        and a.groups is None
+        and a.buckets is None
+        and sum(map(_is_plain_number, a.values)) >= NEARLY_ALL * len(a.values)
+    ]
+    if not found:
+        return []
+    return [
+        f"categories that look like numbers: {', '.join(found)}. Each value is learned by itself; where "
+        "neighbours are alike, declare the column numerical (range_min, range_max) or ordinal, where the "
+        "values are codes with a hierarchy, declare its groups"
+    ]
+
+
+def _is_plain_number(value: Any) -> bool:
+    """Whether a value is a number, or a text that writes one."""
+    if isinstance(value, str):
+        return NUMBER.fullmatch(value.strip()) is not None
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def undeclared(domain: Domain) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.forecast import noise_distance, rows_needed
+from sdv_plausible.models.forecast import looks_numeric, noise_distance, rows_needed
 from sdv_plausible.models.paper.learner import BayesianNetworkLearner
 from sdv_plausible.models.projection import project_to_simplex
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -131,3 +131,26 @@ def test_one_column_has_no_links():
     assert forecast is not None
     assert forecast.link is None
     assert "links" not in str(forecast)
+
+
+@pytest.mark.parametrize(
+    ("values", "warned"),
+    [
+        (range(100), True),
+        ([str(v) for v in range(100)], True),
+        (["N", *map(str, range(30))], True),
+        ([v / 4 for v in range(40)], True),
+        (range(19), False),  # few
+        ([f"{v:05d}" for v in range(100)], False),  # codes, by their zeros
+        ([f"A{v}" for v in range(100)], False),
+    ],
+)
+def test_categories_that_look_like_numbers_are_named(values, warned):
+    plain = Attribute(name="age", kind="categorical", values=tuple(values))
+    found = looks_numeric(Domain((plain,)))
+    assert bool(found) == warned
+    assert not warned or ("'age'" in found[0] and "numerical" in found[0])
+    grouped = Attribute(name="age", kind="categorical", values=tuple(values), groups=(0,) * len(plain.values))
+    ordinal = Attribute(name="age", kind="ordinal", values=tuple(values))
+    assert not looks_numeric(Domain((grouped,)))
+    assert not looks_numeric(Domain((ordinal,)))

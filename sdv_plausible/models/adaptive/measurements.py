@@ -27,7 +27,7 @@ from sdv_plausible.models.adaptive.schedule import (
     pair_noise,
 )
 from sdv_plausible.models.adaptive.sets import SetTables, candidates, make_levels, with_sets
-from sdv_plausible.models.buckets import make_buckets, split_buckets
+from sdv_plausible.models.buckets import groups_of_codes, make_buckets, split_buckets
 from sdv_plausible.models.projection import project_to_simplex
 from sdv_plausible.questions.counts import Axis, Distances
 from sdv_plausible.questions.queryable import Queryable
@@ -71,7 +71,7 @@ class Measurements:
         self.buckets = [
             np.unique(a.buckets, return_inverse=True)[1]
             if a.buckets
-            else make_buckets(p, a.is_ordered, schedule.most_buckets, floor)
+            else make_buckets(p, a.is_ordered, schedule.most_buckets_of(a), floor, groups_of_codes(a))
             for a, p in zip(domain, self.margins, strict=True)
         ]
         for e, cells in domain.possible.items():
