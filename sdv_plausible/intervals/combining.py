@@ -24,7 +24,8 @@ class Combined:
     estimate : ndarray
         Mean of the estimates.
     variance : ndarray
-        Its variance: (1 + 1/M) times that between the tables, less that within them where it can be taken off.
+        Its variance: (1 + 1/M) times that between the tables, less that within them where it can be
+        taken off.
     lower, upper : ndarray
         Ends of the confidence interval.
     degrees : ndarray

@@ -162,6 +162,11 @@ def rows_between(tables: Sequence[Measured], num_columns: int, miss: float) -> t
     return max(estimate, 1.0), max(math.floor(estimate - half), 0), max(math.ceil(estimate + half), 1)
 
 
+def number_of_rows(answers: Sequence[NoisyAnswer], domain: Domain) -> int:
+    """Noisy number of rows, from all one-way counts."""
+    return round(rows_between(measured_tables(answers), len(domain), 0.5)[0])
+
+
 def _rows_frame(tables: Sequence[Measured], num_columns: int, miss: float) -> pd.DataFrame:
     estimate, lower, upper = rows_between(tables, num_columns, miss)
     row = {"estimate": estimate, "lower": lower, "upper": upper}
@@ -175,9 +180,7 @@ def _measured(
     """Each cell's estimate and limits; a count is no less than 0."""
     half = gaussian_half_width(table.sigma, miss)
     rows, least, most = rows_between(tables, num_columns, miss * ROWS_SHARE)
-    low, high = proportion_limits(
-        table.counts, table.sigma, int(least), int(most), miss * (1 - ROWS_SHARE)
-    )
+    low, high = proportion_limits(table.counts, table.sigma, int(least), int(most), miss * (1 - ROWS_SHARE))
     return {
         "estimate": table.counts.astype(float),
         "lower": np.maximum(table.counts - half, 0).astype(float),
@@ -198,7 +201,10 @@ def _bounded(
     """
     singles = [_asked_for(tables, (j,)) for j in wanted]
     known = [t for t in singles if t is not None]
-    axes = [t.axes[0] if t else Axis.of_codes(j, domain.cardinalities[j]) for j, t in zip(wanted, singles, strict=True)]
+    axes = [
+        t.axes[0] if t else Axis.of_codes(j, domain.cardinalities[j])
+        for j, t in zip(wanted, singles, strict=True)
+    ]
     cells = math.prod(axis.size for axis in axes)
     if cells > MOST_CELLS:
         raise ValueError(
@@ -226,9 +232,7 @@ def _frechet(sides: Sequence[tuple[np.ndarray, np.ndarray]], whole: float) -> tu
     return np.asarray(lower), np.minimum.reduce(highs)
 
 
-def _frame(
-    values: dict[str, np.ndarray], axes: Sequence[Axis], domain: Domain, basis: str
-) -> pd.DataFrame:
+def _frame(values: dict[str, np.ndarray], axes: Sequence[Axis], domain: Domain, basis: str) -> pd.DataFrame:
     attributes = [domain[domain.names[axis.column]] for axis in axes]
     labels = [axis_labels(a, axis) for a, axis in zip(attributes, axes, strict=True)]
     names = [a.name for a in attributes]
