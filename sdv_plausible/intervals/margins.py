@@ -92,7 +92,7 @@ def margins(
     tables = measured_tables(answers)
     if not tables:
         raise ValueError(
-            "there are no noisy counts of all rows to make intervals of: the model was learned without noise, "
+            "there are no noisy counts of all rows to make intervals of: the model was learned exactly, "
             'from a part of the rows (split), or from other questions; model="bayesian_network" asks for them'
         )
     if not wanted:
@@ -114,7 +114,7 @@ def _numbers(names: Sequence[str], domain: Domain) -> tuple[int, ...]:
 
 
 def _asked_for(tables: Sequence[Measured], wanted: tuple[int, ...]) -> Measured | None:
-    """The table over these columns; one that was asked for again is the inverse-variance mean of all times."""
+    """The table over these columns; of one that was asked for again, the inverse-variance mean."""
     same = [_in_order(t, wanted) for t in tables if sorted(t.columns) == sorted(wanted)]
     if not same:
         return None

@@ -1,4 +1,4 @@
-"""Limits of a population's proportion from a noisy count: exact binomial limits under discrete Gaussian noise.
+"""Limits of a population's proportion from a noisy count: binomial limits under discrete Gaussian noise.
 
 Rows count as independent draws from the population. docs/explanation/proofs/error_bars.md, Theorem 2.
 """

@@ -43,10 +43,8 @@ def sampling_deviations(
     for t, rows in enumerate(tables):
         for i, table in zip(counted, rows.tables(sets), strict=True):
             found[t, i] = table
-    scale = np.sqrt(len(tables) / (len(tables) - 1))
-    return [
-        [scale * (found[t, i] - found[:, i].mean()) for i in range(len(answers))] for t in range(len(tables))
-    ]
+    apart = np.sqrt(len(tables) / (len(tables) - 1)) * (found - found.mean(axis=0))
+    return [list(drawn) for drawn in apart]
 
 
 def redraw(
@@ -63,13 +61,14 @@ def redraw(
     deviations : sequence of ndarray, optional
         What is added to each besides.
     """
-    drawn = []
-    for i, answer in enumerate(answers):
-        if answer.asked.kind == "counts":
-            more = 0 if deviations is None else np.rint(deviations[i]).astype(np.int64)
-            values = noise.discrete_gaussian(
-                answer.values + more, sensitivity=answer.scale, rho=0.5, coins=coins.spawn("again", i)
-            )
-            answer = replace(answer, values=values)
-        drawn.append(answer)
-    return tuple(drawn)
+
+    def again(i: int, answer: NoisyAnswer) -> NoisyAnswer:
+        if answer.asked.kind != "counts":
+            return answer
+        more = 0 if deviations is None else np.rint(deviations[i]).astype(np.int64)
+        values = noise.discrete_gaussian(
+            answer.values + more, sensitivity=answer.scale, rho=0.5, coins=coins.spawn("again", i)
+        )
+        return replace(answer, values=values)
+
+    return tuple(again(i, answer) for i, answer in enumerate(answers))

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 import numpy as np
 
 from sdv_plausible.intervals.margins import number_of_rows
-from sdv_plausible.models.base import PrefixModel
+from sdv_plausible.models.base import PrefixModel, SeedModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
@@ -52,7 +52,7 @@ class Refitter(Protocol):
 
 def redrawn_models(
     learner: Any,
-    model: PrefixModel,
+    model: SeedModel,
     answers: Sequence[NoisyAnswer],
     domain: Domain,
     num_models: int,
@@ -65,7 +65,7 @@ def redrawn_models(
     ----------
     learner : Refitter
         Learned the model.
-    model : PrefixModel
+    model : SeedModel
         What it learned.
     answers : sequence of NoisyAnswer
         What it was answered.
@@ -87,7 +87,12 @@ def redrawn_models(
     if about not in get_args(About):
         raise ValueError(f'about ({about!r}) must be "population" or "table"')
     asked = about_codes(answers)
-    if not isinstance(learner, Refitter) or not asked or any(a.rows != ALL_ROWS for a in asked):
+    if (
+        not isinstance(learner, Refitter)
+        or not isinstance(model, PrefixModel)
+        or not asked
+        or any(answer.rows != ALL_ROWS for answer in asked)
+    ):
         raise ValueError(
             f"model ({type(learner).__name__}) cannot be learned again from noisy answers: sample_multiple "
             'needs model="bayesian_network" with its default structure, a finite epsilon and no split'

@@ -51,9 +51,8 @@ def refit_network(
     sets = [a for a in counts if _columns(a) > 2]
     if [_axes(a)[0].column for a in single] != list(range(len(domain))):
         raise ValueError("answers must hold one-way counts of each column, once and in order")
-    measured = Remeasured(
-        single, [axis for a in (*sets, *counts) if _columns(a) > 1 for axis in _axes(a)], domain
-    )
+    pairs_last = [*sets, *(a for a in counts if _columns(a) == 2)]
+    measured = Remeasured(single, [axis for a in pairs_last for axis in _axes(a)], domain)
     for i, pairs in enumerate(_rounds(answers) or [[]]):
         measured.take_pairs(pairs)
         network, measured.simulated = fit_network(
