@@ -54,7 +54,7 @@ def _range(attribute: Attribute, first: int, last: int) -> str:
         ends: list[Any] = [attribute.values[first], attribute.values[last]]
     else:
         ends = [_number(attribute, attribute.lower[first]), _number(attribute, attribute.upper[last])]
-    return str(ends[0]) if first == last or ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+    return str(ends[0]) if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
 def _number(attribute: Attribute, number: float) -> Any:

@@ -6,6 +6,7 @@ post-processing and costs nothing (docs/explanation/proofs/error_bars.md, Theore
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -52,6 +53,8 @@ def redraw(
 ) -> tuple[NoisyAnswer, ...]:
     """Counts with fresh noise of the same law, independent of the noise that is on them.
 
+    Their scale is that of both together, so that what cleans them knows how noisy they are.
+
     Parameters
     ----------
     answers : sequence of NoisyAnswer
@@ -69,6 +72,6 @@ def redraw(
         values = noise.discrete_gaussian(
             answer.values + more, sensitivity=answer.scale, rho=0.5, coins=coins.spawn("again", i)
         )
-        return replace(answer, values=values)
+        return replace(answer, values=values, scale=math.sqrt(2) * answer.scale)
 
     return tuple(again(i, answer) for i, answer in enumerate(answers))
