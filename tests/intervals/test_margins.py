@@ -100,18 +100,21 @@ def test_frame():
     assert set(frame["basis"]) == {"measured"}
     same = margins(answers(1), DOMAIN, ["a", "b"])
     assert frame.loc[(2, "y or z"), "estimate"] == same.loc[("y or z", 2), "estimate"]
-    assert (frame["lower"] >= 0).all() and (frame["lower"] <= frame["upper"]).all()
+    assert (frame["lower"] >= 0).all()
+    assert (frame["lower"] <= frame["upper"]).all()
 
 
 def test_levels_widen():
     narrow, wide = (margins(answers(1), DOMAIN, "a", level) for level in (0.5, 0.999))
-    assert (wide["lower"] < narrow["lower"]).all() and (narrow["upper"] < wide["upper"]).all()
+    assert (wide["lower"] < narrow["lower"]).all()
+    assert (narrow["upper"] < wide["upper"]).all()
     assert (wide["proportion_lower"] < narrow["proportion_lower"]).all()
 
 
 def test_number_of_rows():
     frame = margins(answers(2), DOMAIN, ())
-    assert inside(frame, np.array([ROWS])).all() and abs(number_of_rows(answers(2), DOMAIN) - ROWS) < 120
+    assert inside(frame, np.array([ROWS])).all()
+    assert abs(number_of_rows(answers(2), DOMAIN) - ROWS) < 120
 
 
 def test_unmeasured_pairs_have_bounds():
@@ -123,7 +126,8 @@ def test_unmeasured_pairs_have_bounds():
             CodeArray(rows, DOMAIN.cardinalities).tables([(Axis.of_codes(0, 4), Axis.of_codes(2, 2))])
         )
         assert inside(frame, truth.ravel()).all()
-        assert set(frame["basis"]) == {"bounds"} and frame["estimate"].isna().all()
+        assert set(frame["basis"]) == {"bounds"}
+        assert frame["estimate"].isna().all()
         assert frame["proportion"].isna().all()
     assert margins(answers(1), DOMAIN, ["a", "b", "c"])["basis"].eq("bounds").all()
 
@@ -138,7 +142,8 @@ def test_bounds_are_reached():
 
 def test_what_cannot_be_known_is_not_made_up():
     frame = margins([answers(1)[0]], DOMAIN, ["a", "c"])
-    assert set(frame["basis"]) == {"not identified"} and frame.drop(columns="basis").isna().all(axis=None)
+    assert set(frame["basis"]) == {"not identified"}
+    assert frame.drop(columns="basis").isna().all(axis=None)
 
 
 def test_a_part_of_the_rows_is_not_the_table():

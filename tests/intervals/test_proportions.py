@@ -62,4 +62,6 @@ def test_they_are_not_much_wider_than_they_must_be():
 def test_shapes_and_extremes():
     low, high = proportion_limits(np.array([[-50, 0], [100, 400]]), 3.0, 95, 105, MISS)
     assert low.shape == high.shape == (2, 2)
-    assert low[0, 0] == 0 and high[1, 1] == 1 and (low <= high).all()
+    assert low[0, 0] == 0
+    assert high[1, 1] == 1
+    assert (low <= high).all()

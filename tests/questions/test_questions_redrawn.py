@@ -36,8 +36,10 @@ def test_fresh_noise_has_the_same_law(coins):
 def test_draws_differ_and_the_answers_stay():
     first = answer()
     one, two = (redraw([first, first], Coins.from_seed(s)) for s in (1, 2))
-    assert (one[0].values != two[0].values).any() and (one[0].values != one[1].values).any()
-    assert (first.values == np.arange(CELLS)).all() and first.scale == 7.0
+    assert (one[0].values != two[0].values).any()
+    assert (one[0].values != one[1].values).any()
+    assert (first.values == np.arange(CELLS)).all()
+    assert first.scale == 7.0
 
 
 def test_scores_are_kept():
