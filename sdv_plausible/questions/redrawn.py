@@ -1,7 +1,7 @@
 """Noisy answers drawn again: what they could as well have been, for inference that knows of the noise.
 
 No row is looked at: fresh noise of the same law goes on top of what has left already, so this is
-post-processing and costs nothing (docs/explanation/proofs/error_bars.md, Theorem 4).
+post-processing and costs nothing (docs/explanation/proofs/error_bars.md, Theorem 3).
 """
 
 from __future__ import annotations

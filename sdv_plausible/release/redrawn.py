@@ -1,7 +1,7 @@
 """Models that the noisy answers could as well have led to: draws for inference that knows of the noise.
 
 Post-processing of answers that have left: no row is looked at and nothing is charged
-(docs/explanation/proofs/error_bars.md, Theorem 4).
+(docs/explanation/proofs/error_bars.md, Theorem 3).
 """
 
 from __future__ import annotations
