@@ -91,7 +91,7 @@ def test_coverage_of_a_dozen_fits():
 
 def test_half_the_noise_is_caught():
     found = misses(12, halved)
-    number, looks = found["one-way"]
+    number, looks = (a + b for a, b in zip(found["one-way"], found["chosen"], strict=True))
     assert number > binom.isf(ALARM, looks, MISS)
     assert miss_rates.binomial(looks, MISS, 0.25, ALARM) < 1e-6
 
