@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
@@ -13,10 +13,13 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_plausible.intervals.margins import margins, number_of_rows
+from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, PrefixModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release_file import documents
 from sdv_plausible.release_file.answers import Answers, read_answers, write_answers
@@ -135,6 +138,56 @@ class Release:
             schema=self.schema, rules=self.rules,
             locales=self.settings["locales"], coins=coins.spawn("sample"),
         )  # fmt: skip
+
+    def margins(self, columns: str | Sequence[str], level: float = 0.95) -> pd.DataFrame:
+        """Counts with confidence intervals, from the noisy answers: at no further cost.
+
+        Parameters
+        ----------
+        columns : str or sequence of str
+            One modelled column or several; ``()`` gives the number of rows.
+        level : float
+            Of each interval on its own; k intervals hold together at level ``1 - (1 - level) * k``.
+
+        Returns
+        -------
+        DataFrame
+            As :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.margins`.
+        """
+        return margins(self.answers, self.domain, columns, level)
+
+    def sample_multiple(
+        self,
+        num_tables: int,
+        num_rows: int | None = None,
+        *,
+        about: About = "population",
+        random_state: int | None = None,
+    ) -> list[pd.DataFrame]:
+        """Draw tables from models that the answers could as well have led to: at no further cost.
+
+        Parameters
+        ----------
+        num_tables, num_rows, about
+            As in :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.sample_multiple`.
+        random_state : int, optional
+            The same tables again; by default fresh ones.
+        """
+        coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
+        learner = make_learner(*(self.settings.get(n) for n in ("model", "structure", "model_parameters")))
+        models = redrawn_models(
+            learner, self.model, self.answers, self.domain, num_tables, about, coins.spawn("models")
+        )
+        rows = number_of_rows(self.answers, self.domain) if num_rows is None else num_rows
+        check.whole("num_rows", rows, 0, "try 1000")
+        return [
+            sample_table(
+                int(rows), {}, domain=self.domain, model=model, seeds=INDEPENDENT_ROWS,
+                schema=self.schema, rules=self.rules,
+                locales=self.settings["locales"], coins=coins.spawn("table", i),
+            )
+            for i, model in enumerate(models)
+        ]  # fmt: skip
 
     def structure(self) -> dict[str, list[str]]:
         """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""

@@ -16,6 +16,7 @@ from sdv.errors import SamplingError
 
 from sdv_plausible.declaring.files import note_look
 from sdv_plausible.declaring.private import Earlier, earlier_losses
+from sdv_plausible.intervals.margins import margins, number_of_rows
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
 from sdv_plausible.models.paper.structure import check_structure
@@ -27,7 +28,8 @@ from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.release.budget import Budget, only_planned
 from sdv_plausible.release.fitting import fit_release
 from sdv_plausible.release.plan import Plan, epsilon_for, plan
-from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
+from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
+from sdv_plausible.release.sampler import PrefixSampler, Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.rules.checking import check_rows, rule_entries
@@ -539,6 +541,72 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if self._ledger is None:
             raise SamplingError("there is no ledger yet: fit first, or use plan() to see the cost beforehand")
         return deepcopy(self._ledger)
+
+    def margins(self, columns: str | Sequence[str], level: float = 0.95) -> pd.DataFrame:
+        """Counts with confidence intervals, from the noisy answers: at no further cost.
+
+        Parameters
+        ----------
+        columns : str or sequence of str
+            One modelled column or several; ``()`` gives the number of rows.
+        level : float
+            Of each interval on its own; k intervals hold together at level ``1 - (1 - level) * k``.
+
+        Returns
+        -------
+        DataFrame
+            One row per cell, labelled by the columns' values, or by groups of values where groups were
+            counted. ``estimate``, ``lower`` and ``upper`` are of the table's count; ``proportion`` and its
+            limits are of the population that the rows are drawn from. ``basis`` is "measured"; "bounds" for
+            columns that were not measured together, whose cells have Frechet bounds and no estimate; or "not
+            identified".
+
+        Raises
+        ------
+        ValueError
+            If a column is not modelled, or there are no noisy counts.
+        """
+        return margins(self._fitted_sampler().answers, self._codec.domain, columns, level)
+
+    def sample_multiple(
+        self, num_tables: int, num_rows: int | None = None, *, about: About = "population"
+    ) -> list[Any]:
+        """Draw tables from models that the answers could as well have led to: at no further cost.
+
+        Put what is computed from each together by :func:`sdv_plausible.intervals.combine`: its intervals know
+        of the noise. The rows come from models alone, whatever ``privacy_test`` and ``omega``, and use up no
+        ``row_cap``.
+
+        Parameters
+        ----------
+        num_tables : int
+            Number M of tables, >= 2; 20 or more are advised.
+        num_rows : int, optional
+            Rows of each; by default the noisy number of rows. Larger tables say more.
+        about : {"population", "table"}
+            Whether the intervals are to be of the population that the rows are drawn from, or of the rows.
+
+        Raises
+        ------
+        ValueError
+            If the model cannot be learned again from answers.
+        """
+        sampler, domain = self._fitted_sampler(), self._codec.domain
+        coins = Coins.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
+        models = redrawn_models(
+            self._learner, sampler.model, sampler.answers, domain, num_tables, about, coins.spawn("models")
+        )
+        rows = number_of_rows(sampler.answers, domain) if num_rows is None else num_rows
+        return [
+            self._with_model(model, coins.spawn("table", i)).sample(rows) for i, model in enumerate(models)
+        ]
+
+    def _with_model(self, model: Any, coins: Coins) -> PlausibleDeniabilitySynthesizer:
+        """Return this synthesizer with another model, all of whose attributes are drawn."""
+        held = copy(self)
+        held._settings = replace(self._settings, privacy_test="release", omega=None)
+        held._sampler = PrefixSampler(model=model, seeds=INDEPENDENT_ROWS, coins=coins)
+        return held
 
     def check(self, data: Any, show: Callable[[str], object] = print) -> Check:
         """Compare a table with the declarations. NOT private: for the holder of the data alone.

@@ -63,6 +63,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (ROAD, "declaring/planted.py", LAZY, "from sdv_plausible.sdv import detection"),
     (ROAD, "release_file/planted.py", TYPES, "from sdv_plausible.declaring import files"),
     (ROAD, "table/planted.py", PLAIN, "import sdv_plausible.declaring"),
+    (ROAD, "intervals/planted.py", LAZY, "from sdv_plausible.models import base"),
     (ROAD, "questions/planted.py", TYPES, "from sdv_plausible.table import domain"),
     (ROAD, "privacy/planted.py", LAZY, "import sdv_plausible.questions"),
     (CORE, "privacy/accounting/planted.py", LAZY, "from sdv_plausible import counting"),

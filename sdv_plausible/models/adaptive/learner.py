@@ -18,11 +18,13 @@ Only the answers in 1, 2, 3a, 3b and 4 come from rows (docs/explanation/proofs/a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from sdv_plausible.models.adaptive.maximum_entropy import fit_network
 from sdv_plausible.models.adaptive.measurements import Measurements
+from sdv_plausible.models.adaptive.refitting import refit_network
 from sdv_plausible.models.adaptive.schedule import SIZE_SHARE, Schedule, forecast
 from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
@@ -33,6 +35,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.counts import NumberOfRows
 from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.questions.transcript import NoisyAnswer
 from sdv_plausible.table.domain import Domain
 
 NUM_SIMULATED = 60_000
@@ -76,6 +79,10 @@ class AdaptiveLearner:
         if schedule.sets and measured.measure_sets(schedule.sets):
             network, _ = fit_network(measured.estimates(), self.max_cost, NUM_SIMULATED, coins.spawn("sets"))
         return network
+
+    def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: Coins) -> BayesianNetwork:
+        """Learn a network of the same tables from other answers: post-processing, no row is asked."""
+        return refit_network(answers, domain, self.max_cost, NUM_SIMULATED, coins)
 
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
         """How the noise will show on a table of about so many rows."""

@@ -67,16 +67,7 @@ class Measurements:
             1.0,
         )
         self.margins = [self._clean(j, counts) for j, counts in enumerate(self._counts)]
-        floor = BUCKET_FLOOR * schedule.pair_sigma / self.total
-        self.buckets = [
-            np.unique(a.buckets, return_inverse=True)[1]
-            if a.buckets
-            else make_buckets(p, a.is_ordered, schedule.most_buckets_of(a), floor, groups_of_codes(a))
-            for a, p in zip(domain, self.margins, strict=True)
-        ]
-        for e, cells in domain.possible.items():
-            for j, told in zip(e, (cells, cells.T), strict=True):
-                self.buckets[j] = split_buckets(self.buckets[j], told)
+        self.buckets = self._make_buckets(domain, schedule)
         self._axes = [Axis(j, buckets) for j, buckets in enumerate(self.buckets)]
         self._sizes = [axis.size for axis in self._axes]
         self.coarse = [
@@ -91,6 +82,20 @@ class Measurements:
         self._levels: list[np.ndarray] = []
         self._sets: SetTables | None = None
         self.simulated: np.ndarray | None = None
+
+    def _make_buckets(self, domain: Domain, schedule: Schedule) -> list[np.ndarray]:
+        """Bucket of every code of every column, from the noisy masses."""
+        floor = BUCKET_FLOOR * schedule.pair_sigma / self.total
+        found = [
+            np.unique(a.buckets, return_inverse=True)[1]
+            if a.buckets
+            else make_buckets(p, a.is_ordered, schedule.most_buckets_of(a), floor, groups_of_codes(a))
+            for a, p in zip(domain, self.margins, strict=True)
+        ]
+        for e, cells in domain.possible.items():
+            for j, told in zip(e, (cells, cells.T), strict=True):
+                found[j] = split_buckets(found[j], told)
+        return found
 
     def estimates(self) -> Estimates:
         """What the network is fitted to; structural zeros are known of pairs that nobody measured, too."""
