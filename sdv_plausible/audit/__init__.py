@@ -11,6 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sdv_plausible.audit.attacks.bounds import AttackBounds, attack_bounds, mu_lower_bound, provable
+    from sdv_plausible.audit.attacks.white_box import WhiteBoxResult, white_box, worst_tables
     from sdv_plausible.audit.claims import Comparison, compare
     from sdv_plausible.audit.count_synthesizers import (
         discrete_gaussian,
@@ -33,11 +35,14 @@ if TYPE_CHECKING:
     from sdv_plausible.audit.transition_matrix import Cell, Disclosure, TransitionMatrix
 
 _HOME = {
+    "AttackBounds": "attacks.bounds",
     "Cell": "transition_matrix",
     "Comparison": "claims",
     "Disclosure": "transition_matrix",
     "EstimatedMatrix": "estimated_matrix",
     "TransitionMatrix": "transition_matrix",
+    "WhiteBoxResult": "attacks.white_box",
+    "attack_bounds": "attacks.bounds",
     "compare": "claims",
     "compare_learner": "learning",
     "deterministic_pass": "exact",
@@ -46,24 +51,31 @@ _HOME = {
     "laplace": "count_synthesizers",
     "mechanism_matrix": "small_universe",
     "monte_carlo": "estimated_matrix",
+    "mu_lower_bound": "attacks.bounds",
     "multinomial_dirichlet": "count_synthesizers",
     "noise_weight": "small_universe",
     "plot_curves": "figures",
     "plot_log_ratios": "figures",
     "plot_transitions": "figures",
+    "provable": "attacks.bounds",
     "randomized_pass": "exact",
     "release_test_matrix": "small_universe",
     "seed_likelihood": "small_universe",
     "tables_of_sizes": "small_universe",
     "universe": "small_universe",
+    "white_box": "attacks.white_box",
+    "worst_tables": "attacks.white_box",
 }
 
 __all__ = [
+    "AttackBounds",
     "Cell",
     "Comparison",
     "Disclosure",
     "EstimatedMatrix",
     "TransitionMatrix",
+    "WhiteBoxResult",
+    "attack_bounds",
     "compare",
     "compare_learner",
     "deterministic_pass",
@@ -72,16 +84,20 @@ __all__ = [
     "laplace",
     "mechanism_matrix",
     "monte_carlo",
+    "mu_lower_bound",
     "multinomial_dirichlet",
     "noise_weight",
     "plot_curves",
     "plot_log_ratios",
     "plot_transitions",
+    "provable",
     "randomized_pass",
     "release_test_matrix",
     "seed_likelihood",
     "tables_of_sizes",
     "universe",
+    "white_box",
+    "worst_tables",
 ]
 
 
