@@ -55,8 +55,10 @@ class AttackBounds:
     def __str__(self) -> str:
         return (
             f"epsilon at least {self.epsilon:.3g} at delta {self.delta:g}, "
-            f"mu at least {self.mu:.3g} (each false with probability at most {self.false_alarm:g}); {self.runs} runs on each side prove "
-            f"at most epsilon {self.most_epsilon:.3g} and mu {self.most_mu:.3g}, even where there is no noise"
+            f"mu at least {self.mu:.3g} (each false with probability at most {self.false_alarm:g}); "
+            f"{self.runs} runs on each side prove at most epsilon {self.most_epsilon:.3g} "
+            f"and mu {self.most_mu:.3g}, "
+            "even where there is no noise"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -138,8 +140,8 @@ def provable(
     """
     if runs < LEAST_RUNS or not mu > 0 or not 0 < probability < 1:
         raise ValueError(
-            f"runs ({runs}) must be at least {LEAST_RUNS}, mu ({mu}) positive and probability ({probability}) "
-            "in (0, 1)"
+            f"runs ({runs}) must be at least {LEAST_RUNS}, mu ({mu}) positive and probability "
+            f"({probability}) in (0, 1)"
         )
     counted, unlucky = runs - runs // CHOOSING, (1 - probability) / 2
     at = np.linspace(-4 - mu, 4 + mu, 400)
