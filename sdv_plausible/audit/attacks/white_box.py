@@ -18,6 +18,7 @@ import numpy as np
 
 from sdv_plausible.audit.attacks.bounds import AttackBounds, attack_bounds, provable
 from sdv_plausible.audit.membership import FloatArray
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.base import Learner, ModelBudget, planned_entries
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
@@ -25,6 +26,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axes, CountTable, NumberOfRows, Question
 from sdv_plausible.questions.queryable import Answer, Queryable
+from sdv_plausible.table.domain import Attribute, Domain
 
 ALL = 1 - 1e-9  # share of the budget from which on nothing can be asked any more
 
@@ -181,6 +183,25 @@ def white_box(
         bounds=bounds, claimed_epsilon=epsilon, claimed_mu=mu, asked_mu=max(mus),
         provable_epsilon=likely[0], provable_mu=likely[1],
     )  # fmt: skip
+
+
+def white_box_of_default(
+    epsilon: float, delta: float, *, runs: int = 2000, false_alarm: float = 0.05
+) -> WhiteBoxResult:
+    """Attack the default learner at a claim, on the neighbours of :func:`worst_tables`.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The claim.
+    runs : int
+        On each table; about a millisecond each.
+    false_alarm : float
+        For each bound.
+    """
+    domain = Domain(tuple(Attribute(name=n, kind="categorical", values=(0, 1)) for n in ("x", "y")))
+    budget = ModelBudget(epsilon=epsilon, delta=delta)
+    return white_box(AdaptiveLearner(), domain, budget, *worst_tables(), runs=runs, false_alarm=false_alarm)
 
 
 def worst_tables(cardinality: int = 2, rows: int = 1000) -> tuple[np.ndarray, np.ndarray]:
