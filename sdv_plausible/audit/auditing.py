@@ -13,8 +13,9 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.audit.attacks.attributes import worst_attribute
-from sdv_plausible.audit.attacks.black_box import Factory, canary_game, shadow_attack
+from sdv_plausible.audit.attacks.black_box import canary_game, shadow_attack
 from sdv_plausible.audit.attacks.external import anonymeter_risks
+from sdv_plausible.audit.attacks.synthesizers import Factory, synthetic_rows
 from sdv_plausible.audit.attacks.targets import crafted
 from sdv_plausible.audit.attacks.white_box import white_box_of_default
 from sdv_plausible.audit.results import AuditResult, StageResult, Verdict
@@ -262,9 +263,7 @@ class _Audit:
         if self._shared is None:
             half = len(self._table) // 2
             members, others = self._table.iloc[:half], self._table.iloc[half:].reset_index(drop=True)
-            synthesizer = self._factory()
-            synthesizer.fit(members)
-            self._shared = members, others, synthesizer.sample(half)
+            self._shared = members, others, synthetic_rows(self._factory, members, half)
         return self._shared
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sdv_plausible.audit.attacks.black_box import Factory
+    from sdv_plausible.audit.attacks.synthesizers import Factory
     from sdv_plausible.audit.results import AuditResult
 
 OURS = "PlausibleDeniabilitySynthesizer"

@@ -14,7 +14,10 @@ from sdv_plausible.whole_files import write_whole
 
 Verdict = Literal["claim broken", "leak found", "nothing found", "not computed"]
 
-HOLDER_ONLY = "For the holder of the table only: these figures were made of its rows without noise. Do not publish them."
+HOLDER_ONLY = (
+    "For the holder of the table only: these figures were made of its rows, and without noise. "
+    "Do not publish them."
+)
 PUBLIC = "Made on a table that is public or simulated: this page may be published."
 
 

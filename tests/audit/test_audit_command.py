@@ -18,8 +18,8 @@ def table(tmp_path):
     path = tmp_path / "people.csv"
     people(200)[["age", "job"]].to_csv(path, index=False)
     domain = {
-        "age": {"sdtype": "numerical", "range": [0, 120]},
-        "job": {"sdtype": "categorical", "values": list("abcdefgh")},
+        "age": {"sdtype": "numerical", "range_min": 0, "range_max": 120},
+        "job": {"sdtype": "categorical", "range_values": list("abcdefgh")},
     }
     (tmp_path / "domain.json").write_text(json.dumps(domain))
     return path
@@ -32,7 +32,7 @@ def test_our_own_is_audited(table, tmp_path, capsys) -> None:
     found = json.loads((out / "audit.json").read_text())
     assert found["claimed_epsilon"] == 1.0
     assert found["may_be_published"] is False
-    assert [stage["name"] for stage in found["stages"]][0] == "white box"
+    assert found["stages"][0]["name"] == "white box"
     assert "Do not publish" in (out / "audit.html").read_text()
     assert (out / "stages" / "stage_canaries.json").is_file()
     assert "holder" in capsys.readouterr().out

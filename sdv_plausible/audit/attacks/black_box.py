@@ -8,9 +8,8 @@ shadow models: fits with and without one target teach what its presence looks li
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -18,6 +17,7 @@ import pandas as pd
 from sdv_plausible.audit.attacks.bounds import LEAST_RUNS, AttackBounds, attack_bounds
 from sdv_plausible.audit.attacks.frames import TableCoder
 from sdv_plausible.audit.attacks.one_run import OneRunBound, one_run_bound
+from sdv_plausible.audit.attacks.synthesizers import Factory, synthetic_rows
 from sdv_plausible.audit.attacks.targets import KINDS, crafted, outliers
 from sdv_plausible.audit.membership import FloatArray
 from sdv_plausible.privacy.noise.coins import Coins
@@ -26,21 +26,6 @@ NEAR = 0.01  # distances below are about 0: a column's range is 1
 WIDTH = 0.1  # of the kernel: another category is exp(-10) as near
 RIDGE = 1e-2
 SUBSETS = 60  # of columns on which a shadow model counts the target's like
-
-
-class Synthesizer(Protocol):
-    """What is attacked: an SDV synthesizer or anything like it."""
-
-    def fit(self, data: pd.DataFrame) -> Any:
-        """Learn from the rows."""
-        ...
-
-    def sample(self, num_rows: int) -> pd.DataFrame:
-        """Make rows."""
-        ...
-
-
-Factory = Callable[[], Synthesizer]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,9 +106,7 @@ def canary_game(
     fitted, reference = rest.iloc[: len(rest) // 2], rest.iloc[len(rest) // 2 :]
     rows = pd.concat([fitted, chosen[was_in]], ignore_index=True)
     rows = rows.iloc[coins.spawn("order").permutation(len(rows))].reset_index(drop=True)
-    synthesizer = factory()
-    synthesizer.fit(rows)
-    synthetic = synthesizer.sample(sample_rows or len(fitted))
+    synthetic = synthetic_rows(factory, rows, sample_rows or len(fitted))
     coder = TableCoder(reference)
     scores = {
         "distance": distance_score(coder, chosen, synthetic, reference),
@@ -200,9 +183,7 @@ def shadow_attack(
     shown: tuple[list[FloatArray], list[FloatArray]] = ([], [])
     for _ in range(runs):
         for seen, rows in zip(shown, (table, with_target), strict=True):
-            synthesizer = factory()
-            synthesizer.fit(rows)
-            seen.append(_agreement(coder, synthesizer.sample(len(table)), target, subsets))
+            seen.append(_agreement(coder, synthetic_rows(factory, rows, len(table)), target, subsets))
         if time.monotonic() > until:
             break
     absent, present = (np.array(seen) for seen in shown)
