@@ -59,8 +59,8 @@ def cases(domain: dict[str, Any]) -> dict[str, tuple[Callable[[], Any], dict[str
 
     claim = {"ours": True, "delta": 1e-9}
     return {
-        "default, epsilon 1": (ours(1.0), {**claim, "claimed_epsilon": 1.0, "white_box_runs": 100_000}),
-        "default, epsilon 10": (ours(10.0), {**claim, "claimed_epsilon": 10.0, "white_box_runs": 40_000}),
+        "default, epsilon 1": (ours(1.0), {**claim, "claimed_epsilon": 1.0, "white_box_runs": 20_000}),
+        "default, epsilon 10": (ours(10.0), {**claim, "claimed_epsilon": 10.0, "white_box_runs": 20_000}),
         "default without noise": (ours(math.inf), {}),
         "GaussianCopula": (lambda: GaussianCopulaSynthesizer(metadata), {}),
         "CTGAN": (lambda: CTGANSynthesizer(metadata, epochs=EPOCHS), {"shadow_runs": 0}),
