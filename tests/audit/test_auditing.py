@@ -10,7 +10,7 @@ from attacked import CopyCat, Stranger, people
 from sdv_plausible import audit
 
 TABLE = people(800)
-SMALL = {"canaries": 150, "shadow_runs": 40, "false_alarm": 1e-3}
+SMALL = {"canaries": 150, "shadow_runs": 40, "false_alarm": 1e-6}
 
 
 def test_a_copy_is_found_and_a_stranger_is_not_accused(tmp_path) -> None:

