@@ -1,4 +1,4 @@
-"""Command line: ``sdv-plausible demo``, ``declare``, ``check``, ``synthesize`` and ``registry``."""
+"""Command line: ``sdv-plausible demo``, ``declare``, ``check``, ``synthesize``, ``audit``, ``registry``."""
 
 from __future__ import annotations
 
@@ -53,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from sdv_plausible.audit import command as auditing
     from sdv_plausible.declaring.command import add_options
 
     parser = argparse.ArgumentParser(
@@ -123,9 +124,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_reading(check)
     check.set_defaults(run=_check, only_declared=True)
+    audit = commands.add_parser("audit", help="attack a synthesizer on a table: not private, for your eyes")
+    _add_reading(audit)
+    auditing.add_options(audit)
+    audit.set_defaults(run=_audit, only_declared=False)
     registry = commands.add_parser("registry", help="papers on a release: registry entry, conformance")
     _add_papers(registry)
-    for command in (demo, synthesize, declare, check, registry):
+    for command in (demo, synthesize, declare, check, audit, registry):
         command.add_argument(
             "--debug",
             action="store_true",
@@ -327,6 +332,31 @@ def _check(options: argparse.Namespace) -> None:
         if given is not None:
             lines += note_look(given, {*unread, *looked})
     print("\n".join(lines))
+
+
+def _audit(options: argparse.Namespace) -> None:
+    from sdv_plausible.audit.command import audit, claim, synthesizer_class
+    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+
+    _check_inputs(options)
+    if options.output.exists() and not options.output.is_dir():
+        raise UsageError(f"{options.output} must be a folder, and is a file; choose another name")
+    other = None if options.synthesizer is None else synthesizer_class(options.synthesizer)
+    types = _declared_types(options)
+    metadata, detected = _metadata(options, types)
+    epsilon, delta = claim(options)
+
+    def factory() -> Any:
+        if other is not None:
+            return other(metadata)
+        return PlausibleDeniabilitySynthesizer(
+            metadata, epsilon=1.0 if epsilon is None else epsilon, delta=delta, domain=options.domain,
+            source="written" if options.domain == "metadata" else None,
+            types="detected" if detected else "declared", rules=options.rules or (),
+        )  # fmt: skip
+
+    options.rows_were_read = True
+    audit(options, _read(options, {**types, **detected}), factory)
 
 
 def _registry(options: argparse.Namespace) -> None:

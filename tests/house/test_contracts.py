@@ -26,7 +26,7 @@ SCORES = "SDMetrics and scikit-learn are evaluation's"
 FIGURES = "Plotly draws for evaluation and for audits"
 COINS = "Randomness is drawn in the noise room alone"
 LOSSES = "dp_accounting is the accounting room's"
-CODES = "Models, questions, audits and the privacy core know codes, not data frames"
+CODES = "Models, questions, exact audits and the privacy core know codes, not data frames"
 NOBODY = "Nobody imports what stands behind SDV, nor coins that can be guessed"
 WITHIN = "Evaluation: the report over its page over the measures"
 TEMPLATES = "Templates are for pages: evaluation's, the ledger's and the review of declarations"
@@ -57,7 +57,7 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (ROAD, "sdv/planted.py", LAZY, "import sdv_plausible.cli"),
     (ROAD, "sdv/planted.py", TYPES, "import sdv_plausible.synthesizer"),
     (ROAD, "release/planted.py", LAZY, "import sdv_plausible.audit.theory"),
-    (ROAD, "cli.py", LAZY, "from sdv_plausible.audit import exact"),
+    (ROAD, "synthesizer.py", LAZY, "from sdv_plausible.audit import exact"),
     (ROAD, "whole_files.py", LAZY, "import sdv_plausible.table.domain"),
     (ROAD, "attic.py", PLAIN, '"""A module outside the rooms."""'),
     (ROAD, "declaring/planted.py", LAZY, "from sdv_plausible.sdv import detection"),

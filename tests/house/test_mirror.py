@@ -18,6 +18,7 @@ PACKAGE, TESTS = ROOT / "sdv_plausible", ROOT / "tests"
 ELSEWHERE = {
     "__init__.py": "what importing the package loads and offers: tests/integration/test_imports.py",
     "audit/__init__.py": "names that load late: audit/test_transition_matrix.py",
+    "audit/page.py": "the page of a result: test_results.py beside it",
     "audit/theory/directed_loss.py": "a pair of figures, told apart by test_random_split.py beside it",
     "audit/theory/row_by_row.py": "puts two theorems together: test_pass_rate_test.py and test_calibration.py beside it",
     "cli.py": "a face over everything: tests/integration/test_cli.py",
