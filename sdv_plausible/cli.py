@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         "--privacy-test", choices=("release", "randomized", "deterministic"), default="release"
     )
     synthesize.add_argument(
-        "--model", default="bayesian_network", help="bayesian_network, independent or uniform"
+        "--model", default="bayesian_network", help="bayesian_network, independent, correlated or random"
     )
     synthesize.add_argument("--ledger", type=Path, help="also write the privacy ledger as JSON")
     synthesize.add_argument("--random-state", type=int, help="reproducible, without a privacy claim")

@@ -126,7 +126,7 @@ class Meter:
         """
         if self.allowance.is_private and self.choices >= self.allowance.choices:
             raise BudgetExceededError(
-                f"the choice exceeds the budget: all {self.allowance.choices} that were charged have been made"
+                f"the choice exceeds the budget: all {self.allowance.choices} that were charged are made"
             )
         self.choices += 1
 

@@ -37,11 +37,9 @@ class Levels:
     @classmethod
     def make(cls, domain: Domain, margins: Sequence[np.ndarray], most_cells: float) -> Levels:
         """Cut every attribute into buckets of about equal noisy mass."""
+        known = list(zip(domain, margins, strict=True))
         axes = [
-            [
-                Axis(j, default_buckets(a, p, most))
-                for j, (a, p) in enumerate(zip(domain, margins, strict=True))
-            ]
+            [Axis(j, default_buckets(attribute, margin, most)) for j, (attribute, margin) in enumerate(known)]
             for most in LEVELS
         ]
         return cls(axes=axes, most_cells=most_cells)

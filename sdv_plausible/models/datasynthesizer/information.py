@@ -12,9 +12,7 @@ from sdv_plausible.privacy.accounting.sensitivity import information_sensitivity
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Asked, Axes, Axis, ExactCounts
 
-GRID = (
-    2.0**-10
-)  # bits; n I is rounded to it so that scores are integers: exact to half a step up to 2**34 rows
+GRID = 2.0**-10  # bits; computed scores are exact to half a step of it up to 2**34 rows
 
 
 @dataclass(frozen=True)

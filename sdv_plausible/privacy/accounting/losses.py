@@ -252,7 +252,7 @@ class BoundedRangeLoss(Loss):
         check.whole("count", self.count, 1)
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Largest over positions of the range (composition.md, Theorem 1): ``(1 - e^((epsilon - epsilon_0)/2))^2/(1 - e^-epsilon_0)``."""
+        """Largest over positions of the range: ``(1 - e^((epsilon - epsilon_0)/2))^2/(1 - e^-epsilon_0)``."""
         gap = np.minimum(0.0, (np.asarray(epsilon, dtype=np.float64) - self.epsilon) / 2)
         return both_directions(np.expm1(gap) ** 2 / -math.expm1(-self.epsilon))
 

@@ -76,9 +76,9 @@ def entropy_sensitivity_in_steps(n: int, step: float, rows: int = 1) -> int:
 
 
 def information_sensitivity_in_steps(n: int, step: float, rows: int = 1) -> int:
-    """Sensitivity of n times the mutual information of two attributes, rounded to a grid, in its steps.
+    """Sensitivity of n times mutual information, rounded to a grid, in its steps.
 
-    One row more moves ``n I(X; Y)`` by at most ``n log2 n - (n-1) log2 (n-1)`` bits, n with that row, and that
+    One row more moves ``n I(X; Y)`` by at most ``n log2 n - (n-1) log2 (n-1)`` bits (n with it), and that
     is exact; it rises with n, so an upper bound on n is safe
     (``docs/explanation/proofs/greedy_bayes.md``, Theorems 1 and 2).
 

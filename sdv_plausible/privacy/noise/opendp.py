@@ -6,6 +6,7 @@ import functools
 import math
 import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
@@ -18,12 +19,10 @@ _LAST_BIT = 2.0**-52  # of a double, relative
 _LARGEST_SCALE = 2.0**500  # its inverse is the smallest: both well within double precision
 _PIECE = 1 << 14  # values per OpenDP call when a long vector is spread over threads
 _building = threading.Lock()
-_SCALES = {
+_SCALES: dict[Kind, Callable[[float, float], float]] = {
     "discrete_laplace": lambda sensitivity, epsilon: sensitivity / epsilon,
     "discrete_gaussian": lambda sensitivity, rho: sensitivity / math.sqrt(2 * rho),
-    "noisy_max": lambda sensitivity, rho: (
-        sensitivity / math.sqrt(2 * rho)
-    ),  # epsilon^2/8: 2 sensitivity/epsilon
+    "noisy_max": lambda sensitivity, rho: sensitivity / math.sqrt(2 * rho),
 }
 
 
@@ -38,7 +37,7 @@ def measurement(kind: Kind, sensitivity: float, budget: float) -> tuple[Any, flo
     kind : Kind
         Distribution of the noise.
     sensitivity : float
-        In the L1 (Laplace), L2 (Gaussian) or largest (noisy max) distance; an int but for "discrete_gaussian".
+        In the L1 (Laplace), L2 (Gaussian) or largest (noisy max) distance; whole but for Gaussian.
     budget : float
         epsilon for "discrete_laplace", rho for the others.
     """
