@@ -19,18 +19,18 @@ def main() -> None:
     from DataSynthesizer.DataGenerator import DataGenerator
 
     source, target, epsilon, k = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
-    columns = list(pd.read_csv(source, nrows=1).columns)
+    table = pd.read_csv(source)
     start = time.perf_counter()
     describer = DataDescriber(category_threshold=50)
     describer.describe_dataset_in_correlated_attribute_mode(
-        dataset_file=source, epsilon=epsilon, k=k, attribute_to_is_candidate_key=dict.fromkeys(columns, False)
+        dataset_file=source, epsilon=epsilon, k=k, attribute_to_is_candidate_key=dict.fromkeys(table, False)
     )
     with tempfile.TemporaryDirectory() as folder:
         description = str(Path(folder) / "description.json")
         describer.save_dataset_description_to_file(description)
         described = time.perf_counter() - start
         generator = DataGenerator()
-        generator.generate_dataset_in_correlated_attribute_mode(sum(1 for _ in open(source)) - 1, description)
+        generator.generate_dataset_in_correlated_attribute_mode(len(table), description)
         generator.save_synthetic_data(target)
     made = time.perf_counter() - start - described
     print(json.dumps({"describe": described, "generate": made}))

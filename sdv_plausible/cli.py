@@ -1,4 +1,4 @@
-"""Command line: ``sdv-plausible demo``, ``declare``, ``check``, ``synthesize`` and ``registry``."""
+"""Command line: ``sdv-plausible demo``, ``declare``, ``describe``, ``generate``, ``synthesize`` and more."""
 
 from __future__ import annotations
 
@@ -53,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from sdv_plausible.commands import describe, generate
     from sdv_plausible.declaring.command import add_options
 
     parser = argparse.ArgumentParser(
@@ -123,9 +124,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_reading(check)
     check.set_defaults(run=_check, only_declared=True)
+    described = commands.add_parser("describe", help="learn a description of a table: a release file")
+    _add_reading(described)
+    describe.add_options(described)
+    described.set_defaults(run=_describe, ledger=None)
+    generating = commands.add_parser("generate", help="make rows from a description, without the data")
+    generate.add_options(generating)
+    generating.set_defaults(run=_generate)
     registry = commands.add_parser("registry", help="papers on a release: registry entry, conformance")
     _add_papers(registry)
-    for command in (demo, synthesize, declare, check, registry):
+    for command in (demo, synthesize, declare, check, described, generating, registry):
         command.add_argument(
             "--debug",
             action="store_true",
@@ -250,6 +258,34 @@ def _synthesize(options: argparse.Namespace) -> None:
     print(f"\nWrote {len(synthetic):,} rows to {options.output}")
 
 
+def _describe(options: argparse.Namespace) -> None:
+    from sdv_plausible.commands.describe import fitted, typed
+    from sdv_plausible.table.cell_texts import Spelling
+    from sdv_plausible.table.column_types import column_types
+
+    _check_outputs(options, (".json", ".release"))
+    types = _declared_types(options)
+    rest = [] if options.only_declared else [name for name in _names(options) if name not in types]
+    spelling = Spelling(**_how(options, *_HOW_SPELLED))
+    options.rows_were_read = True  # from here on errors of others may quote cells
+    texts = _read(options, {name: {"sdtype": "categorical"} for name in rest}) if rest else None
+    document = typed(options, texts, spelling)
+    synth = fitted(options, _read(options, column_types(document)), document)
+    digest = synth.release(allow_no_claim=True).save(options.output, readable=True)
+    print(f"{synth.privacy_ledger()}\n\nWrote {options.output}, sha256 {digest}")
+
+
+def _generate(options: argparse.Namespace) -> None:
+    from sdv_plausible.commands.generate import generated
+
+    if not options.description.is_file():
+        raise UsageError(f"there is no description {options.description}")
+    _check_output(options.output, options.overwrite, (".csv", ".parquet"))
+    rows = generated(options)
+    write_whole(options.output, lambda path: _write_table(rows, path))
+    print(f"Wrote {len(rows):,} rows to {options.output}")
+
+
 def _declare(options: argparse.Namespace) -> None:
     from sdv_plausible.declaring.command import declare
 
@@ -359,7 +395,7 @@ def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:
 # --- files ----------------------------------------------------------------------
 
 
-def _check_outputs(options: argparse.Namespace) -> None:
+def _check_outputs(options: argparse.Namespace, endings: Sequence[str] = (".csv", ".parquet")) -> None:
     """Refuse outputs that cannot be written or would replace an input, before anything is read."""
     _check_inputs(options)
     domain = None if options.domain in (None, "metadata") else Path(options.domain)
@@ -382,7 +418,7 @@ def _check_outputs(options: argparse.Namespace) -> None:
                     f"{output} and {other} are the same file, and one would destroy the other; choose "
                     "another name"
                 )
-    _check_output(options.output, options.overwrite, (".csv", ".parquet"))
+    _check_output(options.output, options.overwrite, endings)
     if options.ledger is not None:
         _check_output(options.ledger, options.overwrite, (".json",))
 
@@ -471,20 +507,22 @@ def _metadata(
 ) -> tuple[Any, dict[str, dict[str, Any]]]:
     """SDV's metadata, and the types of columns that nobody declared, which are detected."""
     from sdv_plausible.sdv.versions import load_metadata, metadata_of
-    from sdv_plausible.table.parquet import parquet_columns
-    from sdv_plausible.table.reading import csv_columns
 
-    is_parquet = _is_parquet(options.data)
-    names = (
-        parquet_columns(options.data)
-        if is_parquet
-        else csv_columns(options.data, **_how(options, *_HOW_READ))
-    )
-    rest = [name for name in names if name not in types and not options.only_declared]
+    rest = [name for name in _names(options) if name not in types and not options.only_declared]
     detected = _detected(options, rest) if rest else {}
     if options.metadata is None:
         return metadata_of({**types, **detected}), detected
     return load_metadata(options.metadata, detected), detected
+
+
+def _names(options: argparse.Namespace) -> Sequence[str]:
+    """Column names of the table."""
+    from sdv_plausible.table.parquet import parquet_columns
+    from sdv_plausible.table.reading import csv_columns
+
+    if _is_parquet(options.data):
+        return parquet_columns(options.data)
+    return csv_columns(options.data, **_how(options, *_HOW_READ))
 
 
 def _detected(options: argparse.Namespace, names: Sequence[str]) -> dict[str, dict[str, Any]]:
