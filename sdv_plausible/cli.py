@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from sdv_plausible.commands import describe, generate
+    from sdv_plausible.commands import describe, generate, inspect
     from sdv_plausible.declaring.command import add_options
 
     parser = argparse.ArgumentParser(
@@ -131,9 +131,14 @@ def _parser() -> argparse.ArgumentParser:
     generating = commands.add_parser("generate", help="make rows from a description, without the data")
     generate.add_options(generating)
     generating.set_defaults(run=_generate)
+    inspecting = commands.add_parser(
+        "inspect", help="a page of a table before and after: not private, for your eyes"
+    )
+    inspect.add_options(inspecting)
+    inspecting.set_defaults(run=_inspect)
     registry = commands.add_parser("registry", help="papers on a release: registry entry, conformance")
     _add_papers(registry)
-    for command in (demo, synthesize, declare, check, described, generating, registry):
+    for command in (demo, synthesize, declare, check, described, generating, inspecting, registry):
         command.add_argument(
             "--debug",
             action="store_true",
@@ -284,6 +289,18 @@ def _generate(options: argparse.Namespace) -> None:
     rows = generated(options)
     write_whole(options.output, lambda path: _write_table(rows, path))
     print(f"Wrote {len(rows):,} rows to {options.output}")
+
+
+def _inspect(options: argparse.Namespace) -> None:
+    from sdv_plausible.commands.inspect import inspected
+
+    for path in (options.real, options.synthetic):
+        if not path.is_file():
+            raise UsageError(f"there is no file {path}")
+    _check_output(options.output, options.overwrite, (".html",))
+    options.rows_were_read = True
+    write_whole(options.output, inspected(options))
+    print(f"Wrote {options.output}. NOT private: it shows real rows; for your eyes alone")
 
 
 def _declare(options: argparse.Namespace) -> None:

@@ -32,6 +32,7 @@ FORMATS = (
     "%m/%d/%Y %H:%M",
 )  # fmt: skip
 KINDS = ("missing", "number", "truth", "text", *FORMATS)
+UNKNOWN_LENGTHS = (1, 16)  # where noise hides all of them
 LONGEST = 64  # lengths from here on are one
 KIND_SHARE, VALUE_SHARE, LENGTH_SHARE = 0.4, 0.4, 0.2  # of mu^2
 MOSTLY = 0.9  # share of the cells that decides for a kind; the others then count as missing
@@ -140,7 +141,7 @@ def _voted(rows: Queryable, name: str, spelling: Spelling, each: float, failure:
     if frequent.counts.sum() >= CATEGORY * present or present <= CLEAR * answer.sigma:
         return {"sdtype": "categorical"}
     lengths = rows.ask(CellKinds(name, spelling, lengths=True), LENGTH_SHARE * each)
-    low, high = length_range(lengths.values[1:])
+    low, high = length_range(lengths.values[1:], lengths.sigma)
     return {"sdtype": "id", "regex_format": f"[a-z]{{{low},{high}}}"}
 
 
@@ -151,11 +152,12 @@ def _format(dates: dict[str, float], present: float) -> str:
     return day_first if best == "%m/%d/%Y" and dates[day_first] > 0.1 * present else best
 
 
-def length_range(noisy: Sequence[float] | np.ndarray) -> tuple[int, int]:
-    """Shortest and longest length, 1 to LONGEST, but for about one in a hundred cells at either end."""
-    counts = np.maximum(np.asarray(noisy, dtype=float), 0)
+def length_range(noisy: Sequence[float] | np.ndarray, sigma: float = 0.0) -> tuple[int, int]:
+    """Shortest and longest length that stands out of the noise, but for one in a hundred cells at either end."""
+    counts = np.asarray(noisy, dtype=float)
+    counts = np.where(counts > CLEAR * sigma, np.maximum(counts, 0), 0)
     if not counts.sum():
-        return 1, LONGEST
+        return UNKNOWN_LENGTHS
     below = np.cumsum(counts) / counts.sum()
     low, high = np.searchsorted(below, [0.01, 0.99])
     return int(low) + 1, int(min(high, len(counts) - 1)) + 1

@@ -107,4 +107,5 @@ def test_lengths_but_for_one_in_a_hundred():
     counts = np.zeros(64)
     counts[[0, 3, 7, 40]] = 1, 500, 500, 2
     assert length_range(counts) == (4, 8)
-    assert length_range(np.full(64, -3.0)) == (1, 64)
+    assert length_range(np.full(64, -3.0)) == (1, 16)
+    assert length_range(counts, sigma=100) == (4, 8)
