@@ -20,9 +20,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("real", type=Path, help="the table before (CSV)")
     command.add_argument("synthetic", type=Path, help="the table after (CSV)")
     command.add_argument("-o", "--output", type=Path, required=True, help="HTML page to write: not public")
-    command.add_argument(
-        "--domain", type=Path, help="domain JSON: types; those of other columns are detected"
-    )
+    command.add_argument("--domain", type=Path, help="domain JSON: types; others are detected")
     command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
 
 
@@ -32,5 +30,5 @@ def inspected(options: argparse.Namespace) -> str:
     rest = [name for name in csv_columns(options.real) if name not in types]
     texts = read_csv(options.real, {name: {"sdtype": "categorical"} for name in rest})
     known = {**{name: kind.words for name, kind in types.items()}, **detect_types(texts, Spelling())}
-    tables = [read_csv(path, known) for path in (options.real, options.synthetic)]
-    return inspection_page(prepare(*tables, metadata_of(known)), date.today().isoformat())
+    real, synthetic = (read_csv(path, known) for path in (options.real, options.synthetic))
+    return inspection_page(prepare(real, synthetic, metadata_of(known)), date.today().isoformat())

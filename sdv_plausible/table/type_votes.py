@@ -153,7 +153,7 @@ def _format(dates: dict[str, float], present: float) -> str:
 
 
 def length_range(noisy: Sequence[float] | np.ndarray, sigma: float = 0.0) -> tuple[int, int]:
-    """Shortest and longest length that stands out of the noise, but for one in a hundred cells at either end."""
+    """Shortest and longest length that stands out of the noise, but for 1 % of the cells at either end."""
     counts = np.asarray(noisy, dtype=float)
     counts = np.where(counts > CLEAR * sigma, np.maximum(counts, 0), 0)
     if not counts.sum():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,11 @@ from sdv_plausible.evaluation.tables import TablePair
 
 Floats = npt.NDArray[np.float64]
 _NOT_PUBLIC = (
-    "NOT private: real rows and figures of real rows are shown. For the holder of the data alone; do not hand "
-    "this page on."
+    "NOT private: real rows and figures of real rows are shown. For the holder of the data alone; do not "
+    "hand this page on."
+)
+_COEFFICIENTS = (
+    "Numbers: absolute Pearson coefficient; categories: Cramer's V; one of each: correlation ratio."
 )
 ENDS = 5  # rows shown from either end
 NUM_BINS = 20
@@ -96,7 +99,7 @@ def correlations(table: pd.DataFrame, pair: TablePair) -> Floats:
     return found
 
 
-def _column(column: pd.Series, pair: TablePair, name: str) -> tuple[Floats, bool]:  # type: ignore[type-arg]
+def _column(column: pd.Series[Any], pair: TablePair, name: str) -> tuple[Floats, bool]:
     if pair.kinds[name] == "categorical":
         codes = pd.factorize(column.astype(str))[0].astype(float)
         return np.where(column.isna(), np.nan, codes), False
@@ -150,9 +153,13 @@ def inspection_page(pair: TablePair, date: str, titles: Mapping[str, str] | None
     coded, _ = encode_pair(pair, NUM_BINS, None, 0)
     names = titles or {"before": "before (real)", "after": "after (synthetic)"}
     before, after = coded.tables
-    dependence = [distances.dependence(codes, coded.cardinalities) for codes in (before, after)]
+    dependence = [distances.dependence_matrix(codes, coded.cardinalities) for codes in (before, after)]
     strengths = [correlations(table, pair) for table in (pair.real, pair.synthetic)]
     both = [names["before"], names["after"]]
+    heat = tuple(
+        Figure(caption=name, picture=charts.heatmap(f"correlation {name}", coded.columns, matrix, "strength"))
+        for name, matrix in zip(both, strengths, strict=True)
+    )
     histograms = [
         histogram(name, kind, (pair.real[name], pair.synthetic[name]), pair.formats.get(name))
         for name, kind in pair.kinds.items()

@@ -38,7 +38,7 @@ def test_coefficients_suit_the_types():
     assert found[0, 2] == pytest.approx(np.sqrt(means.var(ddof=0) / x.var(ddof=0)))
     assert (found == found.T).all()
     twice = pd.DataFrame({"c": PAIR.real["c"], "d": PAIR.real["c"], "e": "one"})
-    words = {"columns": dict.fromkeys("cde", {"sdtype": "categorical"})}
+    words = {"columns": {name: {"sdtype": "categorical"} for name in "cde"}}
     strengths = correlations(twice, prepare(twice, twice, words))
     assert strengths[0, 1] == pytest.approx(1)
     assert strengths[0, 2] == 0
