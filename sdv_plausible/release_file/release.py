@@ -133,7 +133,7 @@ class Release:
         uniform : sequence of str
             Columns whose values and bins are all equally likely, whatever the others hold.
         recipient : str, optional
-            Who gets them: the same name gets the same rows for the same arguments, others other ones.
+            Who gets them: the same name gets the same rows for the same arguments.
         secret : bytes, optional
             The holder's, from ``sdv_plausible.privacy.noise.recipients.new_secret()``: needed for a recipient,
             kept by the holder, never in a release.

@@ -178,17 +178,7 @@ def inspection_page(pair: TablePair, date: str, titles: Mapping[str, str] | None
             Rows.of(pair),
             Columns.of(histograms, [("real", REAL), ("synthetic", SYNTHETIC)]),
             Divergences(rows=divergences),
-            Pairs(
-                title="Correlation",
-                words="Numbers: absolute Pearson coefficient; categories: Cramer's V; one of each: "
-                "correlation ratio.",
-                figures=tuple(
-                    Figure(
-                        caption=name, picture=charts.heatmap(f"correlation {name}", coded.columns, m, "0-1")
-                    )
-                    for name, m in zip(both, strengths, strict=True)
-                ),
-            ),
+            Pairs(title="Correlation", words=_COEFFICIENTS, figures=heat),
             Dependence.of(coded.columns, dict(zip(both, dependence, strict=True))),
             Pairs(
                 title="Networks",
