@@ -135,7 +135,7 @@ class Release:
         recipient : str, optional
             Who gets them: the same name gets the same rows for the same arguments.
         secret : bytes, optional
-            The holder's, from ``sdv_plausible.privacy.noise.recipients.new_secret()``: needed for a recipient,
+            Who gets them: the same name gets the same rows, for the same arguments.
             kept by the holder, never in a release.
 
         Raises
