@@ -1,4 +1,4 @@
-"""Command line: ``sdv-plausible demo``, ``declare``, ``check``, ``synthesize``, ``audit``, ``registry``."""
+"""Command line: ``sdv-plausible demo``, ``declare``, ``describe``, ``generate``, ``synthesize`` and more."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     from sdv_plausible.audit import command as auditing
+    from sdv_plausible.commands import describe, generate, inspect
     from sdv_plausible.declaring.command import add_options
 
     parser = argparse.ArgumentParser(
@@ -106,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
         "--privacy-test", choices=("release", "randomized", "deterministic"), default="release"
     )
     synthesize.add_argument(
-        "--model", default="bayesian_network", help="bayesian_network, independent or uniform"
+        "--model", default="bayesian_network", help="bayesian_network, independent, correlated or random"
     )
     synthesize.add_argument("--ledger", type=Path, help="also write the privacy ledger as JSON")
     synthesize.add_argument("--random-state", type=int, help="reproducible, without a privacy claim")
@@ -128,9 +129,21 @@ def _parser() -> argparse.ArgumentParser:
     _add_reading(audit)
     auditing.add_options(audit)
     audit.set_defaults(run=_audit, only_declared=False)
+    described = commands.add_parser("describe", help="learn a description of a table: a release file")
+    _add_reading(described)
+    describe.add_options(described)
+    described.set_defaults(run=_describe, ledger=None)
+    generating = commands.add_parser("generate", help="make rows from a description, without the data")
+    generate.add_options(generating)
+    generating.set_defaults(run=_generate)
+    inspecting = commands.add_parser(
+        "inspect", help="a page of a table before and after: not private, for your eyes"
+    )
+    inspect.add_options(inspecting)
+    inspecting.set_defaults(run=_inspect)
     registry = commands.add_parser("registry", help="papers on a release: registry entry, conformance")
     _add_papers(registry)
-    for command in (demo, synthesize, declare, check, audit, registry):
+    for command in (demo, synthesize, declare, check, audit, described, generating, inspecting, registry):
         command.add_argument(
             "--debug",
             action="store_true",
@@ -253,6 +266,46 @@ def _synthesize(options: argparse.Namespace) -> None:
             "(--only-declared)."
         )
     print(f"\nWrote {len(synthetic):,} rows to {options.output}")
+
+
+def _describe(options: argparse.Namespace) -> None:
+    from sdv_plausible.commands.describe import fitted, typed
+    from sdv_plausible.table.cell_texts import Spelling
+    from sdv_plausible.table.column_types import column_types
+
+    _check_outputs(options, (".json", ".release"))
+    types = _declared_types(options)
+    rest = [] if options.only_declared else [name for name in _names(options) if name not in types]
+    spelling = Spelling(**_how(options, *_HOW_SPELLED))
+    options.rows_were_read = True  # from here on errors of others may quote cells
+    texts = _read(options, {name: {"sdtype": "categorical"} for name in rest}) if rest else None
+    document = typed(options, texts, spelling)
+    synth = fitted(options, _read(options, column_types(document)), document)
+    digest = synth.release(allow_no_claim=True).save(options.output, readable=True)
+    print(f"{synth.privacy_ledger()}\n\nWrote {options.output}, sha256 {digest}")
+
+
+def _generate(options: argparse.Namespace) -> None:
+    from sdv_plausible.commands.generate import generated
+
+    if not options.description.is_file():
+        raise UsageError(f"there is no description {options.description}")
+    _check_output(options.output, options.overwrite, (".csv", ".parquet"))
+    rows = generated(options)
+    write_whole(options.output, lambda path: _write_table(rows, path))
+    print(f"Wrote {len(rows):,} rows to {options.output}")
+
+
+def _inspect(options: argparse.Namespace) -> None:
+    from sdv_plausible.commands.inspect import inspected
+
+    for path in (options.real, options.synthetic):
+        if not path.is_file():
+            raise UsageError(f"there is no file {path}")
+    _check_output(options.output, options.overwrite, (".html",))
+    options.rows_were_read = True
+    write_whole(options.output, inspected(options))
+    print(f"Wrote {options.output}. NOT private: it shows real rows; for your eyes alone")
 
 
 def _declare(options: argparse.Namespace) -> None:
@@ -389,7 +442,7 @@ def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:
 # --- files ----------------------------------------------------------------------
 
 
-def _check_outputs(options: argparse.Namespace) -> None:
+def _check_outputs(options: argparse.Namespace, endings: Sequence[str] = (".csv", ".parquet")) -> None:
     """Refuse outputs that cannot be written or would replace an input, before anything is read."""
     _check_inputs(options)
     domain = None if options.domain in (None, "metadata") else Path(options.domain)
@@ -412,7 +465,7 @@ def _check_outputs(options: argparse.Namespace) -> None:
                     f"{output} and {other} are the same file, and one would destroy the other; choose "
                     "another name"
                 )
-    _check_output(options.output, options.overwrite, (".csv", ".parquet"))
+    _check_output(options.output, options.overwrite, endings)
     if options.ledger is not None:
         _check_output(options.ledger, options.overwrite, (".json",))
 
@@ -501,20 +554,22 @@ def _metadata(
 ) -> tuple[Any, dict[str, dict[str, Any]]]:
     """SDV's metadata, and the types of columns that nobody declared, which are detected."""
     from sdv_plausible.sdv.versions import load_metadata, metadata_of
-    from sdv_plausible.table.parquet import parquet_columns
-    from sdv_plausible.table.reading import csv_columns
 
-    is_parquet = _is_parquet(options.data)
-    names = (
-        parquet_columns(options.data)
-        if is_parquet
-        else csv_columns(options.data, **_how(options, *_HOW_READ))
-    )
-    rest = [name for name in names if name not in types and not options.only_declared]
+    rest = [name for name in _names(options) if name not in types and not options.only_declared]
     detected = _detected(options, rest) if rest else {}
     if options.metadata is None:
         return metadata_of({**types, **detected}), detected
     return load_metadata(options.metadata, detected), detected
+
+
+def _names(options: argparse.Namespace) -> Sequence[str]:
+    """Column names of the table."""
+    from sdv_plausible.table.parquet import parquet_columns
+    from sdv_plausible.table.reading import csv_columns
+
+    if _is_parquet(options.data):
+        return parquet_columns(options.data)
+    return csv_columns(options.data, **_how(options, *_HOW_READ))
 
 
 def _detected(options: argparse.Namespace, names: Sequence[str]) -> dict[str, dict[str, Any]]:

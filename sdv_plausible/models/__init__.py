@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+NAMES = ("bayesian_network", "independent", "correlated", "random", "uniform")
+
 
 def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any] | None = None) -> Any:
     """Build the learner of a model from its name, or pass a learner object through.
@@ -12,8 +14,9 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
     Parameters
     ----------
     model : str or object
-        ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"uniform"`` (nothing is
-        learned), or an object with the methods of :class:`sdv_plausible.models.base.Learner`.
+        ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"correlated"``
+        (DataSynthesizer's GreedyBayes), ``"random"`` or ``"uniform"`` (nothing is learned), or an object with
+        the methods of :class:`sdv_plausible.models.base.Learner`.
     structure : "adaptive", "cfs", "independent" or mapping, optional
         How the network is learned: adaptively (the default), by the paper's correlation-based feature
         selection, without arcs, or with the arcs of ``{child: [parents]}``.
@@ -27,6 +30,7 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
     """
     from sdv_plausible.models.adaptive.learner import AdaptiveLearner
     from sdv_plausible.models.base import Learner
+    from sdv_plausible.models.datasynthesizer.learner import CorrelatedLearner
     from sdv_plausible.models.paper.learner import BayesianNetworkLearner
     from sdv_plausible.models.uniform import UniformLearner
 
@@ -37,13 +41,13 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
                 f"model ({model!r}) must be a name or an object with the methods plan and fit of a Learner"
             )
         return model
-    if model not in ("bayesian_network", "independent", "uniform"):
-        raise ValueError(
-            f'model ({model!r}) must be "bayesian_network", "independent" or "uniform", or a learner object'
-        )
+    if model not in NAMES:
+        raise ValueError(f"model ({model!r}) must be one of {', '.join(NAMES)}, or a learner object")
     maker: Any = BayesianNetworkLearner
-    if model == "uniform":
+    if model in ("random", "uniform"):
         maker = UniformLearner
+    elif model == "correlated":
+        maker = CorrelatedLearner
     elif model == "independent":
         options["structure"] = "independent"
     elif structure is None or structure == "adaptive":

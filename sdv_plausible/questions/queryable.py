@@ -193,6 +193,25 @@ class Queryable:
             for question, table, share in found
         ]
 
+    def choose(self, question: Question[Any]) -> int:
+        """Choose the largest number of an answer, by the exponential mechanism, for one charged choice.
+
+        Parameters
+        ----------
+        question : Question
+            One score for each candidate; its ``sensitivity`` is the most that any one of them moves, whole.
+        """
+        self._meter.spend_choice()
+        scores = question.exact(self._rows)
+        if not self.allowance.is_private:
+            return int(np.argmax(scores))
+        return noise.exponential_choice(
+            scores,
+            sensitivity=int(question.sensitivity(self.neighbours)),
+            epsilon=self.allowance.choice,
+            coins=self._coins.spawn("choice", self._meter.next_answer()),
+        )
+
     def ask_frequent(self, question: Occurring, share: float, failure: float) -> Frequent:
         """Ask for values that occur: of those that enough units hold, those that noisily pass a threshold.
 

@@ -31,6 +31,7 @@ FAKER = {name: name for name in _FAKER.split()} | {
     "user_agent_string": "user_agent",
 }
 _ATOM = re.compile(r"(?P<set>\[[^\[\]^][^\[\]]*\])|\\(?P<escaped>.)|(?P<plain>[^\\\[\](){}.*+?|^$])")
+_LENGTHS = re.compile(r"\[a-z\]\{(\d{1,3}),(\d{1,3})\}")  # text of such lengths, and no key
 _TIMES = re.compile(r"\{(\d{1,3})\}")
 _DIGITS = "0123456789"
 _CLASSES = {"d": _DIGITS, "w": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" + _DIGITS + "_"}
@@ -58,8 +59,11 @@ def invent(
         Of personal data.
     """
     sdtype = column.spec["sdtype"]
-    if sdtype == "id":
-        made: Any = _ids(column, num_rows)
+    lengths = _LENGTHS.fullmatch(column.spec.get("regex_format") or "")
+    if sdtype == "id" and lengths and not is_key:
+        made: Any = random_texts(num_rows, int(lengths.group(1)), int(lengths.group(2)), coins)
+    elif sdtype == "id":
+        made = _ids(column, num_rows)
     elif pd.api.types.is_float_dtype(column.dtype):  # coordinates
         made = np.round(180 * coins.uniform(num_rows) - 90, 6)
     else:
@@ -80,6 +84,13 @@ def _ids(column: Column, num_rows: int) -> Any:
         return np.arange(num_rows)
     form = column.spec.get("regex_format")
     return (form and texts_of(form, num_rows)) or _numbered("id", num_rows)
+
+
+def random_texts(num_rows: int, shortest: int, longest: int, coins: Coins) -> list[str]:
+    """Texts of small letters, every length from shortest to longest equally likely ([DS], section 3)."""
+    lengths = shortest + coins.integers(max(longest - shortest, 0) + 1, num_rows)
+    letters = coins.integers(26, (num_rows, max(longest, 1))).astype(np.uint8) + ord("a")
+    return [row[:length].tobytes().decode("ascii") for row, length in zip(letters, lengths, strict=True)]
 
 
 def texts_of(form: str, number: int) -> list[str] | None:

@@ -19,6 +19,7 @@ from sdv_plausible.models.base import HasStructure, PrefixModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.recipients import recipient_coins
 from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release_file import documents
@@ -113,30 +114,52 @@ class Release:
     # --- what it is for ---------------------------------------------------------------------------
 
     def sample(
-        self, num_rows: int, *, given: Mapping[str, Any] | None = None, random_state: int | None = None
+        self,
+        num_rows: int | None = None,
+        *,
+        given: Mapping[str, Any] | None = None,
+        random_state: int | None = None,
+        uniform: Sequence[str] = (),
+        recipient: str | None = None,
+        secret: bytes | None = None,
     ) -> pd.DataFrame:
         """Draw rows, as many and as often as you like: the ledger's total covers all of them.
 
         Parameters
         ----------
-        num_rows : int
-            Rows wanted, >= 0.
+        num_rows : int, optional
+            Rows wanted, >= 0; by default the noisy number of rows among the answers.
         given : mapping, optional
             Values that every row must have: ``{column: value}``.
         random_state : int, optional
             The same rows again for the same number; by default fresh ones.
+        uniform : sequence of str
+            Columns whose values and bins are all equally likely, whatever the others hold.
+        recipient : str, optional
+            Who gets them: the same name gets the same rows for the same arguments.
+        secret : bytes, optional
+            Who gets them: the same name gets the same rows, for the same arguments.
+            kept by the holder, never in a release.
 
         Raises
         ------
         ValueError
-            If no row can have the given values.
+            If no row can have the given values, or the arguments do not go together.
         """
+        if num_rows is None:
+            num_rows = self.answers.number_of_rows()
         check.whole("num_rows", num_rows, 0, "try 1000")
         coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
+        if recipient is not None or secret is not None:
+            if random_state is not None:
+                raise ValueError(
+                    f"random_state ({random_state!r}) must be None for a recipient: the secret decides"
+                )
+            coins = recipient_coins(secret, recipient, self.digest)
         return sample_table(
             int(num_rows), dict(given or {}), domain=self.domain, model=self.model, seeds=self.seeds,
             schema=self.schema, rules=self.rules,
-            locales=self.settings["locales"], coins=coins.spawn("sample"),
+            locales=self.settings["locales"], coins=coins.spawn("sample"), uniform=uniform,
         )  # fmt: skip
 
     def margins(self, columns: str | Sequence[str], level: float = 0.95) -> pd.DataFrame:

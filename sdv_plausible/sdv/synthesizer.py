@@ -95,8 +95,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         ``"release"``: one guarantee for any number of rows and for the saved object. ``"randomized"``:
         Privacy Test 2, every row costs. ``"deterministic"``: Privacy Test 1, plausible deniability without an
         epsilon.
-    model : {"bayesian_network", "independent", "uniform"} or object
-        The generative model, or a learner of your own (see docs/how_to/own_model.md).
+    model : {"bayesian_network", "independent", "correlated", "random"} or object
+        The generative model: the default, DataSynthesizer's modes (see docs/explanation/datasynthesizer.md;
+        "uniform" is "random"), or a learner of your own (see docs/how_to/own_model.md).
     structure : str or mapping, optional
         How the network's structure is found, or ``{child: [parents]}``.
     model_parameters : dict, optional

@@ -1,0 +1,1 @@
+"""Commands that walk [DS]'s way: describe a table, generate rows from the description, inspect both."""
