@@ -38,7 +38,7 @@ class BayesianNetworkLearner:
         ``"cfs"``: the paper's correlation-based feature selection; ``"independent"``: the marginals baseline;
         or ``{child: [parents]}`` as given, which costs nothing.
     max_cost : int
-        Upper bound on the number of parent configurations of one table (paper Eq. 7).
+        Upper bound on the number of parent configurations of one table ([PD] Eq. 6; its value is not printed).
     max_parents : int, optional
         Upper bound on the number of parents.
     concentration : float
