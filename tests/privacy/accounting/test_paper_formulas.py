@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sdv_plausible.audit.theory.paper_formulas import (
+from sdv_plausible.privacy.accounting.paper_formulas import (
     paper_advanced_composition,
     paper_entropy_sensitivity,
     paper_model_loss,
