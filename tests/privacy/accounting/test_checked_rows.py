@@ -74,10 +74,10 @@ def claim(
 
 
 @pytest.mark.parametrize("likelihood", [PREFIXES, OVERLAPPING])
-@pytest.mark.parametrize("s", [1, 2, 3, 9])
+@pytest.mark.parametrize("s", [1, 2, 9])
 def test_claim_covers_every_pair(likelihood: list[list[Fraction]], s: int) -> None:
     worst = -1.0
-    for n, more, less, floor in pairs(likelihood, s, (3, 4)):
+    for n, more, less, floor in pairs(likelihood, s, (3,)):
         for t in (1, 2):
             stated = claim(n, floor, s, t=t)
             if math.isfinite(stated.log_others):
@@ -87,7 +87,7 @@ def test_claim_covers_every_pair(likelihood: list[list[Fraction]], s: int) -> No
 
 def test_planted_bugs_are_caught() -> None:
     worst = dict.fromkeys((CheckedRows, WithoutSmallPartitions, WithoutTheChance), -1.0)
-    for n, more, less, floor in pairs(PREFIXES, 4, (5,)):
+    for n, more, less, floor in pairs(PREFIXES, 4, (4,)):
         for made in worst:
             for t in (1, 2, 3):
                 stated = claim(n, floor, 4, made, t, gamma=1.0)

@@ -24,8 +24,9 @@ def p_value(found: np.ndarray, law: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize(("counts", "population", "drawn"), [(30, 100, 20), (3, 10, 8), (60, 100, 50)])
-@pytest.mark.parametrize("stop", [4, 1000])
-def test_law(counts: int, population: int, drawn: int, stop: int) -> None:
+@pytest.mark.parametrize("stops", [True, False])
+def test_law(counts: int, population: int, drawn: int, stops: bool) -> None:
+    stop = counts * drawn // population if stops else 1000
     found = count_among_drawn(np.full(DRAWS, counts), population, drawn, stop, Coins.from_seed(1))
     law = stats.hypergeom(population, counts, drawn).pmf(np.arange(drawn + 1))
     if stop < len(law):
