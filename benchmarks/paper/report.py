@@ -9,7 +9,17 @@ import numpy as np
 
 from benchmarks.paper.data import NAMES
 from benchmarks.paper.published import TABLE3, TABLE4, TABLE5, Published
-from benchmarks.paper.settings import DELTA, EPSILON0, GAMMA, KS, LAMBDAS, PRINTED_LAMBDAS, TIMED_OMEGA, K, Sizes
+from benchmarks.paper.settings import (
+    DELTA,
+    EPSILON0,
+    GAMMA,
+    KS,
+    LAMBDAS,
+    PRINTED_LAMBDAS,
+    TIMED_OMEGA,
+    K,
+    Sizes,
+)
 from benchmarks.paper.store import Line, Store
 
 TITLES = {

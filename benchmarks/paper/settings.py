@@ -11,8 +11,12 @@ TIMED_OMEGA = 9
 KS = (10, 25, 50, 75, 100, 150, 200, 250, 500, 1000)
 GAMMAS = (2.0, 4.0, 8.0)
 LAMBDAS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-PRINTED_LAMBDAS = LAMBDAS[1:]  # the paper's; it takes the best of the non-private classifier, for every method
-INNER_EPSILON = 2.32  # of structure and of tables: amplified by p = 280,000 / 1,494,974 it is the paper's 1 (Theorem 4)
+PRINTED_LAMBDAS = LAMBDAS[
+    1:
+]  # the paper's; it takes the best of the non-private classifier, for every method
+INNER_EPSILON = (
+    2.32  # of structure and of tables: amplified by p = 280,000 / 1,494,974 it is the paper's 1 (Theorem 4)
+)
 PRIVATE_MODELS = 20  # of figure 1, all of the same rows
 MAX_CHECKED, MAX_CHECKED_GAMMA = 100_000, 2.0  # of figure 6
 NOISE_DRAWS = 20  # of output perturbation, per repeat: its fit is made once

@@ -59,7 +59,12 @@ def model_accuracy(study: Study, store: Store) -> None:
         ):  # fmt: skip
             store.once("accuracy", name, repeat, partial(_of_private_models, study, kind, epsilon))
     store.once("accuracy", "ours (default), ε=1", repeat, partial(of_network, "ours", 1.0))
-    store.once("accuracy", f"random forest, {study.sizes.predicted:,} rows", repeat, lambda: {"values": _forest_accuracy(study)})
+    store.once(
+        "accuracy",
+        f"random forest, {study.sizes.predicted:,} rows",
+        repeat,
+        lambda: {"values": _forest_accuracy(study)},
+    )
     store.once("accuracy", "marginals", repeat, lambda: {"values": _commonest_accuracy(study)})
     store.once("accuracy", "random", repeat, lambda: {"values": [1 / c for c in study.split.cardinalities]})
 

@@ -120,7 +120,10 @@ class PlausibleDeniabilityMechanism:
         return np.concatenate(released)
 
     def count_plausible(self, proposals: Proposals, seed_free: np.ndarray, coins: Coins) -> np.ndarray:
-        """Plausible seeds of every proposal, as the test counts them (docs/explanation/proofs/checked_seeds.md)."""
+        """Plausible seeds of every proposal, as the test counts them.
+
+        See docs/explanation/proofs/checked_seeds.md.
+        """
         test = self.test
         if test.hidden_omega and isinstance(self.model, BayesianNetwork):
             # A seed-free candidate is tested as one: that keeps the floor of the pass rate.

@@ -1,4 +1,4 @@
-"""Sentences of the ledger beside its total: which plausible deniability holds, and what the paper would have printed.
+"""Sentences of the ledger beside its total: which plausible deniability holds, and what the paper prints.
 
 They are entries without a loss, charged with the rest, so that they stay with the ledger wherever it goes.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from sdv_plausible.models.omega import Omega
 from sdv_plausible.models.paper.learner import BayesianNetworkLearner
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
 from sdv_plausible.privacy.accounting.paper_formulas import (
@@ -25,11 +26,12 @@ NO_SEED = (
     "(k, gamma)-plausible deniability is empty here: no seed is used, so every record is a plausible seed of "
     "every row, whatever k and gamma are, and the protection is epsilon alone"
 )
-MISSED = (
-    "it misses that a rejection is visible in how many candidates are tried, that rows are released and not "
-    "candidates, that the entropies' sensitivity is for replacing a row and twice what adding one needs, and "
-    "that it is divided by a noisy number of rows; no claim rests on it"
+MISSED_OF_ROWS = "that a rejection can be seen, that several rows are released and not one candidate, "
+MISSED_OF_MODEL = (
+    "that the entropies' sensitivity is for replacing a row and twice what adding one needs, and that it is "
+    "divided by a noisy number of rows; no claim rests on it"
 )
+SAME_ROWS = "that structure and tables were learned from the same rows here, "
 
 
 def sentences(settings: Settings, learner: Any, domain: Domain) -> tuple[LedgerEntry, ...]:
@@ -55,7 +57,7 @@ def deniability(settings: Settings) -> str:
     unused = settings.omega is not None and settings.omega.is_all
     if unused or not settings.uses_seeds:
         return NO_SEED
-    return f"{settings.test.says_of_seeds}. It speaks of a row's seed, not of the rows that the model was learned from"
+    return f"{settings.test.says_of_seeds}. It speaks of a row's seed, not of whom the model was learned from"
 
 
 def as_printed(settings: Settings, learner: Any, domain: Domain) -> str:
@@ -64,16 +66,17 @@ def as_printed(settings: Settings, learner: Any, domain: Domain) -> str:
         raise ValueError(
             'accounting ("paper") needs noise="paper": the printed formulas are for the printed noise'
         )
-    text = "As printed in [PD] this would be " + _printed_model(settings, learner, domain)
-    if settings.privacy_test == "randomized" and settings.test.row_limit:
+    text, missed = f"As printed in [PD] this would be {_printed_model(settings, learner, domain)}", ""
+    if settings.privacy_test == "randomized" and settings.omega != Omega(None, None):
+        missed = MISSED_OF_ROWS
         try:
             best = theorem1_best(settings.k, settings.gamma, settings.epsilon0, settings.seed_delta)
             text += f", and epsilon {rounded_up(best.epsilon)} for each candidate (Theorem 1, t = {best.t})"
         except ValueError:
             text += ", and no epsilon for candidates (Theorem 1 has no t at this delta)"
     if settings.split is None:
-        return f"{text}; it takes structure and tables for learned from different rows, which they are not here, and {MISSED}"
-    return f"{text}; {MISSED}"
+        missed += SAME_ROWS
+    return f"{text}; it misses {missed}{MISSED_OF_MODEL}"
 
 
 def _printed_model(settings: Settings, learner: BayesianNetworkLearner, domain: Domain) -> str:
@@ -86,7 +89,10 @@ def _printed_model(settings: Settings, learner: BayesianNetworkLearner, domain: 
     structure = EpsilonDelta(0.0, 0.0)
     if plan.learns_structure:
         structure = paper_structure_loss(m, plan.shares.entropy, budget.delta, plan.shares.size)
-    loss, how = paper_model_loss(structure, parameters), "Theorems 2 and 3, the larger of structure and tables"
+    loss, how = (
+        paper_model_loss(structure, parameters),
+        "Theorems 2, 3, the larger of structure and tables",
+    )
     if settings.split is not None:
         share = max(settings.split[:2])
         loss = paper_sampling_amplification(*loss, share)

@@ -163,16 +163,11 @@ class Settings:
         }
 
     def random_split(self, learner: Any) -> RandomSplit | None:
-        """How the split lowers the total: only for single rows, and by what a learner is known to ask of which part."""
+        """How the split lowers the total, for single rows; which parts a learner asks must be known."""
         if self.split is None or self.neighbours != ONE_ROW:
             return None
-        structure, parameters, seeds = self.split
-        learned: list[tuple[float, frozenset[str]]] = [
-            (structure + parameters, frozenset({"structure", "parameters"}))
-        ]
-        if type(learner) is BayesianNetworkLearner:  # each of its entries pays for one part's rows alone
-            learned = [(structure, frozenset({"structure"})), (parameters, frozenset({"parameters"}))]
-        return RandomSplit((*learned, (seeds, frozenset({"seeds"}))))
+        # Each entry of the paper's learner pays for one part's rows alone; of others that is not known.
+        return RandomSplit.of(self.split, apart=type(learner) is BayesianNetworkLearner)
 
 
 _TESTS: dict[str, type[PrivacyTest]] = {

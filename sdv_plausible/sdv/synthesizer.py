@@ -243,7 +243,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if noise == "calibrated":
             self._learner = make_learner(model, structure, model_parameters)
         else:  # the paper's learner alone has printed noise
-            self._learner = make_learner(model, structure or "cfs", {**(model_parameters or {}), "noise": noise})
+            self._learner = make_learner(
+                model, structure or "cfs", {**(model_parameters or {}), "noise": noise}
+            )
         if random_state is not None:
             Coins.from_seed(random_state)  # complains now rather than at fit
         if types not in ("declared", "detected"):

@@ -166,10 +166,17 @@ class BayesianNetworkLearner:
             counts = counted.ask_laplace(PrintedCounts(axes), plan.shares.counts if plan.shares else 0.0)
             prior = uniform_prior(cards[j], 1.0)
             probabilities = dirichlet_table(
-                cut_at_zero(counts.values.reshape(-1, cards[j])), prior, self.concentration, "posterior", coins
+                cut_at_zero(counts.values.reshape(-1, cards[j])),
+                prior,
+                self.concentration,
+                "posterior",
+                coins,
             )
             tables[j] = ConditionalTable(
-                child=j, parents=chosen, buckets=tuple(buckets[i] for i in chosen), probabilities=probabilities
+                child=j,
+                parents=chosen,
+                buckets=tuple(buckets[i] for i in chosen),
+                probabilities=probabilities,
             )
         return BayesianNetwork([tables[j] for j in topological_order(parents, cards)])
 

@@ -1,4 +1,4 @@
-"""Privacy loss of N rows released one by one where each candidate's plausible seeds are counted among some seeds.
+"""Privacy loss of N rows released one by one, plausible seeds being counted among some of the seeds.
 
 ``max_check_plausible`` looks at s seeds in a fresh random order: one record more or less then also changes
 what is counted in partitions that it is not in. The bound for full counts does not hold;
@@ -51,13 +51,13 @@ class CheckedRows(ReleasedRows):
 
     @property
     def log_chance(self) -> float:
-        """ln(1 + sigma (e^epsilon0 - 1)), sigma the most that a new record's chance to be looked at can be."""
+        """ln(1 + sigma (e^epsilon0 - 1)), sigma a bound on a new record's chance to be looked at."""
         sigma = self.max_checked / (self.n_lower + 1) if self.max_checked <= self.n_lower else 1.0
         return math.log1p(sigma * math.expm1(self.epsilon0))
 
     @property
     def log_passes(self) -> np.ndarray:
-        """ln f(x) for x = 0..M: the chance that so many plausible seeds, among those looked at, pass."""
+        """Ln f(x) for x = 0..M: the chance that so many plausible seeds, among those looked at, pass."""
         return log_pass_probability(np.arange(self.max_plausible + 1.0), self.k, self.epsilon0, self.noise)
 
     @property

@@ -1,4 +1,4 @@
-"""Total of a release whose rows were split secretly at random (``docs/explanation/proofs/random_split.md``)."""
+"""Total of a release with a secret random split of the rows (``docs/explanation/proofs/random_split.md``)."""
 
 from __future__ import annotations
 
@@ -59,8 +59,19 @@ class RandomSplit:
 
     parts: tuple[tuple[float, frozenset[str]], ...]
 
+    @classmethod
+    def of(cls, split: Sequence[float], *, apart: bool) -> RandomSplit:
+        """Split into structure, parameters and seeds; the first two count as one where not known to be apart."""
+        structure, parameters, seeds = split
+        learned = ((structure + parameters, frozenset({"structure", "parameters"})),)
+        if apart:
+            learned = (  # type: ignore[assignment]
+                (structure, frozenset({"structure"})), (parameters, frozenset({"parameters"})),
+            )  # fmt: skip
+        return cls((*learned, (seeds, frozenset({"seeds"}))))
+
     def total(self, entries: Iterable[tuple[Sequence[str], Sequence[Loss]]], delta: float) -> float:
-        """Epsilon at delta of entries, each what it is used for and its losses; the rest counts for all rows."""
+        """Epsilon at delta of entries, each what it is used for, and its losses; others are of all rows."""
         of_parts: list[list[Loss]] = [[] for _ in self.parts]
         common: list[Loss] = []
         for uses, losses in entries:

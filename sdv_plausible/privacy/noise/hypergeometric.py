@@ -1,4 +1,4 @@
-"""How many of some records turn up when records are looked at in a random order: exactly, in whole numbers."""
+"""How many of some records turn up when records are drawn in a random order: exactly, in whole numbers."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def discrete_laplace(
 def floored_laplace(
     values: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: Coins, repeatable: bool = True
 ) -> npt.NDArray[np.int64]:
-    """Add Laplace noise of scale sensitivity / epsilon, rounded down: for comparing counts with a whole number.
+    """Add Laplace noise of scale sensitivity / epsilon, rounded down, to compare with a whole number.
 
     ``count + L >= k`` for real Laplace noise L just if ``count + floor(L) >= k``, so that no real number is
     drawn. Drawn from the stream, as `discrete_laplace` with ``repeatable``.

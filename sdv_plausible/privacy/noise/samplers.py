@@ -26,7 +26,7 @@ def discrete_laplace_noise(coins: Coins, scale: float, n: int) -> npt.NDArray[np
 
 
 def floored_laplace_noise(coins: Coins, scale: float, n: int) -> npt.NDArray[np.int64]:
-    """Return `n` draws of floor(L), L Laplace of this scale: a whole number m has L >= m just if floor(L) >= m.
+    """Return `n` draws of floor(L), L Laplace of this scale: for whole m, L >= m just if floor(L) >= m.
 
     The whole part of |L| is geometric, and the sign a fair coin.
     """

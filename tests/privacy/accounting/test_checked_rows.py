@@ -45,7 +45,9 @@ def pairs(likelihood: list[list[Fraction]], s: int, sizes: tuple[int, ...]):  # 
                 found = []
                 for rows in ((*table, new), table):
                     size = len(rows)
-                    one = exact.attempt(rows, likelihood, lambda c, n=size: chance(n, c, s, MOST), Fraction(2))
+                    one = exact.attempt(
+                        rows, likelihood, lambda c, n=size: chance(n, c, s, MOST), Fraction(2)
+                    )
                     found.append((oracle.rows(one, 2), sum(one)))
                 (more, q_more), (less, q_less) = found
                 yield n, more, less, float(min(q_more, q_less))
@@ -151,7 +153,9 @@ def test_best_t_and_what_is_out_of_reach() -> None:
     assert loss.epsilon(1e-9) == pytest.approx(epsilon)
     _, full = rows_loss(**common, n_lower=735_000)
     assert np.isfinite(full)
-    assert isinstance(checked_rows_loss(**common, n_lower=10, max_checked=5, max_plausible=100)[0], InfiniteLoss)
+    assert isinstance(
+        checked_rows_loss(**common, n_lower=10, max_checked=5, max_plausible=100)[0], InfiniteLoss
+    )
     lossy, large = checked_rows_loss(
         **{**common, "num_rows": 1_000_000}, n_lower=60_000, max_checked=50_000, max_plausible=100
     )

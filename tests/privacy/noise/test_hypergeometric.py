@@ -16,7 +16,10 @@ def p_value(found: np.ndarray, law: np.ndarray) -> float:
     expected = law * len(found)
     keep = expected >= 5
     seen = np.bincount(found, minlength=len(law)).astype(float)
-    seen, expected = np.append(seen[keep], seen[~keep].sum()), np.append(expected[keep], expected[~keep].sum())
+    seen, expected = (
+        np.append(seen[keep], seen[~keep].sum()),
+        np.append(expected[keep], expected[~keep].sum()),
+    )
     some = expected > 0
     if not some.all() and seen[~some].sum() > 0:
         return 0.0
