@@ -34,7 +34,7 @@ def render(store: Store, data: str, sizes: Sizes) -> str:
         f"# Section 6 on {data} ({TITLES[data]})",
         f"Made by `python -m benchmarks.paper all --data {data}`. D_T {sizes.structure:,}, D_P {sizes.parameters:,}, D_S "
         f"{sizes.seeds:,}, unseen {sizes.unseen:,} rows; k = {K}, γ = {GAMMA:g}, ε0 = {EPSILON0:g}, δ = 2^{math.log2(DELTA):.0f}. "
-        f"± is the standard deviation over {sizes.repeats} repeats, each with a fresh split, model, release and classifiers.",
+        f"± is the standard deviation over {sizes.repeats} repeats, each with a fresh split, model, release and classifiers; without it there was one.",
     ]
     sections: tuple[tuple[str, Callable[[Store, Sizes], list[str]]], ...] = (
         ("accuracy", _accuracy), ("distances", _distances), ("timing", _timing), ("passing", _passing),
@@ -84,7 +84,7 @@ def _accuracy(store: Store, sizes: Sizes) -> list[str]:
         "## Figure 1: relative decrease of the model's error against private marginals, %",
         table(["attribute", *shown], gained),
         "## Figure 2: model accuracy, %",
-        f"Share of {sizes.tested:,} unseen rows whose attribute is named, given the other ten; the forests learned from rows of D_P.",
+        "Share of unseen rows whose attribute is named, given the other ten; the forests learned from rows of D_P.",
         table(["attribute", *rows], [*body, ["mean", *(f"{100 * means[row].mean():.1f}" for row in rows)]]),
     ]
 
