@@ -69,7 +69,9 @@ def pass_rates(study: Study, store: Store) -> None:
                 row = f"{name}, hidden, γ={gamma:g}"
                 store.once("passing", row, study.repeat, partial(_hidden, study, omega, gamma))
             row = f"{name}, hidden, γ={MAX_CHECKED_GAMMA:g}, {MAX_CHECKED:,} seeds checked"
-            store.once("passing", row, study.repeat, partial(_hidden, study, omega, MAX_CHECKED_GAMMA, MAX_CHECKED))
+            store.once(
+                "passing", row, study.repeat, partial(_hidden, study, omega, MAX_CHECKED_GAMMA, MAX_CHECKED)
+            )
     for omega in (5, 7):
         store.once("passing", f"ω={omega}", study.repeat, partial(_known, study, omega))
     name = "ω∈[5-11], order of the example graph"

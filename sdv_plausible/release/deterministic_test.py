@@ -168,7 +168,8 @@ class DeterministicTest(RowByRowTest):
             LedgerEntry(
                 name="rows",
                 mechanism=(
-                    f"Privacy Test 1, k = {self.k}, gamma = {self.gamma:g}{self._limits}: each row has {self._deniability} "
+                    f"Privacy Test 1, k = {self.k}, gamma = {self.gamma:g}{self._limits}: "
+                    f"each row has {self._deniability} "
                     "(plausible deniability)"
                 ),
                 losses=(InfiniteLoss(),),

@@ -27,7 +27,10 @@ def test_limits_below_k_are_refused() -> None:
 
 
 def test_gamma_one_is_allowed() -> None:
-    assert DeterministicTest(k=5, gamma=1).passes(np.array([4, 5]), Coins.from_seed(0)).tolist() == [False, True]
+    assert DeterministicTest(k=5, gamma=1).passes(np.array([4, 5]), Coins.from_seed(0)).tolist() == [
+        False,
+        True,
+    ]
     with pytest.raises(ValueError, match="gamma"):
         DeterministicTest(k=5, gamma=0.9)
 
@@ -54,7 +57,9 @@ def test_checked_seeds_are_never_charged_as_full_counts() -> None:
     assert not isinstance(full.losses[0], CheckedRows)
     with pytest.raises(ValueError, match="single rows"):
         RandomizedTest(
-            **COMMON, max_check_plausible=1000, neighbours=Neighbours.parse("replace_one", None, 1)  # type: ignore[arg-type]
+            **COMMON,
+            max_check_plausible=1000,
+            neighbours=Neighbours.parse("replace_one", None, 1),  # type: ignore[arg-type]
         )
 
 

@@ -35,7 +35,10 @@ def settings(**given: Any) -> Settings:
         ({"omega": 3}, "(50, 1)-plausible deniability holds"),
         ({"omega": 3, "privacy_test": "deterministic"}, "(50, 4)-plausible deniability holds"),
         ({"omega": (2, 3), "privacy_test": "deterministic"}, "the factor is not sure"),
-        ({"omega": (2, 3), "privacy_test": "deterministic", "hidden_omega": True}, "also where omega stays hidden"),
+        (
+            {"omega": (2, 3), "privacy_test": "deterministic", "hidden_omega": True},
+            "also where omega stays hidden",
+        ),
         ({"omega": 3, "privacy_test": "randomized"}, "No (k, gamma)-plausible deniability holds for sure"),
     ],
 )
@@ -67,7 +70,9 @@ def test_printed_rows() -> None:
     assert "for each candidate (Theorem 1" in as_printed(made, PAPER, DOMAIN)
     high = settings(accounting="paper", privacy_test="randomized", omega=3, epsilon0=0.01, k=400, row_cap=1)
     assert "no epsilon for candidates" in as_printed(high, PAPER, DOMAIN)
-    assert "no epsilon for the model" in as_printed(settings(epsilon=math.inf, accounting="paper"), PAPER, DOMAIN)
+    assert "no epsilon for the model" in as_printed(
+        settings(epsilon=math.inf, accounting="paper"), PAPER, DOMAIN
+    )
 
 
 def test_the_papers_accounting_needs_its_noise() -> None:

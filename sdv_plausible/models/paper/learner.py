@@ -46,17 +46,17 @@ class BayesianNetworkLearner:
         ``"cfs"``: the paper's correlation-based feature selection; ``"independent"``: the marginals baseline;
         or ``{child: [parents]}`` as given, which costs nothing.
     max_cost : int
-        Upper bound on the number of parent configurations of one table ([PD] Eq. 6; its value is not printed).
+        Upper bound on the number of parent configurations of one table ([PD] Eq. 6, no value).
     max_parents : int, optional
         Upper bound on the number of parents.
     concentration : float
-        Prior mass of each conditional row in records, at no noise; noise raises it. (The paper's alpha, which
-        it does not print.)
+        Prior mass of each conditional row in records, at no noise; noise raises it. [PD] prints no
+        value of its alpha.
     parameters : {"mean", "posterior"}
         Posterior mean of the tables, or a posterior draw.
     noise : {"calibrated", "paper"}
-        ``"paper"``: Laplace noise as printed and posterior draws, for comparison. Epsilon is then the paper's,
-        by its formulas and before its amplification; the ledger's total is another number.
+        ``"paper"``: Laplace noise as printed and posterior draws, for comparison. Epsilon is then the
+        paper's, by its formulas and before its amplification; the ledger's total is another number.
     """
 
     structure: Structure = "cfs"
@@ -155,7 +155,7 @@ class BayesianNetworkLearner:
     def _fit_as_printed(
         self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins
     ) -> BayesianNetwork:
-        """Sections 3.3.1 and 3.4.1: no margins are asked for, so buckets are declared ones or of equal length."""
+        """Sections 3.3.1 and 3.4.1: no margins; buckets are declared or of equal length."""
         plan, cards = self.printed_plan(domain, budget), domain.cardinalities
         buckets = [default_buckets(attribute) for attribute in domain]
         parents = self._printed_parents(domain, buckets, plan, rows.part("structure"))

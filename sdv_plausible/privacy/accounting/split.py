@@ -61,7 +61,7 @@ class RandomSplit:
 
     @classmethod
     def of(cls, split: Sequence[float], *, apart: bool) -> RandomSplit:
-        """Split into structure, parameters and seeds; the first two count as one where not known to be apart."""
+        """Structure, parameters and seeds; the first two are one part where not known to be apart."""
         structure, parameters, seeds = split
         learned = ((structure + parameters, frozenset({"structure", "parameters"})),)
         if apart:

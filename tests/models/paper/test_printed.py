@@ -24,7 +24,10 @@ from sdv_plausible.table.domain import Attribute, Domain
 
 DELTA = 2.0**-30
 DOMAIN = Domain(
-    tuple(Attribute(name=name, kind="categorical", values=tuple(range(size))) for name, size in (("a", 2), ("b", 3)))
+    tuple(
+        Attribute(name=name, kind="categorical", values=tuple(range(size)))
+        for name, size in (("a", 2), ("b", 3))
+    )
 )
 
 
