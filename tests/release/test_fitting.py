@@ -139,7 +139,7 @@ def test_the_budget_of_the_model_leaves_room_for_what_was_charged():
         ledger.charge(*extra)
         fit(CodeArray(ROWS, DOMAIN.cardinalities), settings(), ledger)
         assert 0.95 < ledger.total() <= 1.0 + 1e-9
-        mus.append(ledger.entries[-1].losses[0].sensitivity_over_sigma)
+        mus.append(ledger.entries[-2].losses[0].sensitivity_over_sigma)
     assert mus[1] < mus[0]
 
 
