@@ -73,7 +73,8 @@ def fit_release(
         name=_name(parts, "seeds"),
     )
     test.confirm(seeds)  # before the rows have cost more
-    ledger.split = settings.random_split(learner)
+    if (split := settings.random_split(learner)) is not None:
+        ledger.split = split
     model = learn_model(parts, domain, learner, budget, ledger, coins.spawn("learning"), transcript)
     ledger.charge(*sentences(settings, learner, domain))
     cards = domain.cardinalities

@@ -91,7 +91,8 @@ def plan(
             check.whole(name, value, 1)
     settings.test.check_model(makes(learner))
     ledger = settings.empty_ledger()
-    ledger.split = settings.random_split(learner)
+    if (split := settings.random_split(learner)) is not None:
+        ledger.split = split
     ledger.charge(*extra)
     budget = settings.model_budget(ledger.losses)
     ledger.charge(*settings.test.charge(plausible_gamma(learner, settings.gamma)))
