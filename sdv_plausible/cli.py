@@ -107,6 +107,15 @@ def _parser() -> argparse.ArgumentParser:
         "--privacy-test", choices=("release", "randomized", "deterministic"), default="release"
     )
     synthesize.add_argument(
+        "--max-plausible", type=int, help="row-by-row tests: plausible seeds at which counting stops"
+    )
+    synthesize.add_argument(
+        "--max-check-plausible", type=int, help="row-by-row tests: seeds looked at; changes what rows cost"
+    )
+    synthesize.add_argument(
+        "--hidden-omega", action="store_true", help="row-by-row tests: likelihoods of the mixture over omega"
+    )
+    synthesize.add_argument(
         "--model", default="bayesian_network", help="bayesian_network, independent, correlated or random"
     )
     synthesize.add_argument("--ledger", type=Path, help="also write the privacy ledger as JSON")
@@ -247,7 +256,8 @@ def _synthesize(options: argparse.Namespace) -> None:
     synth = PlausibleDeniabilitySynthesizer(
         metadata, epsilon=options.epsilon, delta=options.delta, k=options.k, gamma=options.gamma,
         epsilon0=options.epsilon0, omega=options.omega, privacy_test=options.privacy_test,
-        model=options.model,
+        max_plausible=options.max_plausible, max_check_plausible=options.max_check_plausible,
+        hidden_omega=options.hidden_omega, model=options.model,
         domain=options.domain, source="written" if options.domain == "metadata" else None,
         undeclared=options.undeclared, random_state=options.random_state,
         types="detected" if detected else "declared", rules=options.rules or (),

@@ -1,6 +1,6 @@
 """Figures 1 to 6 and tables 3 to 5 of the paper.
 
-Run: python -m benchmarks.paper figure3|table4|all|report [--data acs|simulated] [--quick] [--fresh] [--output FOLDER]
+Run: python -m benchmarks.paper figure3|table4|all|report [--data acs|simulated] [--quick] [--fresh] [--repeats N] [--output FOLDER]
 
 Measures what is not yet in ``results_<data>.jsonl`` and writes ``results_<data>.md`` and the plots beside it. ``report``
 measures nothing. ``--fresh`` measures again. ``--quick`` takes small numbers of rows, to see that everything runs; give it
@@ -55,6 +55,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--output", type=Path)
+    parser.add_argument("--repeats", type=int)
     options = parser.parse_args(arguments)
     if options.quick and options.output is None:
         parser.error("--quick needs --output FOLDER: its numbers must not mix with the full run's")
@@ -66,10 +67,10 @@ def main(arguments: list[str] | None = None) -> None:
     items = {"all": list(every), "report": []}.get(options.what, [COMMANDS.get(options.what, "")])
     store = Store(path)
     if options.fresh:
-        store.forget([*items, "large trees"] if "table3" in items else items)
+        store.forget([*items, *(["table4 printed"] if "table4" in items else [])])
     warnings.simplefilter("ignore")
     try:
-        for repeat in range(sizes.repeats):
+        for repeat in range(options.repeats or sizes.repeats):
             study = Study(options.data, sizes, repeat)
             for item in items:
                 every[item](study, store)

@@ -56,8 +56,8 @@ def _bars(axis: Any, series: dict[str, np.ndarray]) -> None:
 def _improvement(store: Store, axis: Any) -> None:
     _bars(axis, {row: 100 * improvement(store, row) for row in improved_rows(store)})
     axis.axhline(0, color="black", linewidth=0.8)
-    axis.set_ylabel("% over the marginals")
-    axis.set_title("Figure 1: relative improvement of model accuracy", fontsize=10)
+    axis.set_ylabel("% of the marginals' error")
+    axis.set_title("Figure 1: relative decrease of the model's error", fontsize=10)
     _legend_below_title(axis)
 
 

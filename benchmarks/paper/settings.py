@@ -11,6 +11,14 @@ TIMED_OMEGA = 9
 KS = (10, 25, 50, 75, 100, 150, 200, 250, 500, 1000)
 GAMMAS = (2.0, 4.0, 8.0)
 LAMBDAS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+PRINTED_LAMBDAS = LAMBDAS[
+    1:
+]  # the paper's; it takes the best of the non-private classifier, for every method
+INNER_EPSILON = (
+    2.32  # of structure and of tables: amplified by p = 280,000 / 1,494,974 it is the paper's 1 (Theorem 4)
+)
+PRIVATE_MODELS = 20  # of figure 1, all of the same rows
+MAX_CHECKED, MAX_CHECKED_GAMMA = 100_000, 2.0  # of figure 6
 NOISE_DRAWS = 20  # of output perturbation, per repeat: its fit is made once
 TARGET = 10  # income class
 Omega = int | tuple[int, int]
@@ -48,6 +56,7 @@ SYNTHETIC = (
     Row(name="ω=11, ε=0.1", kind="cfs", epsilon=0.1),
     Row(name="ω=11, not noised", kind="cfs", epsilon=math.inf),
     Row(name="ω=11, ε for each part", kind="parts"),
+    Row(name="ω=11, ε=1 after amplification", kind="parts", epsilon=INNER_EPSILON),
     Row(name="ω=11, example graph", kind="example"),
     Row(name="ours (default)", kind="ours"),
 )
@@ -70,8 +79,8 @@ class Sizes:
         Training rows of the classifiers of table 3.
     linear : int
         Training rows of table 4's real-data classifiers.
-    linear_few : int
-        The same, once more with few rows.
+    linear_printed : int
+        The same by the paper's rule.
     tested : int
         Unseen rows that classifiers are tested on.
     game : int
@@ -103,7 +112,7 @@ class Sizes:
     scanned: int
     trees: int = 100
     repeats: int = 3
-    linear_few: int = 10_000
+    linear_printed: int = 100_000
 
     @property
     def total(self) -> int:
@@ -115,16 +124,16 @@ SIZES = {
     "acs": Sizes(
         structure=20_000, parameters=20_000, seeds=40_000, unseen=20_000, synthetics=40_000, compared=20_000,
         train=40_000, linear=80_000, tested=20_000, game=10_000, predicted=20_000,
-        timed=(10_000, 100_000, 250_000, 500_000, 1_000_000), scanned=256, repeats=5,
+        timed=(10_000, 100_000, 250_000, 500_000, 1_000_000), scanned=256, repeats=5, linear_printed=80_000,
     ),
     "simulated": Sizes(
         structure=280_000, parameters=280_000, seeds=735_000, unseen=100_000, synthetics=100_000, compared=100_000,
-        train=50_000, linear=280_000, tested=20_000, game=25_000, predicted=20_000,
+        train=100_000, linear=280_000, tested=30_000, game=50_000, predicted=280_000,
         timed=(10_000, 100_000, 250_000, 500_000, 1_000_000), scanned=64,
     ),
     "quick": Sizes(
         structure=3_000, parameters=3_000, seeds=6_000, unseen=2_000, synthetics=2_000, compared=2_000,
         train=2_000, linear=4_000, tested=1_000, game=500, predicted=1_000, timed=(500, 1_000), scanned=16,
-        trees=5, repeats=1, linear_few=1_000,
+        trees=5, repeats=1, linear_printed=2_000,
     ),
 }  # fmt: skip

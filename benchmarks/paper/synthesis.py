@@ -62,11 +62,11 @@ class Study:
             self._networks[kind, epsilon] = self.learn(kind, epsilon)
         return self._networks[kind, epsilon]
 
-    def learn(self, kind: str, epsilon: float) -> BayesianNetwork:
-        """Learn afresh: ours from all rows of D_T, D_P and D_S, the paper's from D_T and D_P."""
+    def learn(self, kind: str, epsilon: float, draw: int = 0) -> BayesianNetwork:
+        """Learn afresh: ours from all rows of D_T, D_P and D_S, the paper's from D_T and D_P; another model for every draw."""
         split = self.split
         budget, ledger = ModelBudget(epsilon=epsilon, delta=DELTA), PrivacyLedger(delta=DELTA)
-        coins = self.coins.spawn("learn", kind, epsilon)
+        coins = self.coins.spawn("learn", kind, epsilon, *([draw] if draw else []))
         if kind == "ours":
             rows = np.concatenate([split.structure, split.parameters, split.seeds])
             everything = {"learning": CodeArray(rows, split.plain_domain.cardinalities)}

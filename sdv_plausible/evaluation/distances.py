@@ -1,4 +1,4 @@
-"""Distances between tables of integer codes, and dependence inside one: [PD] section 6.2 and Eq. 4.
+"""Distances between tables of integer codes, and dependence inside one: [PD] section 6.2 and Eq. 5.
 
 Total variation distance of two distributions p and q over the same cells: ``TVD = sum |p - q| / 2``, in [0,
 1]. All functions here take codes (:mod:`sdv_plausible.evaluation.coding`), know nothing of frames, and are

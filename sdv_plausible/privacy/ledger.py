@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from sdv_plausible.privacy.accounting.attackers import Attackers, attackers
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
+from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.ledger_record import PUBLIC, LedgerRecord
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 Status = Literal["charged", "declared", "no claim"]
 Part = Literal["domain", "structure", "parameters", "seeds"]
 """What of a release an entry may pay for."""
+SAID = ("plausible deniability", "as printed")
+"""Names of entries without a loss that are sentences of the ledger, and no lines of its table."""
 NOT_COVERED = (
     "how long the computation took and the memory it used",
     "an attacker who controls the machine on which the data is held",
@@ -112,6 +115,8 @@ class PrivacyLedger:
 
     before_charge: Callable[[tuple[Loss, ...]], None] | None = None
     """Told all losses before they are charged, and may refuse: during a fit that drew from a budget."""
+    split: RandomSplit | None = None
+    """How the rows were split secretly at random, where that lowers the total."""
 
     def __init__(
         self,
@@ -121,10 +126,7 @@ class PrivacyLedger:
         covers: str | None = None,
         neighbours: Neighbours = ONE_ROW,
     ) -> None:
-        self.delta = delta
-        self.neighbours = neighbours
-        self.covers = covers
-        self.epsilon = epsilon
+        self.delta, self.neighbours, self.covers, self.epsilon = delta, neighbours, covers, epsilon
         self._entries: tuple[LedgerEntry, ...] = ()
 
     @property
@@ -135,9 +137,8 @@ class PrivacyLedger:
     @property
     def losses(self) -> tuple[Loss, ...]:
         """Finite losses charged so far: what later stages must leave room for."""
-        return tuple(
-            loss for entry in self._entries for loss in entry.losses if not isinstance(loss, InfiniteLoss)
-        )
+        found = (loss for entry in self._entries for loss in entry.losses)
+        return tuple(loss for loss in found if not isinstance(loss, InfiniteLoss))
 
     def charge(self, *entries: LedgerEntry) -> None:
         """Add entries, all or none, before what they describe is done.
@@ -164,7 +165,15 @@ class PrivacyLedger:
 
     def total(self, delta: float | None = None) -> float:
         """Total epsilon of everything charged so far, composed, at the given (or the ledger's) delta."""
-        return _total(self._entries, self.delta if delta is None else delta)
+        at = self.delta if delta is None else delta
+        whole = _total(self._entries, at)
+        if self.split is None or math.isinf(whole):
+            return whole
+        return min(whole, self.split.total([(e.parts, e.losses) for e in self._entries], at))
+
+    def said(self, name: str) -> str:
+        """Sentence of the ledger, one of ``SAID``; empty if it has none."""
+        return next((e.mechanism for e in self._entries if e.name == name and not e.losses), "")
 
     @property
     def claims_privacy(self) -> bool:
@@ -201,9 +210,8 @@ class PrivacyLedger:
         return self.attackers().sentence(self.neighbours.question)
 
     def _scope(self) -> str:
-        if self.covers is not None:
-            return self.covers
-        return "; ".join(dict.fromkeys(e.scope for e in self._entries if e.status == "charged"))
+        scopes = dict.fromkeys(e.scope for e in self._entries if e.status == "charged")
+        return "; ".join(scopes) if self.covers is None else self.covers
 
     @property
     def not_covered(self) -> tuple[str, ...]:
@@ -216,12 +224,13 @@ class PrivacyLedger:
         claim = self.claims_privacy
         return {
             "headline": self.sentence(),
+            "said": [text for text in map(self.said, SAID) if text],
             "meaning": self.meaning(),
             "epsilon": self.total() if claim else None,
             "delta": self.delta if claim else None,
             "unit": self.neighbours.unit,
             "neighbours": self.neighbours.relation,
-            "entries": [self._entry_dict(entry) for entry in self._entries],
+            "entries": [self._entry_dict(entry) for entry in self._entries if entry.name not in SAID],
             "not_covered": list(self.not_covered),
         }
 
@@ -290,23 +299,22 @@ class PrivacyLedger:
         from jinja2 import Environment, PackageLoader, StrictUndefined
 
         templates = Environment(
-            loader=PackageLoader("sdv_plausible.privacy"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
+            loader=PackageLoader("sdv_plausible.privacy"), autoescape=True, undefined=StrictUndefined,
+            trim_blocks=True, lstrip_blocks=True,
+        )  # fmt: skip
         return templates.get_template("ledger.html").render(self.to_dict())
 
     def _repr_html_(self) -> str:
         return self.to_html()
 
     def __str__(self) -> str:
-        lines = [text for text in (self.sentence(), self.meaning()) if text] + [""]
+        said = (self.sentence(), *map(self.said, SAID), self.meaning())
+        lines = [text for text in said if text] + [""]
         for entry in self._entries:
-            cost = {"declared": "free", "no claim": "no claim"}.get(
-                entry.status
-            ) or f"{entry.epsilon(self.delta):.3g}"
+            if entry.name in SAID:
+                continue
+            free = {"declared": "free", "no claim": "no claim"}
+            cost = free.get(entry.status) or f"{entry.epsilon(self.delta):.3g}"
             lines.append(f"  {entry.name:<12} epsilon {cost:<9} {entry.mechanism} [{entry.scope}]")
             if entry.note:
                 lines.append(f"  {'':<12} {entry.note}")

@@ -25,13 +25,15 @@ def partition_number(log_likelihood: np.ndarray, gamma: float) -> np.ndarray:
     log_likelihood : ndarray of float
         Natural logarithms; -inf for "cannot produce". Densities may exceed 1, so partitions may be negative.
     gamma : float
-        Width of a partition as a factor, > 1.
+        Width of a partition as a factor, >= 1; at 1 a partition is one likelihood.
 
     Returns
     -------
     ndarray of float
-        Whole numbers; +inf where the likelihood is 0.
+        Whole numbers (at gamma 1 the likelihoods' negative logarithms); +inf where the likelihood is 0.
     """
+    if gamma == 1:
+        return -log_likelihood
     with np.errstate(divide="ignore"):
         return np.floor(-log_likelihood / np.log(gamma))
 
@@ -60,7 +62,7 @@ def scan_plausible_seeds(
     num_seeds : int
         Number of seed records.
     gamma : float
-        Partition width, > 1.
+        Partition width, >= 1.
     max_plausible : int, optional
         The paper's early stop: counts are cut off here.
     max_check_plausible : int, optional

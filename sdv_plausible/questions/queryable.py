@@ -260,6 +260,28 @@ class Queryable:
             )
         return int(self._give(question.asked(), Answer(values=found, sigma=b), "discrete laplace").values[0])
 
+    def ask_laplace(self, question: Any, epsilon: float, failure: float = 0.0) -> Answer:
+        """Ask for an epsilon: discrete Laplace noise on every entry of the exact answer.
+
+        Parameters
+        ----------
+        question : Question
+            What to ask; its ``l1(neighbours)`` is the L1 sensitivity of the whole answer, a whole number.
+        epsilon : float
+            Loss of the whole answer.
+        failure : float
+            Probability, charged as well, that what is made of the answer fails.
+        """
+        self._meter.spend(epsilon=epsilon, failure=failure)
+        found, scale = np.asarray(question.exact(self._rows)), 0.0
+        if self.allowance.is_private:
+            moved = question.l1(self.neighbours)
+            coins = self._coins.spawn("answer", self._meter.next_answer())
+            scale = moved / epsilon
+            found = noise.discrete_laplace(found, sensitivity=moved, epsilon=epsilon, coins=coins)
+        answer = Answer(values=found.astype(float), sigma=scale)
+        return self._give(describe(question), answer, "discrete laplace")
+
     def release_groups(
         self, sets: Sequence[Sequence[int]], test: GroupRelease
     ) -> list[tuple[np.ndarray, np.ndarray]]:

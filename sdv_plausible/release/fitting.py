@@ -13,6 +13,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import ExactCounts
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import ALL_ROWS, Transcript
+from sdv_plausible.release.said import sentences
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Domain
@@ -72,7 +73,10 @@ def fit_release(
         name=_name(parts, "seeds"),
     )
     test.confirm(seeds)  # before the rows have cost more
+    if (split := settings.random_split(learner)) is not None:
+        ledger.split = split
     model = learn_model(parts, domain, learner, budget, ledger, coins.spawn("learning"), transcript)
+    ledger.charge(*sentences(settings, learner, domain))
     cards = domain.cardinalities
     omega = settings.omega or test.default_omega([cards[j] for j in model.order])
     omega.among(len(domain))  # complains before anything is drawn

@@ -12,9 +12,11 @@ from typing import Protocol
 
 import numpy as np
 
-from sdv_plausible.models.base import SeedModel
+from sdv_plausible.models.base import Proposals, SeedModel
+from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.hypergeometric import count_among_drawn
 
 BATCH = 1 << 17  # proposals made at once, at most
 SPARE = 64  # proposals made beyond those that the pass rate so far asks for
@@ -41,6 +43,21 @@ class RowTest(Protocol):
     @property
     def gamma(self) -> float:
         """Partition width."""
+        ...
+
+    @property
+    def hidden_omega(self) -> bool:
+        """Whether likelihoods are those of the mixture over omega."""
+        ...
+
+    @property
+    def stop(self) -> int | None:
+        """Plausible seeds at which counting stops."""
+        ...
+
+    @property
+    def max_check_plausible(self) -> int | None:
+        """Seeds looked at for a candidate, in a fresh random order."""
         ...
 
     def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:
@@ -91,9 +108,10 @@ class PlausibleDeniabilityMechanism:
                 raise TooFewReleasedError(self._too_few())
             # (1) a uniformly random seed record for each candidate; (2) a candidate from it
             seeds = coins.integers(self.num_seeds, size)
-            proposals = self.model.propose(seeds, self._draw_omega(size, coins), coins)
+            omega, seed_free = self._draw_omega(size, coins)
+            proposals = self.model.propose(seeds, omega, coins)
             # (3) the privacy test on its number of plausible seeds; (4) released, or nothing
-            plausible = self.model.count_plausible(proposals, self.test.gamma)
+            plausible = self.count_plausible(proposals, seed_free, coins)
             passed = np.flatnonzero(self.test.passes(plausible, coins))[:missing]
             released.append(proposals.candidates[passed])
             missing -= len(passed)
@@ -101,12 +119,34 @@ class PlausibleDeniabilityMechanism:
             rate = max(len(passed) / size, LEAST_RATE)
         return np.concatenate(released)
 
-    def _draw_omega(self, size: int, coins: Coins) -> np.ndarray:
+    def count_plausible(self, proposals: Proposals, seed_free: np.ndarray, coins: Coins) -> np.ndarray:
+        """Plausible seeds of every proposal, as the test counts them.
+
+        See docs/explanation/proofs/checked_seeds.md.
+        """
+        test = self.test
+        if test.hidden_omega and isinstance(self.model, BayesianNetwork):
+            # A seed-free candidate is tested as one: that keeps the floor of the pass rate.
+            counts = np.full(len(seed_free), self.num_seeds, dtype=np.int64)
+            rest = np.flatnonzero(~seed_free)
+            if len(rest):
+                omegas = self.omega.among(self.model.num_attributes)
+                counts[rest] = self.model.count_plausible_mixture(proposals.take(rest), omegas, test.gamma)
+        else:
+            counts = self.model.count_plausible(proposals, test.gamma)
+        if test.max_check_plausible is not None and test.max_check_plausible < self.num_seeds:
+            stop = test.stop or self.num_seeds
+            return count_among_drawn(counts, self.num_seeds, test.max_check_plausible, stop, coins)
+        return counts if test.stop is None else np.minimum(counts, test.stop)
+
+    def _draw_omega(self, size: int, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
+        """Resampled attributes of each proposal, and which resample everything by the seed-free share."""
         m = self.model.num_attributes
         omega = self.omega.draw(m, size, coins)
-        if self.seed_free_share > 0:
-            omega = np.where(coins.uniform(size) < self.seed_free_share, m, omega)
-        return omega
+        if self.seed_free_share == 0:
+            return omega, np.zeros(size, dtype=bool)
+        seed_free = coins.uniform(size) < self.seed_free_share
+        return np.where(seed_free, m, omega), seed_free
 
     def _too_few(self) -> str:
         return (

@@ -12,6 +12,7 @@ from sdv_plausible.models.forecast import Forecast, Forecaster, looks_numeric, r
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.crossing import largest_within
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.release.said import sentences
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Domain
 
@@ -90,10 +91,13 @@ def plan(
             check.whole(name, value, 1)
     settings.test.check_model(makes(learner))
     ledger = settings.empty_ledger()
+    if (split := settings.random_split(learner)) is not None:
+        ledger.split = split
     ledger.charge(*extra)
     budget = settings.model_budget(ledger.losses)
     ledger.charge(*settings.test.charge(plausible_gamma(learner, settings.gamma)))
     ledger.charge(*planned_entries(learner, domain, budget))
+    ledger.charge(*sentences(settings, learner, domain))
     forecast, needed = None, None
     if isinstance(learner, Forecaster) and len(domain):
         share = sum(settings.split[:2]) if settings.split else 1.0  # of the rows goes into learning

@@ -34,9 +34,8 @@ def check_k(k: Any) -> None:
 
 
 def check_gamma(gamma: Any) -> None:
-    """Raise unless gamma is finite and > 1."""
-    if check.at_least("gamma", gamma, 1.0, "it is a factor; try 4.0") == 1.0:
-        raise ValueError(f"gamma ({gamma!r}) must be a finite number above 1: it is a factor; try 4.0")
+    """Raise unless gamma is finite and >= 1; at 1 plausible seeds are equally likely ones."""
+    check.at_least("gamma", gamma, 1.0, "it is a factor; try 4.0")
 
 
 class PrivacyTest(ABC):
@@ -98,6 +97,11 @@ class PrivacyTest(ABC):
 
         Raises ValueError if one does not stand.
         """
+
+    @property
+    def says_of_seeds(self) -> str:
+        """Which plausible deniability holds where seeds are used, in a sentence."""
+        return ""
 
     def check_model(self, made: type[SeedModel]) -> None:  # noqa: B027  most tests take any model
         """Raise ValueError if a learner's models do not offer what the test needs."""

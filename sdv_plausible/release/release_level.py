@@ -71,6 +71,14 @@ class ReleaseTest(PrivacyTest):
         return "any number of rows, the release file and the saved synthesizer"
 
     @property
+    def says_of_seeds(self) -> str:
+        """(k, 1) of every released row, surely."""
+        return (
+            f"({self.k}, 1)-plausible deniability holds for every row, given which of its values are kept: "
+            f"they are those of {self.seeds_proved}, surely, all equally likely to have been its seed"
+        )
+
+    @property
     def margin(self) -> int:
         """Smallest s >= 1 with Pr[z >= s] = a**s / (1 + a) <= delta, a = exp(-epsilon0), for one row."""
         return release_margin(self.epsilon0, self.delta, self.neighbours)

@@ -11,109 +11,29 @@ import numpy as np
 from sdv_plausible.models.base import SeedModel
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, InfiniteLoss
+from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss
+from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss
 from sdv_plausible.privacy.accounting.one_row import rows_loss
 from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
 from sdv_plausible.privacy.accounting.release_test import size_lower_bound_margin
-from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
+from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, theorem1_best
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.privacy_tests import PrivacyTest, check_gamma, check_k
-from sdv_plausible.release.sampler import RecordSampler, Sampler
+from sdv_plausible.release.deterministic_test import DeterministicTest, RowByRowTest
+from sdv_plausible.release.privacy_tests import check_gamma, check_k
+from sdv_plausible.release.sampler import Sampler
+
+__all__ = ["DeterministicTest", "RandomizedTest"]
 
 SIZE_EPSILON = 0.1  # randomised test: spent on the noisy number of seeds
 SIZE_DELTA_SHARE = 0.01  # of the seeds' delta, for the event that its lower bound is too high
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeterministicTest(PrivacyTest):
-    """Privacy Test 1 (section 2): pass if the candidate has at least k plausible seeds.
-
-    It gives plausible deniability, not differential privacy: whether a row passes depends on a sharp
-    threshold.
-
-    Parameters
-    ----------
-    k : int
-        Plausible seeds needed, each of another unit, >= 1; the seed itself counts.
-    gamma : float
-        Partition width, > 1.
-    row_cap : int
-        Rows that may ever be released from one fit.
-    neighbours : Neighbours
-        Whose seeds are counted: of people with several rows ``least_seeds`` records are needed for k people.
-    """
-
-    has_delta: ClassVar[bool] = False
-    k: int
-    gamma: float
-    row_cap: int = 1_000_000
-    neighbours: Neighbours = ONE_ROW
-
-    def __post_init__(self) -> None:
-        check_k(self.k)
-        check_gamma(self.gamma)
-
-    @property
-    def covers(self) -> str | None:
-        """Nothing: there is no total."""
-        return None
-
-    @property
-    def row_limit(self) -> int | None:
-        """The row cap."""
-        return self.row_cap
-
-    def charge(self, gamma: float) -> tuple[LedgerEntry, ...]:  # noqa: ARG002
-        """One entry, without a finite epsilon."""
-        return (
-            LedgerEntry(
-                name="rows",
-                mechanism=(
-                    f"Privacy Test 1, k = {self.k}, gamma = {self.gamma:g}: each row has {self._deniability} "
-                    "(plausible deniability)"
-                ),
-                losses=(InfiniteLoss(),),
-                scope="each released row",
-                note=(
-                    "Privacy Test 1 has a sharp threshold, which gives plausible deniability but no "
-                    "epsilon; use privacy_test='release'"
-                ),
-                parts=("seeds",),
-            ),
-        )
-
-    @property
-    def _deniability(self) -> str:
-        of_people = f", which are records of at least {self.k} people" if self.neighbours.of_people else ""
-        return f"at least {self.least_seeds} plausible seeds{of_people}"
-
-    def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:  # noqa: ARG002
-        """Boolean array: which candidates pass."""
-        passed: np.ndarray = plausible_seeds >= self.least_seeds
-        return passed
-
-    def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins) -> Sampler:
-        """Mechanism 1, which gives up where too few candidates pass.
-
-        Nothing is claimed that a failure could break.
-        """
-        return _mechanism(self, model, seeds, omega, sampling, gives_up=True)
-
-    def complaints(self, num_rows: int) -> list[str]:
-        """No row could pass with fewer records than k."""
-        if self.least_seeds > num_rows:
-            above = f"{self._above} the number of rows ({num_rows})"
-            return [f"{above}: no row could have k plausible seeds; lower k"]
-        return []
-
-
-@dataclass(frozen=True, kw_only=True)
-class RandomizedTest(PrivacyTest):
+class RandomizedTest(RowByRowTest):
     """Privacy Test 2 (section 2.1): as Test 1, with the threshold drawn afresh for every candidate.
 
     The threshold is ``k + z`` with z discrete Laplace, ``Pr[z] ~ exp(-epsilon0 |z|)``: counts are integers,
@@ -124,7 +44,7 @@ class RandomizedTest(PrivacyTest):
     k : int
         Centre of the threshold, >= 1. No released row is sure to have k plausible seeds.
     gamma : float
-        Partition width, > 1.
+        Partition width, >= 1.
     epsilon0 : float
         Inverse scale of the threshold noise, > 0.
     delta : float
@@ -136,6 +56,10 @@ class RandomizedTest(PrivacyTest):
         rate cannot fall below this share by construction (docs/explanation/proofs/pass_rate.md, Theorem 3).
     least_rows : int
         A public number that the count of seeds reaches.
+    threshold_noise : {"discrete_laplace", "laplace"}
+        Noise of the threshold; the second is the paper's.
+    hidden_omega, max_plausible, max_check_plausible
+        As in :class:`RowByRowTest`.
     neighbours : Neighbours
         Whom the loss protects. Where people have several rows, the threshold is centred at the seeds of k
         people, and its noise has the scale for all rows of one (docs/explanation/proofs/persons.md,
@@ -150,6 +74,7 @@ class RandomizedTest(PrivacyTest):
     row_cap: int = 1_000_000
     seed_free_share: float = 0.5
     least_rows: int = 1000
+    threshold_noise: Noise = "discrete_laplace"
     neighbours: Neighbours = ONE_ROW
 
     def __post_init__(self) -> None:
@@ -157,6 +82,13 @@ class RandomizedTest(PrivacyTest):
         check_gamma(self.gamma)
         check.positive("epsilon0", self.epsilon0, "try 1.0")
         check.share_of_delta("delta", self.delta, "try 1e-9")
+        check_noise(self.threshold_noise)
+        self._check_limits()
+        if self.neighbours != ONE_ROW and self.max_check_plausible is not None:
+            raise ValueError(
+                "max_check_plausible is accounted for single rows added or removed: leave out person and "
+                "neighbours, or leave it out"
+            )
 
     @property
     def covers(self) -> str | None:
@@ -196,12 +128,22 @@ class RandomizedTest(PrivacyTest):
         unit = self.neighbours.rows
         n_lower = max(1, self.least_rows - unit) if self.neighbours.replace else self.least_rows
         per_row = self.epsilon0 / unit
-        floor = floor_by_construction(self.seed_free_share, self.least_seeds, per_row, n_lower)
-        loss, epsilon = rows_loss(
-            num_rows=self.row_cap, k=self.least_seeds, gamma=gamma, epsilon0=per_row,
-            delta=(1 - SIZE_DELTA_SHARE) * self.delta, pass_rate_floor=floor, n_lower=n_lower,
-            neighbours=self.neighbours,
-        )  # fmt: skip
+        law: Noise = self.threshold_noise
+        counted = min(n for n in (n_lower, self.stop, self.max_check_plausible) if n is not None)
+        floor = floor_by_construction(self.seed_free_share, self.least_seeds, per_row, counted, noise=law)
+        common = {
+            "num_rows": self.row_cap, "k": self.least_seeds, "epsilon0": per_row, "n_lower": n_lower,
+            "gamma": self.gamma if self.hidden_omega else gamma, "noise": law,
+            "delta": (1 - SIZE_DELTA_SHARE) * self.delta, "pass_rate_floor": floor,
+        }  # fmt: skip
+        if self.max_check_plausible is None:
+            loss, epsilon = rows_loss(**common, neighbours=self.neighbours)  # type: ignore[arg-type]
+        else:
+            loss, epsilon = checked_rows_loss(
+                **common,  # type: ignore[arg-type]
+                max_checked=self.max_check_plausible,
+                max_plausible=self.stop or self._surely_passes,
+            )
         if not math.isfinite(epsilon):
             raise ValueError(
                 f"k ({self.k}) and epsilon0 ({self.epsilon0:g}) are out of reach for least_rows "
@@ -218,7 +160,24 @@ class RandomizedTest(PrivacyTest):
         )
 
     @property
+    def _surely_passes(self) -> int:
+        """As many as fail with a probability below exp(-50)."""
+        return self.least_seeds + math.ceil(50 / self.epsilon0)
+
+    @property
+    def says_of_seeds(self) -> str:
+        """No sure k."""
+        return (
+            "No (k, gamma)-plausible deniability holds for sure: the threshold is random, and a released row "
+            f"may have fewer than {self.k} plausible seeds; the protection is epsilon"
+        )
+
+    @property
     def _parameters(self) -> str:
+        return f"{self._threshold}{self._limits}"
+
+    @property
+    def _threshold(self) -> str:
         if self.neighbours != ONE_ROW:
             return f"threshold around {self.seeds_needed}, epsilon0 = {self.epsilon0:g}"
         return (
@@ -259,7 +218,8 @@ class RandomizedTest(PrivacyTest):
         """Boolean array: which candidates pass; one fresh threshold each."""
         # Repeatable: drawn from the call's own secret stream, so that SDV's reset_sampling repeats the very
         # same rows.
-        noisy = noise.discrete_laplace(
+        draw = noise.discrete_laplace if self.threshold_noise == "discrete_laplace" else noise.floored_laplace
+        noisy = draw(
             plausible_seeds,
             sensitivity=self.neighbours.rows,
             epsilon=self.epsilon0,
@@ -271,7 +231,7 @@ class RandomizedTest(PrivacyTest):
 
     def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins) -> Sampler:
         """Mechanism 1, which proposes until enough rows pass."""
-        return _mechanism(self, model, seeds, omega, sampling, seed_free_share=self.seed_free_share)
+        return self._mechanism(model, seeds, omega, sampling, seed_free_share=self.seed_free_share)
 
     def _table_warnings(self, table_rows: int) -> list[str]:
         found = super()._table_warnings(table_rows)
@@ -282,22 +242,3 @@ class RandomizedTest(PrivacyTest):
                 "be refused",
             )
         return found
-
-
-def _mechanism(
-    test: DeterministicTest | RandomizedTest,
-    model: SeedModel,
-    seeds: Queryable,
-    omega: Omega,
-    sampling: Coins,
-    *,
-    seed_free_share: float = 0.0,
-    gives_up: bool = False,
-) -> Sampler:
-    """Mechanism 1, with the records that it needs."""
-    records = seeds.seed_records("rows")
-    model.attach_seeds(records)
-    mechanism = PlausibleDeniabilityMechanism(
-        model=model, num_seeds=len(records), test=test, omega=omega, seed_free_share=seed_free_share
-    )
-    return RecordSampler(model=model, coins=sampling, mechanism=mechanism, gives_up=gives_up)

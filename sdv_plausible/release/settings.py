@@ -9,8 +9,11 @@ from typing import Any, Literal
 
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.omega import Omega
+from sdv_plausible.models.paper.learner import BayesianNetworkLearner
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import Loss
+from sdv_plausible.privacy.accounting.split import RandomSplit
+from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.release.privacy_tests import PrivacyTest, check_gamma, check_k
@@ -18,6 +21,7 @@ from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
 
 TestName = Literal["release", "randomized", "deterministic"]
+Accounting = Literal["proved", "paper"]
 SEED_DELTA_SHARE = 0.5  # of delta, where seeds are used; the rest belongs to the model
 
 
@@ -49,6 +53,14 @@ class Settings:
         rest of the rows is not used). None: every row serves all three.
     neighbours : Neighbours
         Whom the total protects.
+    max_plausible, max_check_plausible : int, optional
+        Row-by-row tests: where counting plausible seeds stops, and how many seeds are looked at.
+    hidden_omega : bool
+        Row-by-row tests: whether likelihoods are those of the mixture over a range of omega.
+    threshold_noise : {"discrete_laplace", "laplace"}
+        Randomised test: noise of the threshold.
+    accounting : {"proved", "paper"}
+        ``"paper"``: the ledger also says what the paper's formulas give. The total is the proved one.
     """
 
     epsilon: float
@@ -63,6 +75,11 @@ class Settings:
     split: tuple[float, float, float] | None = None
     least_rows: int = 1000
     neighbours: Neighbours = ONE_ROW
+    max_plausible: int | None = None
+    max_check_plausible: int | None = None
+    hidden_omega: bool = False
+    threshold_noise: Noise = "discrete_laplace"
+    accounting: Accounting = "proved"
 
     def __post_init__(self) -> None:
         if self.epsilon != math.inf:
@@ -81,6 +98,17 @@ class Settings:
         check.whole("least_rows", self.least_rows, 1, "try 1000")
         if self.split is not None:
             _check_split(self.split)
+        check_noise(self.threshold_noise)
+        if self.accounting not in ("proved", "paper"):
+            raise ValueError(f'accounting ({self.accounting!r}) must be "proved" or "paper"')
+        limits = {"max_plausible": self.max_plausible, "max_check_plausible": self.max_check_plausible}
+        given = [name for name, value in limits.items() if value is not None]
+        if self.privacy_test == "release" and (given or self.hidden_omega):
+            raise ValueError(
+                f"{' and '.join(given or ['hidden_omega'])} belong to the row-by-row tests: the release test "
+                "counts each group once and exactly; leave it out, or use privacy_test='randomized'"
+            )
+        self.test  # noqa: B018  its own checks, now rather than at fit
 
     @property
     def uses_seeds(self) -> bool:
@@ -119,9 +147,27 @@ class Settings:
             return RandomizedTest(
                 k=self.k, gamma=self.gamma, epsilon0=self.epsilon0, delta=self.seed_delta,
                 row_cap=self.row_cap,
-                seed_free_share=self.seed_free_share, least_rows=self.least_rows, neighbours=self.neighbours,
+                seed_free_share=self.seed_free_share, least_rows=self.least_rows,
+                threshold_noise=self.threshold_noise, neighbours=self.neighbours, **self._counting,
             )  # fmt: skip
-        return DeterministicTest(k=self.k, gamma=self.gamma, row_cap=self.row_cap, neighbours=self.neighbours)
+        return DeterministicTest(
+            k=self.k, gamma=self.gamma, row_cap=self.row_cap, neighbours=self.neighbours, **self._counting
+        )
+
+    @property
+    def _counting(self) -> dict[str, Any]:
+        return {
+            "max_plausible": self.max_plausible,
+            "max_check_plausible": self.max_check_plausible,
+            "hidden_omega": self.hidden_omega,
+        }
+
+    def random_split(self, learner: Any) -> RandomSplit | None:
+        """How the split lowers the total, for single rows; which parts a learner asks must be known."""
+        if self.split is None or self.neighbours != ONE_ROW:
+            return None
+        # Each entry of the paper's learner pays for one part's rows alone; of others that is not known.
+        return RandomSplit.of(self.split, apart=type(learner) is BayesianNetworkLearner)
 
 
 _TESTS: dict[str, type[PrivacyTest]] = {

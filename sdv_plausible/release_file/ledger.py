@@ -10,9 +10,10 @@ from typing import Any, get_args
 
 from sdv_plausible.privacy.accounting import losses as known_losses
 from sdv_plausible.privacy.accounting.losses import Loss
+from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.ledger import Part as Known
-from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
+from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours
 from sdv_plausible.release_file.reading import LONGEST_NAME, Part
 
 LOSSES: dict[str, type[Loss]] = {
@@ -97,6 +98,17 @@ def read_ledger(part: Part) -> tuple[PrivacyLedger, Statement]:
     if (statement.epsilon is not None) != ledger.claims_privacy:
         raise f["epsilon"].refuse("must be a number where every entry has a finite loss, and null elsewhere")
     return ledger, statement
+
+
+def credit_split(ledger: PrivacyLedger, statement: Statement, split: Any) -> None:
+    """Let a ledger that was read count the split as it did: finely only if that gives what it said."""
+    if split is None or statement.epsilon is None or ledger.neighbours != ONE_ROW:
+        return
+    for apart in (True, False):
+        ledger.split = RandomSplit.of(split, apart=apart)
+        if ledger.total() >= statement.epsilon * (1 - 1e-9):
+            return
+    ledger.split = None
 
 
 def _write_neighbours(neighbours: Neighbours) -> dict[str, Any]:

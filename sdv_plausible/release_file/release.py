@@ -25,7 +25,7 @@ from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release_file import documents
 from sdv_plausible.release_file.answers import Answers, read_answers, write_answers
 from sdv_plausible.release_file.domain import read_domain, write_domain
-from sdv_plausible.release_file.ledger import Statement, read_ledger, write_ledger
+from sdv_plausible.release_file.ledger import Statement, credit_split, read_ledger, write_ledger
 from sdv_plausible.release_file.models import read_model, write_model
 from sdv_plausible.release_file.reading import LONGEST_NAME, Part
 from sdv_plausible.release_file.rules import read_rules, write_rules
@@ -308,6 +308,8 @@ class Release:
         rules = read_rules(f["rules"], domain)
         model = read_model(f["model"], domain)
         ledger, statement = read_ledger(f["ledger"])
+        settings = read_settings(f["settings"])
+        credit_split(ledger, statement, settings["split"])
         return cls(
             schema=read_schema(f["schema"], rules.whole(domain)),
             domain=domain,
@@ -317,7 +319,7 @@ class Release:
             answers=read_answers(f["answers"], domain),
             ledger=ledger,
             statement=statement,
-            settings=read_settings(f["settings"]),
+            settings=settings,
             versions={name: item.text(LONGEST_NAME) for name, item in f["versions"].entries(100).items()},
         )
 

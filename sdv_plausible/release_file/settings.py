@@ -15,7 +15,9 @@ from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release_file.invented import LOCALE
 from sdv_plausible.release_file.reading import LONGEST_NAME, Part
 
-PRIVACY = tuple(field.name for field in dataclasses.fields(Settings) if field.name != "neighbours")
+NEWER = ("max_plausible", "max_check_plausible", "hidden_omega", "threshold_noise", "accounting")
+"""Settings that older files lack: their defaults hold then."""
+PRIVACY = tuple(f.name for f in dataclasses.fields(Settings) if f.name not in ("neighbours", *NEWER))
 UNIT = ("neighbours", "person", "rows_per_person")
 OTHERS = (
     "enforce_min_max_values",
@@ -48,7 +50,8 @@ def read_settings(part: Part) -> dict[str, Any]:
         raise part.refuse(f"must have the entries {', '.join(lacking)}")
     found = {name: _plain(item, 0) for name, item in f.items()}
     found["epsilon"] = math.inf if found["epsilon"] is None else found["epsilon"]
-    for name in PRIVACY:
+    newer = [name for name in NEWER if name in found]
+    for name in (*PRIVACY, *newer):
         if not _is_short(found[name]):
             raise f[name].refuse("must be a number, a short text, null, or a list of up to three numbers")
     f["neighbours"].choice(RELATIONS)
@@ -56,7 +59,7 @@ def read_settings(part: Part) -> dict[str, Any]:
     f["rows_per_person"].whole(1)
     f["privacy_test"].choice(get_args(TestName))
     unit = part.checked(lambda: Neighbours.parse(*(found[name] for name in UNIT)))
-    part.checked(lambda: Settings(**{name: found[name] for name in PRIVACY}, neighbours=unit))
+    part.checked(lambda: Settings(**{name: found[name] for name in (*PRIVACY, *newer)}, neighbours=unit))
     for name in ("enforce_min_max_values", "enforce_rounding", "returns_tables"):
         f[name].flag()
     f["max_bins"].whole(2)

@@ -85,7 +85,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     k : int
         Plausible seeds that a released row (its prefix, under the release test) must have, >= 1.
     gamma : float
-        Factor within which probabilities count as "about the same", > 1. Irrelevant for a fixed omega.
+        Factor within which probabilities count as "about the same", >= 1. Irrelevant for a fixed omega.
     epsilon0 : float
         Randomised test: inverse scale of the threshold noise. Release test: privacy loss of the seeds. > 0.
     omega : int, (int, int), "all" or None
@@ -140,6 +140,21 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     source : "written", optional
         Your word that you wrote the ranges and values in the metadata; ``domain="metadata"`` needs it.
         Metadata that was detected holds those of the rows.
+    max_plausible, max_check_plausible : int, optional
+        Row-by-row tests, the paper's options: counting plausible seeds stops at the first, and looks at so
+        many seeds as the second says, in a random order that is fresh for every candidate. The second
+        changes the law of the test and what rows cost. Counting is a look-up here: neither makes it faster.
+    hidden_omega : bool
+        Row-by-row tests: whether likelihoods are those of the mixture over a range of omega; gamma then
+        matters.
+    threshold_noise : {"discrete_laplace", "laplace"}
+        Randomised test: noise of the threshold; the second is the paper's.
+    noise : {"calibrated", "paper"}
+        ``"paper"``: the paper's learner with its noise as printed, for comparison. Epsilon is then what its
+        formulas give before amplification, and not the total.
+    accounting : {"proved", "paper"}
+        ``"paper"``: the ledger also says what the paper's formulas give; it needs ``noise="paper"``. The
+        total stays the proved one.
     types : {"declared", "detected"}
         Where the metadata's semantic types and date formats are from. ``"declared"``: you vouch that they are
         public, known without the rows. ``"detected"``: they were read off the rows, and the ledger then makes
@@ -194,6 +209,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         budget: Budget | None = None,
         rules: Any = (),
         source: Literal["written"] | None = None,
+        max_plausible: int | None = None,
+        max_check_plausible: int | None = None,
+        hidden_omega: bool = False,
+        threshold_noise: Literal["discrete_laplace", "laplace"] = "discrete_laplace",
+        noise: Literal["calibrated", "paper"] = "calibrated",
+        accounting: Literal["proved", "paper"] = "proved",
     ) -> None:
         self.epsilon, self.delta, self.k, self.gamma, self.epsilon0 = epsilon, delta, k, gamma, epsilon0
         self.omega, self.privacy_test, self.model, self.structure = omega, privacy_test, model, structure
@@ -216,8 +237,18 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             privacy_test=privacy_test, row_cap=row_cap, seed_free_share=seed_free_share, split=split,
             least_rows=least_rows,
             neighbours=Neighbours.parse(neighbours, person, rows_per_person),
+            max_plausible=max_plausible, max_check_plausible=max_check_plausible, hidden_omega=hidden_omega,
+            threshold_noise=threshold_noise, accounting=accounting,
         )  # fmt: skip
-        self._learner = make_learner(model, structure, model_parameters)
+        self.max_plausible, self.max_check_plausible = max_plausible, max_check_plausible
+        self.hidden_omega, self.threshold_noise = hidden_omega, threshold_noise
+        self.noise, self.accounting = noise, accounting
+        if noise == "calibrated":
+            self._learner = make_learner(model, structure, model_parameters)
+        else:  # the paper's learner alone has printed noise
+            self._learner = make_learner(
+                model, structure or "cfs", {**(model_parameters or {}), "noise": noise}
+            )
         if random_state is not None:
             Coins.from_seed(random_state)  # complains now rather than at fit
         if types not in ("declared", "detected"):

@@ -14,6 +14,7 @@ from benchmarks.paper import linear
 from benchmarks.paper.__main__ import COMMANDS, main
 from benchmarks.paper.classifiers import table3
 from benchmarks.paper.data import NAMES, load, paper_domain
+from benchmarks.paper.report import improvement
 from benchmarks.paper.settings import LAMBDAS, ROWS, SIZES, SYNTHETIC
 from benchmarks.paper.statistics import most_likely
 from benchmarks.paper.store import Store
@@ -35,13 +36,13 @@ def quick_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_everything_is_measured_and_reported(quick_run: Path) -> None:
     store = Store(quick_run / "results_simulated.jsonl")
-    assert {line["item"] for line in store.lines} == {*COMMANDS.values(), "large trees"}
+    assert {line["item"] for line in store.lines} == {*COMMANDS.values(), "table4 printed"}
     assert (
         store.rows("distances") == store.rows("table3") == store.rows("table5") == [row.name for row in ROWS]
     )
     rivals = {"not private", "output perturbation", "objective perturbation"}
-    few = {f"{rival}, {QUICK.linear_few:,} rows" for rival in rivals}
-    assert set(store.rows("table4")) == rivals | few | {row.name for row in SYNTHETIC}
+    made = rivals | {row.name for row in SYNTHETIC}
+    assert set(store.rows("table4")) == set(store.rows("table4 printed")) == made
     page = (quick_run / "results_simulated.md").read_text(encoding="utf-8")
     for title in (
         "Figure 1",
@@ -133,6 +134,20 @@ def test_features_have_norm_at_most_one() -> None:
     extreme = np.array([split.cardinalities], dtype=np.int32) - 1  # the largest code everywhere
     corner = linear.features(extreme, split.cardinalities)
     assert corner.multiply(corner).sum() == pytest.approx(1)
+
+
+def test_the_papers_features_are_divided_by_the_root_of_their_number() -> None:
+    split = load("simulated", QUICK, 0)
+    ours, printed = (linear.features(split.unseen, split.cardinalities, by_width=w) for w in (False, True))
+    assert ours.shape[1] == 98
+    np.testing.assert_allclose(printed.toarray() * np.sqrt(98), ours.toarray() * np.sqrt(11))
+
+
+def test_figure_1_is_the_relative_decrease_of_error(tmp_path: Path) -> None:
+    store = Store(tmp_path / "lines.jsonl")
+    store.once("accuracy", "marginals", 0, lambda: {"values": [0.5, 0.8]})
+    store.once("accuracy", "model", 0, lambda: {"values": [0.75, 0.7]})
+    np.testing.assert_allclose(improvement(store, "model"), [0.5, -0.5])
 
 
 def test_buckets_are_those_that_came_with_the_data(shared_data: Path) -> None:

@@ -26,7 +26,7 @@ BAD = {
     "epsilon": [0, -1, math.nan, "1", True, None, -math.inf],
     "delta": [0, 1, -0.1, math.nan, "a", None],
     "k": [0, -3, 2.5, True, "4", None],
-    "gamma": [1, 0.5, math.inf, math.nan, None, "4"],
+    "gamma": [0.999, 0.5, math.inf, math.nan, None, "4"],
     "epsilon0": [0, -1, math.inf, None],
     "omega": [-1, (3, 2), "some", 1.5, True],
     "privacy_test": ["none", None, 3],
@@ -57,7 +57,7 @@ def test_bad_parameters_are_named_with_their_value(name, value):
 @pytest.mark.parametrize(
     "changed",
     [
-        {"epsilon": math.inf}, {"k": np.int64(1)}, {"gamma": 1.0001}, {"seed_free_share": 1}, {"split": [0.1, 0.2, 0.7]},
+        {"epsilon": math.inf}, {"k": np.int64(1)}, {"gamma": 1}, {"seed_free_share": 1}, {"split": [0.1, 0.2, 0.7]},
         {"split": (1 / 3, 1 / 3, 1 / 3)}, {"split": (0.1, 0.1, 0.1)}, {"omega": "all"}, {"omega": (1, 2)}, {"row_cap": 1},
     ],
     ids=str,

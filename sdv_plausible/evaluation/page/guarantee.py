@@ -76,7 +76,7 @@ class Guarantee(Section):
         return cls(
             documented=True,
             sentence=str(document["headline"]),
-            meaning=str(document.get("meaning", "")),
+            meaning=" ".join(map(str, [*document.get("said", ()), document.get("meaning", "")])),
             entries=entries,
             not_covered=tuple(document.get("not_covered", ())),
             claimed=claimed,

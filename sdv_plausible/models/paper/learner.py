@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -16,6 +16,14 @@ from sdv_plausible.models.conditional_table import ConditionalTable, num_configu
 from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared
 from sdv_plausible.models.paper.entropies import Entropies
 from sdv_plausible.models.paper.parameters import ParameterDraw, clean_counts, clean_margin, dirichlet_table
+from sdv_plausible.models.paper.printed import (
+    PrintedCounts,
+    PrintedEntropies,
+    PrintedPlan,
+    PrintedSize,
+    cut_at_zero,
+    uniform_prior,
+)
 from sdv_plausible.models.paper.shares import LearningPlan, Structure
 from sdv_plausible.models.paper.structure import check_structure, correlation_feature_selection
 from sdv_plausible.privacy import checks as check
@@ -38,13 +46,17 @@ class BayesianNetworkLearner:
         ``"cfs"``: the paper's correlation-based feature selection; ``"independent"``: the marginals baseline;
         or ``{child: [parents]}`` as given, which costs nothing.
     max_cost : int
-        Upper bound on the number of parent configurations of one table (paper Eq. 7).
+        Upper bound on the number of parent configurations of one table ([PD] Eq. 6, no value).
     max_parents : int, optional
         Upper bound on the number of parents.
     concentration : float
-        Prior mass of each conditional row in records, at no noise; noise raises it.
+        Prior mass of each conditional row in records, at no noise; noise raises it. [PD] prints no
+        value of its alpha.
     parameters : {"mean", "posterior"}
         Posterior mean of the tables, or a posterior draw.
+    noise : {"calibrated", "paper"}
+        ``"paper"``: Laplace noise as printed and posterior draws, for comparison. Epsilon is then the
+        paper's, by its formulas and before its amplification; the ledger's total is another number.
     """
 
     structure: Structure = "cfs"
@@ -52,6 +64,7 @@ class BayesianNetworkLearner:
     max_parents: int | None = None
     concentration: float = 1.0
     parameters: ParameterDraw = "mean"
+    noise: Literal["calibrated", "paper"] = "calibrated"
     makes: ClassVar[type[SeedModel]] = BayesianNetwork
 
     @property
@@ -75,15 +88,23 @@ class BayesianNetworkLearner:
         check.positive("concentration", self.concentration, "try 1.0")
         if self.parameters not in ("mean", "posterior"):
             raise ValueError(f'parameters ({self.parameters!r}) must be "mean" or "posterior"')
+        if self.noise not in ("calibrated", "paper"):
+            raise ValueError(f'noise ({self.noise!r}) must be "calibrated" or "paper"')
+
+    def printed_plan(self, domain: Domain, budget: ModelBudget) -> PrintedPlan:
+        """Scales of the noise as printed."""
+        return PrintedPlan.make(len(domain), budget, learns_structure=self.structure == "cfs")
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
         """Ledger entries of learning."""
+        if self.noise == "paper":
+            return self.printed_plan(domain, budget).entries()
         return LearningPlan.make(self.structure, domain, budget).entries(self.structure)
 
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
         """How the noise will show on a table of about so many rows; links as tables with one parent."""
         plan, cards = LearningPlan.make(self.structure, domain, budget), np.array(domain.cardinalities)
-        if math.isinf(plan.mu):
+        if math.isinf(plan.mu) or self.noise == "paper":
             return None
         sigma = {stage: budget.neighbours.histogram_l2 / plan.mu_each(stage) for stage in plan.shares}
         cells = float(np.median(cards)) * min(float(np.median(cards)), MAX_BUCKETS)
@@ -101,6 +122,8 @@ class BayesianNetworkLearner:
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> BayesianNetwork:
         """Learn a network: margins, structure, then the tables of that structure."""
+        if self.noise == "paper":
+            return self._fit_as_printed(rows, domain, budget, coins)
         plan = LearningPlan.make(self.structure, domain, budget)
         counted, cards = rows.part("parameters"), domain.cardinalities
         codes = [Axis.of_codes(j, c) for j, c in enumerate(cards)]
@@ -128,6 +151,52 @@ class BayesianNetworkLearner:
                 probabilities=dirichlet_table(counts, margins[j], strength, self.parameters, coins),
             )
         return BayesianNetwork([tables[j] for j in topological_order(parents, cards)])
+
+    def _fit_as_printed(
+        self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins
+    ) -> BayesianNetwork:
+        """Sections 3.3.1 and 3.4.1: no margins; buckets are declared or of equal length."""
+        plan, cards = self.printed_plan(domain, budget), domain.cardinalities
+        buckets = [default_buckets(attribute) for attribute in domain]
+        parents = self._printed_parents(domain, buckets, plan, rows.part("structure"))
+        _check_cells(parents, buckets, domain)
+        counted, tables = rows.part("parameters"), {}
+        for j, chosen in enumerate(parents):
+            axes = [*(Axis(i, buckets[i]) for i in chosen), Axis.of_codes(j, cards[j])]
+            counts = counted.ask_laplace(PrintedCounts(axes), plan.shares.counts if plan.shares else 0.0)
+            prior = uniform_prior(cards[j], 1.0)
+            probabilities = dirichlet_table(
+                cut_at_zero(counts.values.reshape(-1, cards[j])),
+                prior,
+                self.concentration,
+                "posterior",
+                coins,
+            )
+            tables[j] = ConditionalTable(
+                child=j,
+                parents=chosen,
+                buckets=tuple(buckets[i] for i in chosen),
+                probabilities=probabilities,
+            )
+        return BayesianNetwork([tables[j] for j in topological_order(parents, cards)])
+
+    def _printed_parents(
+        self, domain: Domain, buckets: list[np.ndarray], plan: PrintedPlan, rows: Queryable
+    ) -> Parents:
+        if not isinstance(self.structure, str):
+            return check_structure(self.structure, domain)
+        nothing: Parents = ((),) * len(domain)
+        if self.structure == "independent":
+            return nothing
+        shares = plan.shares
+        number = rows.ask_laplace(PrintedSize(), shares.size if shares else 0.0, plan.size_failure)
+        noisy_rows = int(number.values[0])
+        if noisy_rows < plan.least_noisy_rows:  # Lemma 1 may not hold at so few noisy rows
+            return nothing
+        question = PrintedEntropies(domain.cardinalities, buckets, noisy_rows)
+        steps = rows.ask_laplace(question, plan.entropies * shares.entropy if shares else 0.0)
+        correlation = question.table(steps.values).correlation()
+        return correlation_feature_selection(correlation, buckets, self.max_cost, self.max_parents)
 
     def _parents(
         self, domain: Domain, buckets: list[np.ndarray], plan: LearningPlan, rows: Queryable

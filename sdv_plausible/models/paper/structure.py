@@ -18,7 +18,7 @@ from sdv_plausible.table.domain import Domain
 def correlation_feature_selection(
     correlation: np.ndarray, buckets: Sequence[np.ndarray], max_cost: int, max_parents: int | None = None
 ) -> Parents:
-    """Greedy acyclic parent sets by the CFS merit (Eq. 4), under the cost bound (Eq. 7).
+    """Greedy acyclic parent sets by the CFS merit (Eq. 4), under the cost bound (Eq. 6).
 
     At every step the arc that raises its child's merit most is added, over all children at once, until no arc
     raises any merit. The paper fixes no order among the children; this one does not depend on the columns'

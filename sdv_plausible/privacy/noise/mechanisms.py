@@ -26,10 +26,18 @@ from sdv_plausible.privacy.noise.opendp import add_noise, measurement
 from sdv_plausible.privacy.noise.samplers import (
     discrete_gaussian_noise,
     discrete_laplace_noise,
+    floored_laplace_noise,
     saturating_add,
 )
 
-__all__ = ["NoiseCall", "discrete_gaussian", "discrete_laplace", "exponential_choice", "record_calls"]
+__all__ = [
+    "NoiseCall",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "exponential_choice",
+    "floored_laplace",
+    "record_calls",
+]
 
 Source = Literal["opendp", "keyed stream", "seeded stream"]
 _NO_NOISE = "where no noise is wanted, do not call a noise function"
@@ -131,6 +139,32 @@ def discrete_laplace(
         )
     _record("discrete_laplace", sensitivity, epsilon, scale=scale, shape=counts.shape, source=source)
     return noisy
+
+
+def floored_laplace(
+    values: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: Coins, repeatable: bool = True
+) -> npt.NDArray[np.int64]:
+    """Add Laplace noise of scale sensitivity / epsilon, rounded down, to compare with a whole number.
+
+    ``count + L >= k`` for real Laplace noise L just if ``count + floor(L) >= k``, so that no real number is
+    drawn. Drawn from the stream, as `discrete_laplace` with ``repeatable``.
+
+    Parameters
+    ----------
+    values, sensitivity, epsilon, coins
+        As in `discrete_laplace`.
+    repeatable : bool
+        Must be True: the noise is the stream's.
+    """
+    counts = integer_array("values", values)
+    sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon, _NO_NOISE)
+    if not repeatable:
+        raise ValueError("repeatable (False) must be True: OpenDP has no such measurement")
+    scale = math.nextafter(sensitivity / epsilon, math.inf)
+    noise = floored_laplace_noise(coins, scale, counts.size).reshape(counts.shape)
+    source = _source(coins, repeatable=True)
+    _record("floored_laplace", sensitivity, epsilon, scale=scale, shape=counts.shape, source=source)
+    return saturating_add(counts, noise)
 
 
 def discrete_gaussian(

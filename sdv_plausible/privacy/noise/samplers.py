@@ -25,6 +25,20 @@ def discrete_laplace_noise(coins: Coins, scale: float, n: int) -> npt.NDArray[np
     return _geometric(coins, scale, n) - _geometric(coins, scale, n)
 
 
+def floored_laplace_noise(coins: Coins, scale: float, n: int) -> npt.NDArray[np.int64]:
+    """Return `n` draws of floor(L), L Laplace of this scale: for whole m, L >= m just if floor(L) >= m.
+
+    The whole part of |L| is geometric, and the sign a fair coin.
+    """
+    if not 2.0**-10 <= scale <= 2.0**50:
+        raise ValueError(
+            f"sensitivity / budget ({scale}) must lie in 2**-10, ..., 2**50 for noise drawn from a stream"
+        )
+    size = _geometric(coins, scale, n)
+    below = coins.integers(2, n).astype(bool)
+    return np.where(below, -1 - size, size)
+
+
 def discrete_gaussian_noise(coins: Coins, sigma: float, n: int) -> npt.NDArray[np.int64]:
     """Return `n` discrete Gaussian draws, Pr[z] ~ exp(-z**2 / (2 sigma**2)), to double precision.
 

@@ -7,7 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from sdv_plausible.audit.theory.paper_formulas import (
+from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.losses import PureDP
+from sdv_plausible.privacy.accounting.paper_formulas import (
     paper_advanced_composition,
     paper_entropy_sensitivity,
     paper_model_loss,
@@ -16,8 +18,6 @@ from sdv_plausible.audit.theory.paper_formulas import (
     paper_sequential_composition,
     paper_structure_loss,
 )
-from sdv_plausible.privacy.accounting.composition import compose
-from sdv_plausible.privacy.accounting.losses import PureDP
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity
 
 

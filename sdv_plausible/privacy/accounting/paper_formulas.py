@@ -1,28 +1,32 @@
 """The composition formulas of Bindschaedler, Shokri and Gunter (PVLDB 2017, arXiv 1708.07975) as printed.
 
-They reproduce the paper's numbers (``accounting="paper"``) and are looser than what
-:mod:`sdv_plausible.privacy.accounting.composition` computes; nothing else uses them. Theorem 1 itself is
-:func:`sdv_plausible.privacy.accounting.theorem1.theorem1`. ``docs/explanation/proofs/paper_formulas.md``
-lists where the paper's own use of them needs care.
+``noise="paper"`` takes its scales from them and ``accounting="paper"`` a sentence beside the total; no total
+rests on them. Theorem 1 itself is :func:`sdv_plausible.privacy.accounting.theorem1.theorem1`.
+``docs/explanation/proofs/paper_formulas.md`` lists where the paper's own use of them needs care.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
 
 __all__ = [
+    "PaperShares",
     "paper_advanced_composition",
     "paper_entropy_sensitivity",
     "paper_model_loss",
     "paper_parameter_loss",
     "paper_sampling_amplification",
     "paper_sequential_composition",
+    "paper_shares",
     "paper_structure_loss",
 ]
+
+SIZE_SHARE = 0.05  # of the structure's epsilon, for the noisy number of rows; the paper prints no share
 
 
 def paper_sequential_composition(losses: Iterable[tuple[float, float]]) -> EpsilonDelta:
@@ -64,8 +68,7 @@ def paper_sampling_amplification(epsilon: float, delta: float, probability: floa
     """Theorem 4 (amplification by sampling): ``(ln(1 + p (e^epsilon - 1)), p delta)``.
 
     For rows kept with probability p. It speaks of one sampled part and of the pair as a whole; for several
-    disjoint parts of one split use :func:`sdv_plausible.audit.theory.random_split.random_split`, which also
-    gives both directions.
+    disjoint parts of one split use :func:`sdv_plausible.privacy.accounting.split.split_total`.
     """
     epsilon = check.non_negative("epsilon", epsilon)
     delta = check.probability("delta", delta)
@@ -112,3 +115,52 @@ def paper_entropy_sensitivity(n: int) -> float:
     """
     n = check.whole("n", n, 1, "the bound divides by n")
     return (2 + 1 / math.log(2) + 2 * math.log2(n)) / n
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperShares:
+    """Loss of every single noisy number under ``noise="paper"``.
+
+    Attributes
+    ----------
+    size : float
+        Noisy number of rows of D_T (epsilon_nT).
+    entropy : float
+        Each noisy entropy (epsilon_H).
+    counts : float
+        Each table of noisy counts (epsilon_p).
+    """
+
+    size: float
+    entropy: float
+    counts: float
+
+
+def paper_shares(num_attributes: int, epsilon: float, delta: float) -> PaperShares:
+    """Losses at which section 3.5's formulas give epsilon for the structure, and epsilon for the tables.
+
+    Parameters
+    ----------
+    num_attributes : int
+        The number m of attributes, >= 1.
+    epsilon : float
+        Both epsilon_L and epsilon_P, > 0: before amplification by sampling.
+    delta : float
+        Both delta_L and delta_P, in (0, 1).
+    """
+    epsilon = check.positive("epsilon", epsilon, "try 1.0")
+    size = SIZE_SHARE * epsilon
+    return PaperShares(
+        size=size,
+        entropy=_largest(lambda e: paper_structure_loss(num_attributes, e, delta, size).epsilon, epsilon),
+        counts=_largest(lambda e: paper_parameter_loss(num_attributes, e, delta).epsilon, epsilon),
+    )
+
+
+def _largest(loss: Callable[[float], float], limit: float) -> float:
+    """Largest single loss whose composition stays within a limit."""
+    low, high = 0.0, limit
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if loss(middle) <= limit else (low, middle)
+    return low

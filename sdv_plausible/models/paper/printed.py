@@ -1,0 +1,157 @@
+"""The paper's learner with its noise as printed, for comparison (sections 3.3.1 and 3.4.1).
+
+Laplace noise on entropies with the sensitivity of Lemma 1 at a noisy n, Laplace counts cut off at zero,
+Dirichlet draws. The scales are the paper's; what they cost is proved in
+docs/explanation/proofs/paper_formulas.md and is not what the paper's formulas say.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_plausible.models.base import NO_NOISE, ModelBudget
+from sdv_plausible.models.paper.entropies import ENTROPY_GRID, Entropies
+from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, InfiniteLoss, Loss, PureDP
+from sdv_plausible.privacy.accounting.paper_formulas import (
+    PaperShares,
+    paper_entropy_sensitivity,
+    paper_shares,
+)
+from sdv_plausible.privacy.ledger import LedgerEntry, Part
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.questions.counts import CountTable, NumberOfRows
+
+SIZE_FAILURE = 0.01  # share of delta for the event that the noisy n is far above n
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedPlan:
+    """Scales as printed, from the budget alone: epsilon for the structure, and epsilon again for the tables.
+
+    Parameters
+    ----------
+    shares : PaperShares or None
+        Loss of every noisy number; None for no noise.
+    num_attributes : int
+        The number m of attributes.
+    learns_structure : bool
+        Whether entropies are asked for.
+    size_failure : float
+        Probability that the noisy number of rows is too high for Lemma 1 to hold at it.
+    """
+
+    shares: PaperShares | None
+    num_attributes: int
+    learns_structure: bool
+    size_failure: float
+
+    @classmethod
+    def make(cls, num_attributes: int, budget: ModelBudget, *, learns_structure: bool) -> PrintedPlan:
+        """Decide the noise.
+
+        Raises
+        ------
+        ValueError
+            If the neighbours are not tables with a row more or less: the printed noise is for those.
+        """
+        if budget.neighbours != ONE_ROW:
+            raise ValueError(
+                "noise ('paper') is for single rows added or removed: leave out person and neighbours, or "
+                "use noise='calibrated'"
+            )
+        shares = (
+            paper_shares(num_attributes, budget.epsilon, budget.delta)
+            if math.isfinite(budget.epsilon) and num_attributes
+            else None
+        )
+        failure = SIZE_FAILURE * budget.delta if shares and learns_structure else 0.0
+        return cls(
+            shares=shares,
+            num_attributes=num_attributes,
+            learns_structure=learns_structure,
+            size_failure=failure,
+        )
+
+    @property
+    def entropies(self) -> int:
+        """Number of entropies, m (m + 1)."""
+        return self.num_attributes * (self.num_attributes + 1)
+
+    @property
+    def least_noisy_rows(self) -> int:
+        """Noisy number of rows below which no entropy is asked for (paper_formulas.md, Theorem 1)."""
+        if self.shares is None:
+            return 1
+        return 2 * math.ceil(-math.log(self.size_failure) / self.shares.size) + 2
+
+    def entries(self) -> list[LedgerEntry]:
+        """Ledger entries, with losses that are proved for this noise."""
+        m, shares = self.num_attributes, self.shares
+        stages: list[tuple[str, str, Part, tuple[Loss, ...]]] = []
+        if self.learns_structure:
+            size = entropies = tuple[Loss, ...]()
+            if shares is not None:
+                failure = ApproxDP(epsilon=0.0, delta=self.size_failure)
+                size = (DiscreteLaplaceLoss(epsilon=shares.size), failure)
+                entropies = (PureDP(epsilon=shares.entropy, count=self.entropies),)
+            stages = [
+                ("size", "number of rows ([PD] Eq. 10)", "structure", size),
+                ("structure", "entropies, scale from Lemma 1 ([PD] Eq. 8, 9)", "structure", entropies),
+            ]
+        tables = () if shares is None else (DiscreteLaplaceLoss(epsilon=shares.counts, count=m),)
+        stages.append(("tables", "counts of the tables ([PD] Eq. 14)", "parameters", tables))
+        each = {"size": "size", "structure": "entropy", "tables": "counts"}
+        found = []
+        for name, text, part, losses in stages:
+            noise = ", no noise"
+            if shares is not None:
+                noise = f", Laplace noise as printed, epsilon {getattr(shares, each[name]):.4g} each"
+            found.append(
+                LedgerEntry(
+                    name=name, mechanism=text + noise, losses=losses or (InfiniteLoss(),), scope="the model",
+                    note="" if losses else NO_NOISE, parts=(part,),
+                )
+            )  # fmt: skip
+        return found
+
+
+@dataclass(frozen=True)
+class PrintedSize(NumberOfRows):
+    """Number of rows, for Laplace noise (Eq. 10)."""
+
+    def l1(self, neighbours: Neighbours) -> int:
+        """One row more or less."""
+        return neighbours.rows
+
+
+@dataclass(frozen=True)
+class PrintedEntropies(Entropies):
+    """Entropies with the sensitivity of Lemma 1 at ``least_rows``, here the noisy number of rows itself."""
+
+    def l1(self, neighbours: Neighbours) -> int:  # noqa: ARG002
+        """Lemma 1 for each of them, in steps; a step more for rounding to the grid."""
+        steps = math.ceil(paper_entropy_sensitivity(self.least_rows) / ENTROPY_GRID) + 1
+        m = len(self.cardinalities)
+        return steps * m * (m + 1)
+
+
+class PrintedCounts(CountTable):
+    """A table of counts, for Laplace noise."""
+
+    def l1(self, neighbours: Neighbours) -> int:
+        """One row changes one cell."""
+        return neighbours.rows
+
+
+def cut_at_zero(noisy: np.ndarray) -> np.ndarray:
+    """Noisy counts as printed: ``max(0, n + noise)`` (Eq. 14)."""
+    cut: np.ndarray = np.maximum(0.0, noisy)
+    return cut
+
+
+def uniform_prior(cardinality: int, concentration: float) -> np.ndarray:
+    """The default hyper-parameters alpha (Eq. 11); the paper prints no value: ``concentration``, evenly."""
+    return np.full(cardinality, concentration / cardinality)

@@ -1,0 +1,135 @@
+"""Privacy loss of N rows released one by one, plausible seeds being counted among some of the seeds.
+
+``max_check_plausible`` looks at s seeds in a fresh random order: one record more or less then also changes
+what is counted in partitions that it is not in. The bound for full counts does not hold;
+``docs/explanation/proofs/checked_seeds.md`` has the one that does.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting.bernoulli_pairs import BernoulliPairs, cover
+from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss
+from sdv_plausible.privacy.accounting.released_rows import ReleasedRows
+from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probability
+
+__all__ = ["CheckedRows", "checked_rows_loss"]
+
+_T_TRIED = 40  # numbers t tried below the largest
+_COMPOSED_UP_TO = 50.0  # epsilon from which on a profile of the rows is not worth composing
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedRows(ReleasedRows):
+    """N released rows under Privacy Test 2 where s seeds, drawn afresh for every candidate, are looked at.
+
+    Parameters
+    ----------
+    max_checked : int
+        Seeds looked at, s >= 1.
+    max_plausible : int
+        Plausible seeds at which counting stops, >= 1.
+    num_rows, k, gamma, epsilon0, t, pass_rate_floor, n_lower, noise
+        As in :class:`~sdv_plausible.privacy.accounting.released_rows.ReleasedRows`, for single rows.
+    """
+
+    max_checked: int
+    max_plausible: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check.whole("max_checked", self.max_checked, 1)
+        check.whole("max_plausible", self.max_plausible, 1)
+        if self.unit != 1:
+            raise ValueError(f"unit ({self.unit}) must be 1: checked seeds are accounted for single rows")
+
+    @property
+    def log_chance(self) -> float:
+        """ln(1 + sigma (e^epsilon0 - 1)), sigma a bound on a new record's chance to be looked at."""
+        sigma = self.max_checked / (self.n_lower + 1) if self.max_checked <= self.n_lower else 1.0
+        return math.log1p(sigma * math.expm1(self.epsilon0))
+
+    @property
+    def log_passes(self) -> np.ndarray:
+        """Ln f(x) for x = 0..M: the chance that so many plausible seeds, among those looked at, pass."""
+        return log_pass_probability(np.arange(self.max_plausible + 1.0), self.k, self.epsilon0, self.noise)
+
+    @property
+    def displaced(self) -> float:
+        """kappa, the largest x (1 - f(x-1)/f(x)): what a new record that displaces another can take away."""
+        falls = -np.expm1(-np.diff(self.log_passes))
+        return float((np.arange(1, self.max_plausible + 1) * falls).max())
+
+    @property
+    def log_others(self) -> float:
+        """-ln(1 - kappa/(n+1)): by so much can the chance of any other partition fall."""
+        share = self.displaced / (self.n_lower + 1)
+        return math.inf if share >= 1 else -math.log1p(-share)
+
+    def _small(self) -> float:
+        log_p = float(log_pass_probability(self.t, self.k, self.epsilon0, self.noise))
+        if self.max_checked <= self.n_lower:  # fewer are looked at: a moment bound on how many of them count
+            at_zero = float(log_pass_probability(0, self.k, self.epsilon0, self.noise))
+            sigma = self.max_checked / self.n_lower
+            log_p = min(log_p, at_zero + self.t * math.log1p(sigma * math.expm1(self.epsilon0)))
+        return min(1.0, (1 + self.gamma * (self.t - 1)) * math.exp(log_p) / self.passing_seeds)
+
+    def _pairs(self, resolution: float) -> BernoulliPairs:
+        log_r = self.log_chance + math.log1p(self.gamma / self.t) + self.log_others
+        increase = 1 + self.gamma * self.displaced
+        odds = increase / (self.passing_seeds * (1 - self._small()))
+        return cover(np.array([log_r]), np.array([math.log1p(odds) + self.log_others]), resolution)
+
+
+def checked_rows_loss(
+    *,
+    num_rows: int,
+    k: int,
+    gamma: float,
+    epsilon0: float,
+    delta: float,
+    pass_rate_floor: float,
+    n_lower: int,
+    max_checked: int,
+    max_plausible: int,
+    noise: Noise = "discrete_laplace",
+) -> tuple[Loss, float]:
+    """What to charge for N rows where s seeds are looked at, at the best t that was found, and its epsilon.
+
+    Parameters
+    ----------
+    num_rows, k, gamma, epsilon0, pass_rate_floor, n_lower, max_checked, max_plausible, noise
+        As in :class:`CheckedRows`.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    (Loss, float)
+        Epsilon at delta is infinite where delta is out of reach.
+    """
+    rows = CheckedRows(
+        num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, t=1, pass_rate_floor=pass_rate_floor,
+        n_lower=n_lower, max_checked=max_checked, max_plausible=max_plausible, noise=noise,
+    )  # fmt: skip
+    if math.isinf(rows.log_others):
+        return InfiniteLoss(), math.inf
+    most = k * max(1, -(-n_lower // max_checked))
+
+    def too_much(t: int) -> bool:
+        return replace(rows, t=t).small_partition_delta() >= delta
+
+    highest = bisect_left(range(1, most + 1), True, key=too_much)
+    if highest == 0:
+        return InfiniteLoss(), math.inf
+    tried = {max(1, round(highest * (1 - i / _T_TRIED) ** 2)) for i in range(_T_TRIED)}
+    best, epsilon = min(((t, replace(rows, t=t).epsilon(delta)) for t in tried), key=lambda found: found[1])
+    if epsilon > _COMPOSED_UP_TO:
+        return ApproxDP(epsilon=epsilon, delta=delta), epsilon
+    return replace(rows, t=best), epsilon

@@ -1,0 +1,207 @@
+"""Privacy Test 1 of the paper, and what both of its tests share: candidates are decided one by one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sdv_plausible.models.base import SeedModel
+from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.omega import Omega
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.release.privacy_tests import PrivacyTest, check_gamma, check_k
+from sdv_plausible.release.sampler import RecordSampler, Sampler
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowByRowTest(PrivacyTest):
+    """What both of the paper's tests may be told about counting plausible seeds (section 5).
+
+    Parameters
+    ----------
+    gamma : float
+        Partition width, >= 1.
+    hidden_omega : bool
+        Whether likelihoods are those of the mixture over a range of omega, and not those of the omega drawn.
+    max_plausible : int, optional
+        Counting stops at so many plausible seeds, at least as many as the test needs.
+    max_check_plausible : int, optional
+        So many seeds are looked at, in a random order that is fresh for every candidate. It changes the law
+        of the test, and what it costs.
+    """
+
+    gamma: float
+    hidden_omega: bool = False
+    max_plausible: int | None = None
+    max_check_plausible: int | None = None
+
+    def _check_limits(self) -> None:
+        for name in ("max_plausible", "max_check_plausible"):
+            limit = getattr(self, name)
+            if limit is not None and check.whole(name, limit, 1) < self.least_seeds:
+                raise ValueError(
+                    f"{name} ({limit}) is below the {self.least_seeds} plausible seeds that a row needs: "
+                    "no row could pass for sure; raise it, or lower k"
+                )
+
+    @property
+    def stop(self) -> int | None:
+        """Plausible seeds at which counting stops; where only some seeds are looked at, it always does."""
+        if self.max_plausible is None and self.max_check_plausible is not None:
+            return self._surely_passes
+        return self.max_plausible
+
+    @property
+    def _surely_passes(self) -> int:
+        """Plausible seeds beyond which more make no difference that could be seen."""
+        return self.least_seeds
+
+    @abstractmethod
+    def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:
+        """Boolean array: which candidates pass."""
+
+    def check_model(self, made: type[SeedModel]) -> None:
+        """Raise ValueError if the mixture over omega is asked of a model that has none."""
+        if self.hidden_omega and not issubclass(made, BayesianNetwork):
+            raise ValueError(
+                f"hidden_omega needs a Bayesian network, not {made.__name__}: leave it out, and omega counts "
+                "as known"
+            )
+
+    def _mechanism(
+        self,
+        model: SeedModel,
+        seeds: Queryable,
+        omega: Omega,
+        sampling: Coins,
+        *,
+        seed_free_share: float = 0.0,
+        gives_up: bool = False,
+    ) -> Sampler:
+        """Mechanism 1, with the records that it needs."""
+        records = seeds.seed_records("rows")
+        model.attach_seeds(records)
+        mechanism = PlausibleDeniabilityMechanism(
+            model=model, num_seeds=len(records), test=self, omega=omega, seed_free_share=seed_free_share
+        )
+        return RecordSampler(model=model, coins=sampling, mechanism=mechanism, gives_up=gives_up)
+
+    @property
+    def _limits(self) -> str:
+        found = ["omega hidden"] if self.hidden_omega else []
+        found += [] if self.max_plausible is None else [f"max_plausible = {self.max_plausible:,}"]
+        if self.max_check_plausible is not None:
+            found.append(f"max_check_plausible = {self.max_check_plausible:,}")
+        return "".join(f", {text}" for text in found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeterministicTest(RowByRowTest):
+    """Privacy Test 1 (section 2): pass if the candidate has at least k plausible seeds.
+
+    It gives plausible deniability, not differential privacy: whether a row passes depends on a sharp
+    threshold.
+
+    Parameters
+    ----------
+    k : int
+        Plausible seeds needed, each of another unit, >= 1; the seed itself counts.
+    gamma : float
+        Partition width, >= 1.
+    row_cap : int
+        Rows that may ever be released from one fit.
+    hidden_omega, max_plausible, max_check_plausible
+        As in :class:`RowByRowTest`.
+    neighbours : Neighbours
+        Whose seeds are counted: of people with several rows ``least_seeds`` records are needed for k people.
+    """
+
+    has_delta: ClassVar[bool] = False
+    k: int
+    gamma: float
+    row_cap: int = 1_000_000
+    neighbours: Neighbours = ONE_ROW
+
+    def __post_init__(self) -> None:
+        check_k(self.k)
+        check_gamma(self.gamma)
+        self._check_limits()
+
+    @property
+    def says_of_seeds(self) -> str:
+        """(k, gamma) of every released row, surely."""
+        least = f"at least {self.least_seeds} records"
+        if self.hidden_omega:
+            how = (
+                f"({self.k}, {self.gamma:g})-plausible deniability holds for every released row, also where "
+                f"omega stays hidden: {least} were its seed with probabilities within the factor "
+            )
+            return how + f"{self.gamma:g}"
+        return (
+            f"({self.k}, {self.gamma:g})-plausible deniability holds for every released row, omega being "
+            f"known: {least} could have been its seed about equally likely; where a range of omega stays "
+            "hidden, the factor is not sure"
+        )
+
+    @property
+    def covers(self) -> str | None:
+        """Nothing: there is no total."""
+        return None
+
+    @property
+    def row_limit(self) -> int | None:
+        """The row cap."""
+        return self.row_cap
+
+    def charge(self, gamma: float) -> tuple[LedgerEntry, ...]:  # noqa: ARG002
+        """One entry, without a finite epsilon."""
+        return (
+            LedgerEntry(
+                name="rows",
+                mechanism=(
+                    f"Privacy Test 1, k = {self.k}, gamma = {self.gamma:g}{self._limits}: "
+                    f"each row has {self._deniability} "
+                    "(plausible deniability)"
+                ),
+                losses=(InfiniteLoss(),),
+                scope="each released row",
+                note=(
+                    "Privacy Test 1 has a sharp threshold, which gives plausible deniability but no "
+                    "epsilon; use privacy_test='release'"
+                ),
+                parts=("seeds",),
+            ),
+        )
+
+    @property
+    def _deniability(self) -> str:
+        of_people = f", which are records of at least {self.k} people" if self.neighbours.of_people else ""
+        return f"at least {self.least_seeds} plausible seeds{of_people}"
+
+    def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:  # noqa: ARG002
+        """Boolean array: which candidates pass."""
+        passed: np.ndarray = plausible_seeds >= self.least_seeds
+        return passed
+
+    def start(self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins) -> Sampler:
+        """Mechanism 1, which gives up where too few candidates pass.
+
+        Nothing is claimed that a failure could break.
+        """
+        return self._mechanism(model, seeds, omega, sampling, gives_up=True)
+
+    def complaints(self, num_rows: int) -> list[str]:
+        """No row could pass with fewer records than k."""
+        if self.least_seeds > num_rows:
+            above = f"{self._above} the number of rows ({num_rows})"
+            return [f"{above}: no row could have k plausible seeds; lower k"]
+        return []

@@ -1,0 +1,100 @@
+"""Sentences of the ledger beside its total: which plausible deniability holds, and what the paper prints.
+
+They are entries without a loss, charged with the rest, so that they stay with the ledger wherever it goes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sdv_plausible.models.omega import Omega
+from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.privacy.accounting.losses import EpsilonDelta
+from sdv_plausible.privacy.accounting.paper_formulas import (
+    paper_model_loss,
+    paper_parameter_loss,
+    paper_sampling_amplification,
+    paper_structure_loss,
+)
+from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
+from sdv_plausible.privacy.ledger import SAID, LedgerEntry, rounded_up
+from sdv_plausible.release.settings import Settings
+from sdv_plausible.table.domain import Domain
+
+NO_SEED = (
+    "(k, gamma)-plausible deniability is empty here: no seed is used, so every record is a plausible seed of "
+    "every row, whatever k and gamma are, and the protection is epsilon alone"
+)
+MISSED_OF_ROWS = "that a rejection can be seen, that several rows are released and not one candidate, "
+MISSED_OF_MODEL = (
+    "that the entropies' sensitivity is for replacing a row and twice what adding one needs, and that it is "
+    "divided by a noisy number of rows; no claim rests on it"
+)
+SAME_ROWS = "that structure and tables were learned from the same rows here, "
+
+
+def sentences(settings: Settings, learner: Any, domain: Domain) -> tuple[LedgerEntry, ...]:
+    """Entries of a ledger's further sentences.
+
+    Raises
+    ------
+    ValueError
+        If ``accounting="paper"`` meets a learner whose noise is not the paper's.
+    """
+    found = [_entry(SAID[0], deniability(settings))]
+    if settings.accounting == "paper":
+        found.append(_entry(SAID[1], as_printed(settings, learner, domain)))
+    return tuple(found)
+
+
+def _entry(name: str, text: str) -> LedgerEntry:
+    return LedgerEntry(name=name, mechanism=f"{text}.", losses=(), scope="the release")
+
+
+def deniability(settings: Settings) -> str:
+    """Which (k, gamma)-plausible deniability holds, with its k, or that none does."""
+    unused = settings.omega is not None and settings.omega.is_all
+    if unused or not settings.uses_seeds:
+        return NO_SEED
+    return f"{settings.test.says_of_seeds}. It speaks of a row's seed, not of whom the model was learned from"
+
+
+def as_printed(settings: Settings, learner: Any, domain: Domain) -> str:
+    """What the formulas of section 3.5 and Theorem 1 give, and what they miss."""
+    if not isinstance(learner, BayesianNetworkLearner) or learner.noise != "paper":
+        raise ValueError(
+            'accounting ("paper") needs noise="paper": the printed formulas are for the printed noise'
+        )
+    text, missed = f"As printed in [PD] this would be {_printed_model(settings, learner, domain)}", ""
+    if settings.privacy_test == "randomized" and settings.omega != Omega(None, None):
+        missed = MISSED_OF_ROWS
+        try:
+            best = theorem1_best(settings.k, settings.gamma, settings.epsilon0, settings.seed_delta)
+            text += f", and epsilon {rounded_up(best.epsilon)} for each candidate (Theorem 1, t = {best.t})"
+        except ValueError:
+            text += ", and no epsilon for candidates (Theorem 1 has no t at this delta)"
+    if settings.split is None:
+        missed += SAME_ROWS
+    return f"{text}; it misses {missed}{MISSED_OF_MODEL}"
+
+
+def _printed_model(settings: Settings, learner: BayesianNetworkLearner, domain: Domain) -> str:
+    if math.isinf(settings.epsilon) or not len(domain):
+        return "no epsilon for the model"
+    budget = settings.model_budget(())
+    plan, m = learner.printed_plan(domain, budget), len(domain)
+    assert plan.shares is not None  # epsilon is finite and there are columns
+    parameters = paper_parameter_loss(m, plan.shares.counts, budget.delta)
+    structure = EpsilonDelta(0.0, 0.0)
+    if plan.learns_structure:
+        structure = paper_structure_loss(m, plan.shares.entropy, budget.delta, plan.shares.size)
+    loss, how = (
+        paper_model_loss(structure, parameters),
+        "Theorems 2, 3, the larger of structure and tables",
+    )
+    if settings.split is not None:
+        share = max(settings.split[:2])
+        loss = paper_sampling_amplification(*loss, share)
+        how += f", Theorem 4 with p = {share:.3g}"
+    return f"epsilon {rounded_up(loss.epsilon)} at delta {loss.delta:.3g} for the model ({how})"

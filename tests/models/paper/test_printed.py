@@ -1,0 +1,107 @@
+"""Noise as printed: its scales, what is charged for it, and that too small a scale is caught."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.paper.entropies import ENTROPY_GRID
+from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.paper.printed import PrintedEntropies, PrintedPlan, cut_at_zero, uniform_prior
+from sdv_plausible.privacy.accounting.paper_formulas import paper_entropy_sensitivity, paper_shares
+from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.release.fitting import learn_model
+from sdv_plausible.table.domain import Attribute, Domain
+
+DELTA = 2.0**-30
+DOMAIN = Domain(
+    tuple(
+        Attribute(name=name, kind="categorical", values=tuple(range(size)))
+        for name, size in (("a", 2), ("b", 3))
+    )
+)
+
+
+def rows(n: int) -> np.ndarray:
+    first = np.arange(n) % 2
+    return np.column_stack([first, np.where(np.arange(n) % 5 == 0, 2, first)]).astype(np.int32)
+
+
+def learn(n: int, epsilon: float):  # type: ignore[no-untyped-def]
+    ledger = PrivacyLedger(delta=DELTA)
+    with record_calls() as calls:
+        model = learn_model(
+            {"learning": CodeArray(rows(n), DOMAIN.cardinalities)}, DOMAIN, BayesianNetworkLearner(noise="paper"),
+            ModelBudget(epsilon=epsilon, delta=DELTA), ledger, Coins.from_seed(3),
+        )  # fmt: skip
+    return model, ledger, calls
+
+
+def test_shares_are_the_papers() -> None:
+    shares = paper_shares(11, 2.32, DELTA)
+    assert (shares.size, shares.entropy, shares.counts) == pytest.approx((0.116, 0.0283, 0.1028), abs=5e-5)
+
+
+@pytest.mark.parametrize("shares_size", [0.02, 0.116, 1.0])
+def test_lemma_1_at_the_noisy_number_is_enough(shares_size: float) -> None:
+    """paper_formulas.md, Theorem 1: whatever n is, unless the noise exceeds what its failure is charged for."""
+    plan = dataclasses.replace(
+        PrintedPlan.make(11, ModelBudget(epsilon=2.32, delta=DELTA), learns_structure=True),
+        shares=dataclasses.replace(paper_shares(11, 2.32, DELTA), size=shares_size),
+    )
+    reach = math.ceil(-math.log(plan.size_failure) / shares_size)
+    assert math.exp(-shares_size * reach) <= plan.size_failure
+    least = plan.least_noisy_rows
+    for noisy in [*range(least, least + 300), *(least * 2**i for i in range(12))]:
+        question = PrintedEntropies((2, 2), [np.arange(2)] * 2, noisy)
+        n = noisy - reach
+        assert question.l1(ONE_ROW) / 6 >= entropy_sensitivity_in_steps(n, ENTROPY_GRID)
+    low = reach // 4  # planted: no least number of rows
+    few = PrintedEntropies((2, 2), [np.arange(2)] * 2, low + reach)
+    assert few.l1(ONE_ROW) / 6 < entropy_sensitivity_in_steps(low, ENTROPY_GRID)
+
+
+def test_noise_is_of_the_printed_scales() -> None:
+    _, ledger, calls = learn(20_000, 2.32)
+    shares = paper_shares(2, 2.32, DELTA)
+    assert [call.name for call in calls] == ["discrete_laplace"] * 4
+    assert calls[0].scale == pytest.approx(1 / shares.size)
+    printed = paper_entropy_sensitivity(20_000) / shares.entropy / ENTROPY_GRID
+    assert calls[1].shape == (6,)
+    assert calls[1].scale == pytest.approx(printed, rel=0.02)
+    assert [call.scale for call in calls[2:]] == pytest.approx([1 / shares.counts] * 2)
+    assert [entry.name for entry in ledger.entries] == ["size", "structure", "tables"]
+    assert 1.0 < ledger.total() < 2 * 2.32  # exact composition of what Theorem 3 gives 2.32 twice
+
+
+def test_few_noisy_rows_ask_for_no_entropy() -> None:
+    _, _, calls = learn(50, 2.32)
+    assert [call.shape for call in calls] == [(1,), (2,), (3,)]
+
+
+def test_without_noise_nothing_is_claimed() -> None:
+    _, ledger, calls = learn(200, math.inf)
+    assert not calls
+    assert not ledger.claims_privacy
+
+
+def test_words_and_neighbours_are_checked() -> None:
+    with pytest.raises(ValueError, match="calibrated"):
+        BayesianNetworkLearner(noise="printed")  # type: ignore[arg-type]
+    replaced = ModelBudget(epsilon=1.0, delta=DELTA, neighbours=Neighbours.parse("replace_one", None, 1))
+    with pytest.raises(ValueError, match="single rows"):
+        PrintedPlan.make(3, replaced, learns_structure=True)
+
+
+def test_counts_and_prior() -> None:
+    assert cut_at_zero(np.array([-1.5, 0.0, 2.0])).tolist() == [0, 0, 2]
+    assert uniform_prior(4, 1.0).sum() == 1

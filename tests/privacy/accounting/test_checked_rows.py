@@ -1,0 +1,165 @@
+"""Rows whose plausible seeds are counted among some of the seeds: exact enumeration, and bounds that must be caught."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import oracles_accounting as oracle
+import pytest
+from oracles_accounting import OVERLAPPING, PREFIXES, TOLERANCE
+
+from sdv_plausible.audit import exact
+from sdv_plausible.privacy.accounting.checked_rows import CheckedRows, checked_rows_loss
+from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss
+from sdv_plausible.privacy.accounting.one_row import rows_loss
+
+A = Fraction(1, 5)  # exp(-epsilon0)
+EPSILON0 = math.log(5)
+K, MOST = 2, 4
+
+
+def hypergeometric(n: int, c: int, s: int) -> dict[int, Fraction]:
+    """Law of how many of s records, out of n of which c count, do."""
+    return {
+        x: Fraction(math.comb(c, x) * math.comb(n - c, s - x), math.comb(n, s))
+        for x in range(max(0, s - n + c), min(c, s) + 1)
+    }
+
+
+def chance(n: int, c: int, s: int, most: int) -> Fraction:
+    """a_c(n)."""
+    passes = exact.randomized_pass(K, A)
+    law = hypergeometric(n, c, min(s, n))
+    return sum((p * passes(min(x, most)) for x, p in law.items()), Fraction(0))
+
+
+def pairs(likelihood: list[list[Fraction]], s: int, sizes: tuple[int, ...]):  # type: ignore[no-untyped-def]
+    """All pairs of neighbours: rows of the larger and of the smaller table, and the smaller pass rate."""
+    kinds = range(len(likelihood))
+    for n in sizes:
+        for table in itertools.combinations_with_replacement(kinds, n):
+            for new in kinds:
+                found = []
+                for rows in ((*table, new), table):
+                    size = len(rows)
+                    one = exact.attempt(
+                        rows, likelihood, lambda c, n=size: chance(n, c, s, MOST), Fraction(2)
+                    )
+                    found.append((oracle.rows(one, 2), sum(one)))
+                (more, q_more), (less, q_less) = found
+                yield n, more, less, float(min(q_more, q_less))
+
+
+class WithoutSmallPartitions(CheckedRows):
+    """Planted bug: small partitions are not charged."""
+
+    def _small(self) -> float:
+        return 0.0
+
+
+class WithoutTheChance(CheckedRows):
+    """Planted bug: the new record's partition is taken to pass no more often than before."""
+
+    log_chance = 0.0  # type: ignore[assignment]
+
+
+def claim(
+    n: int, floor: float, s: int, made: type[CheckedRows] = CheckedRows, t: int = 2, gamma: float = 2.0
+) -> CheckedRows:
+    return made(
+        num_rows=2, k=K, gamma=gamma, epsilon0=EPSILON0, t=t, pass_rate_floor=floor, n_lower=n, max_checked=s,
+        max_plausible=MOST,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("likelihood", [PREFIXES, OVERLAPPING])
+@pytest.mark.parametrize("s", [1, 2, 9])
+def test_claim_covers_every_pair(likelihood: list[list[Fraction]], s: int) -> None:
+    worst = -1.0
+    for n, more, less, floor in pairs(likelihood, s, (3,)):
+        for t in (1, 2):
+            stated = claim(n, floor, s, t=t)
+            if math.isfinite(stated.log_others):
+                worst = max(worst, oracle.excess(stated, more, less))
+    assert worst <= TOLERANCE
+
+
+def test_planted_bugs_are_caught() -> None:
+    worst = dict.fromkeys((CheckedRows, WithoutSmallPartitions, WithoutTheChance), -1.0)
+    for n, more, less, floor in pairs(PREFIXES, 4, (4,)):
+        for made in worst:
+            for t in (1, 2, 3):
+                stated = claim(n, floor, 4, made, t, gamma=1.0)
+                worst[made] = max(worst[made], oracle.excess(stated, more, less))
+    assert worst.pop(CheckedRows) <= TOLERANCE
+    assert min(worst.values()) > 1e-2
+
+
+def far(t: int, s: int, n: int) -> tuple[float, float]:
+    """Log likelihood ratios of one partition that the new record is not in, and of its own: (least, most)."""
+    own = math.log(chance(n + 1, t + 1, s, MOST) / chance(n, t, s, MOST))
+    other = math.log(chance(n + 1, n - t, s, MOST) / chance(n, n - t, s, MOST))
+    return other, own
+
+
+def test_forgetting_what_is_displaced_is_caught() -> None:
+    """Planted: other partitions taken as unchanged, as under full counts. They do change, and the bound holds."""
+    stated = claim(8, 0.5, 2)
+    fell = -far(4, 2, 8)[0]
+    assert fell > 1e-3  # full counts: 0
+    assert fell <= stated.log_others
+
+
+def test_lemma_1() -> None:
+    passes = exact.randomized_pass(K, A)
+    for most in (2, 4, 20):
+        f = [passes(min(x, most)) for x in range(15)]
+        kappa = max(x * (1 - f[x - 1] / f[x]) for x in range(1, 15))
+        stated = CheckedRows(
+            num_rows=1, k=K, gamma=1.0, epsilon0=EPSILON0, t=1, pass_rate_floor=1.0, n_lower=1, max_checked=1,
+            max_plausible=most,
+        )  # fmt: skip
+        assert stated.displaced == pytest.approx(float(kappa), rel=1e-9)
+        for n in range(1, 10):
+            for s in range(1, n + 1):
+                for c in range(n + 1):
+                    before = chance(n, c, s, most)
+                    joined, other = chance(n + 1, c + 1, s, most), chance(n + 1, c, s, most)
+                    assert before <= joined <= (1 + Fraction(s, n + 1) * 4) * before
+                    assert (1 - kappa / (n + 1)) * before <= other <= before
+                    assert (c + 1) * (joined - before) <= kappa
+
+
+def test_a_smaller_kappa_is_caught() -> None:
+    """Planted: half of kappa. Some other partition falls by more."""
+    kappa = claim(8, 0.5, 8).displaced
+    falls = [
+        float(1 - chance(n + 1, c, s, MOST) / chance(n, c, s, MOST)) * (n + 1)
+        for n in range(2, 10) for s in range(1, n + 1) for c in range(1, n + 1)
+    ]  # fmt: skip
+    assert max(falls) > kappa / 2
+    assert max(falls) <= kappa * (1 + 1e-12)
+
+
+def test_best_t_and_what_is_out_of_reach() -> None:
+    common = {
+        "num_rows": 1000, "k": 50, "gamma": 4.0, "epsilon0": 1.0, "delta": 1e-9, "pass_rate_floor": 0.5,
+    }  # fmt: skip
+    loss, epsilon = checked_rows_loss(**common, n_lower=735_000, max_checked=50_000, max_plausible=100)
+    assert isinstance(loss, CheckedRows)
+    assert loss.epsilon(1e-9) == pytest.approx(epsilon)
+    _, full = rows_loss(**common, n_lower=735_000)
+    assert np.isfinite(full)
+    assert isinstance(
+        checked_rows_loss(**common, n_lower=10, max_checked=5, max_plausible=100)[0], InfiniteLoss
+    )
+    lossy, large = checked_rows_loss(
+        **{**common, "num_rows": 1_000_000}, n_lower=60_000, max_checked=50_000, max_plausible=100
+    )
+    assert isinstance(lossy, (ApproxDP, CheckedRows, InfiniteLoss))
+    assert large > epsilon
+    with pytest.raises(ValueError, match="single rows"):
+        claim(8, 0.5, 2).__class__(**{**vars(claim(8, 0.5, 2)), "unit": 2})

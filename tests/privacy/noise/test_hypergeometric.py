@@ -1,0 +1,49 @@
+"""Counts among drawn records follow the hypergeometric law. False alarms: below 1e-6 in all, and the seed is fixed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.hypergeometric import count_among_drawn
+
+DRAWS = 40_000
+
+
+def p_value(found: np.ndarray, law: np.ndarray) -> float:
+    expected = law * len(found)
+    keep = expected >= 5
+    seen = np.bincount(found, minlength=len(law)).astype(float)
+    seen, expected = (
+        np.append(seen[keep], seen[~keep].sum()),
+        np.append(expected[keep], expected[~keep].sum()),
+    )
+    some = expected > 0
+    if not some.all() and seen[~some].sum() > 0:
+        return 0.0
+    return float(stats.chisquare(seen[some], expected[some] * seen[some].sum() / expected[some].sum()).pvalue)
+
+
+@pytest.mark.parametrize(("counts", "population", "drawn"), [(30, 100, 20), (3, 10, 8), (60, 100, 50)])
+@pytest.mark.parametrize("stops", [True, False])
+def test_law(counts: int, population: int, drawn: int, stops: bool) -> None:
+    stop = counts * drawn // population if stops else 1000
+    found = count_among_drawn(np.full(DRAWS, counts), population, drawn, stop, Coins.from_seed(1))
+    law = stats.hypergeom(population, counts, drawn).pmf(np.arange(drawn + 1))
+    if stop < len(law):
+        law = np.append(law[:stop], law[stop:].sum())
+    assert p_value(found, law) > 1e-7
+    binomial = stats.binom(drawn, counts / population).pmf(np.arange(drawn + 1))  # planted: with replacement
+    if stop < len(binomial):
+        binomial = np.append(binomial[:stop], binomial[stop:].sum())
+    if not np.allclose(law[: len(binomial)], binomial[: len(law)], atol=0.01):
+        assert p_value(found, binomial) < 1e-7
+
+
+def test_ends() -> None:
+    counts = np.array([0, 5, 10])
+    assert count_among_drawn(counts, 10, 10, 100, Coins.from_seed(1)).tolist() == [0, 5, 10]
+    assert count_among_drawn(counts, 10, 0, 100, Coins.from_seed(1)).tolist() == [0, 0, 0]
+    assert count_among_drawn(counts, 10, 10, 7, Coins.from_seed(1)).tolist() == [0, 5, 7]
