@@ -81,7 +81,7 @@ def by_learner(codes: np.ndarray, values: int, epsilon: float) -> tuple[float, n
 def by_synthesizer(codes: np.ndarray, values: int, epsilon: float) -> tuple[float, np.ndarray]:
     """CPU seconds of SDV's ``fit`` with a declared domain, and as many rows."""
     names = [f"c{j}" for j in range(codes.shape[1])]
-    declared = {n: {"sdtype": "categorical", "values": list(range(values))} for n in names}
+    declared = {n: {"sdtype": "categorical", "range_values": list(range(values))} for n in names}
     metadata = sdv_compat.metadata_from_columns({n: {"sdtype": "categorical"} for n in names})
     frame = pd.DataFrame(codes, columns=names)
     started = time.process_time()
