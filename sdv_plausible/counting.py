@@ -107,22 +107,20 @@ def pair_counts(
             alone.append(here)
             continue
         at, product = _products(digits, sizes, strip, seconds)
-        for positions in _of_one_shape(here, sizes[chosen]):
+        for positions in (here[group] for group in of_one_shape(sizes[chosen[here]])):
             yield positions, _completed(chosen[positions], sizes, margins, at, product)
     for i in np.concatenate(alone):
         a, b = chosen[i]
         yield np.array([i]), joint_counts((digits[a], digits[b]), (bases[a], bases[b]))[None]
 
 
-def _of_one_shape(
-    positions: npt.NDArray[np.intp], shapes: npt.NDArray[np.integer]
-) -> list[npt.NDArray[np.intp]]:
-    """Positions in groups of equal shapes."""
-    if not len(positions):
+def of_one_shape(shapes: npt.NDArray[np.integer]) -> list[npt.NDArray[np.intp]]:
+    """Positions of the lines of an array (k, d) in groups of equal lines."""
+    if not len(shapes):
         return []
-    group = np.unique(shapes[positions], axis=0, return_inverse=True)[1].reshape(-1)
+    group = np.unique(shapes, axis=0, return_inverse=True)[1].reshape(-1)
     order = np.argsort(group, kind="stable")
-    return np.split(positions[order], np.flatnonzero(np.diff(group[order])) + 1)
+    return np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
 
 
 def _products(
