@@ -100,7 +100,13 @@ class ConditionalTable:
         """
         configurations, cardinality = self.probabilities.shape
         row = self.configuration(codes)
-        u = _systematic_uniforms(row, configurations, coins) if systematic else coins.uniform(len(codes))
+        if systematic:
+            order, u = _systematic_uniforms(row, configurations, coins)
+            wanted = np.minimum(row[order] + u, self._ceiling[row[order]])  # in order: the search is fast
+            drawn = np.empty(len(row), dtype=np.int64)
+            drawn[order] = np.searchsorted(self._flat, wanted, side="right")
+            return drawn - row * cardinality
+        u = coins.uniform(len(codes))
         wanted = np.minimum(row + u, self._ceiling[row])
         if self._flat.size <= GUIDED_CELLS:
             return np.searchsorted(self._flat, wanted, side="right") - row * cardinality
@@ -122,20 +128,26 @@ class ConditionalTable:
         return log_probability
 
 
-def _systematic_uniforms(row: np.ndarray, num_rows: int, coins: Coins) -> np.ndarray:
+def _systematic_uniforms(row: np.ndarray, num_rows: int, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
     """Within each group of equal ``row``: (random rank + one common uniform) / size.
 
     Each alone is uniform on [0, 1).
+
+    Returns
+    -------
+    order : ndarray of int
+        Records by group and, within a group, by what they get.
+    u : ndarray of float
+        What they get, in this order.
     """
     n = len(row)
     shuffled = coins.permutation(n)
-    order = shuffled[np.argsort(row[shuffled], kind="stable")]
+    small = row.astype(np.min_scalar_type(num_rows))  # short integers are sorted in time linear in n
+    order = shuffled[np.argsort(small[shuffled], kind="stable")]
     count = np.bincount(row, minlength=num_rows)
     group = row[order]
     rank = np.arange(n) - (np.cumsum(count) - count)[group]
-    u = np.empty(n)
-    u[order] = np.minimum((rank + coins.uniform(num_rows)[group]) / count[group], np.nextafter(1.0, 0.0))
-    return u
+    return order, np.minimum((rank + coins.uniform(num_rows)[group]) / count[group], np.nextafter(1.0, 0.0))
 
 
 def num_configurations(buckets: Sequence[np.ndarray]) -> int:

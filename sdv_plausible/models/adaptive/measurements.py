@@ -200,18 +200,17 @@ class Measurements:
 
     def _fuse(self) -> None:
         """Inverse-variance mean of each column's bucket counts over all tables it is in."""
+        tables: list[list[tuple[np.ndarray, float]]] = [[] for _ in self.buckets]  # lines of it, variances
+        for (a, b), (table, _, sigma) in self._raw.items():
+            tables[a].append((table.sum(axis=1), sigma**2 * self._sizes[b]))
+            tables[b].append((table.sum(axis=0), sigma**2 * self._sizes[a]))
         for j, bucket in enumerate(self.buckets):
             codes_in = np.bincount(bucket, minlength=self._sizes[j])
             own = np.bincount(bucket, self._counts[j], self._sizes[j])
             weight = 1 / (self._sigmas[j] ** 2 * codes_in)
             total, weights = weight * own, weight.copy()
-            for (a, b), (table, _, sigma) in self._raw.items():
-                if j in (a, b):
-                    variance = sigma**2 * self._sizes[b if j == a else a]
-                    total, weights = (
-                        total + table.sum(axis=1 if j == a else 0) / variance,
-                        weights + 1 / variance,
-                    )
+            for line, variance in tables[j]:
+                total, weights = total + line / variance, weights + 1 / variance
             self.margins[j] = self._clean(j, self._counts[j] + ((total / weights - own) / codes_in)[bucket])
             self.coarse[j] = np.bincount(bucket, self.margins[j], self._sizes[j])
 
