@@ -103,7 +103,7 @@ def measure(case: str, through: str, epsilon: float, profiled: bool) -> str:
     """One fit and its line of the table; in a process of its own."""
     num_columns, num_rows, values = (int(part) for part in case.split("x"))
     codes, links = table(num_columns, num_rows, values)
-    before, profile = _peak(), cProfile.Profile()
+    before, profile = _peak(), cProfile.Profile(time.process_time)
     if profiled:
         profile.enable()
     seconds, made = THROUGH[through](codes, values, epsilon)

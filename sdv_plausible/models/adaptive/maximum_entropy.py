@@ -17,12 +17,13 @@ from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.coins import Coins
 
 MAX_PARENTS = 12
+MOST_CELLS = 20_000_000  # of all conditional tables together: they are most of what a wide fit keeps in memory
 FITTING_ROUNDS = 8
 LOSS_STEP = 0.1  # L1 distance up to which losses count as equal
 
 
 def fit_network(
-    estimates: Estimates, max_cost: int, num_simulated: int, coins: Coins
+    estimates: Estimates, max_cost: int, num_simulated: int, coins: Coins, *, is_last: bool = False
 ) -> tuple[BayesianNetwork, np.ndarray]:
     """Network whose (child, parent) margins are the measured ones, and bucketed rows simulated from it.
 
@@ -35,11 +36,13 @@ def fit_network(
     estimates : Estimates
         Consistent margins and pair tables.
     max_cost : int
-        Bound on the cells of one conditional table.
+        Bound on the cells of one conditional table; where there are many, ``MOST_CELLS`` of all bounds it too.
     num_simulated : int
         Rows to simulate.
     coins : Coins
         Source of the simulation.
+    is_last : bool
+        Whether nobody will ask for the simulated rows: then columns on which no other depends are left out.
 
     Returns
     -------
@@ -48,21 +51,25 @@ def fit_network(
         Buckets of simulated rows.
     """
     order = elimination_order(estimates)
-    rows = np.zeros((num_simulated, estimates.num_columns), dtype=np.int32, order="F")
-    codes = np.zeros_like(rows)
+    max_cost = min(max_cost, MOST_CELLS // len(order))
+    small = np.min_scalar_type(-max(len(p) for p in estimates.coarse))
+    rows = np.zeros((num_simulated, estimates.num_columns), dtype=small, order="F")
     tables = []
     for position, child in enumerate(order):
-        table = _conditional(estimates, child, order[:position], rows, max_cost)
+        table, configuration = _conditional(estimates, child, order[:position], rows, max_cost)
         tables.append(table)
-        codes[:, child] = table.draw(codes, coins, systematic=True)
-        rows[:, child] = estimates.buckets[child][codes[:, child]]
+        if not is_last or not estimates.neighbours[child].isdisjoint(order[position + 1 :]):
+            rows[:, child] = estimates.buckets[child][table.draw_evenly(configuration, coins)]
     return BayesianNetwork(tables), rows
 
 
 def _conditional(
     estimates: Estimates, child: int, before: Sequence[int], rows: np.ndarray, max_cost: int
-) -> ConditionalTable:
-    """One column's table, under the law of the columns before it in the rows simulated so far."""
+) -> tuple[ConditionalTable, np.ndarray]:
+    """One column's table, under the law of the columns before it in the rows simulated so far.
+
+    And the line of it for each of these rows.
+    """
     sets = estimates.sets_of(child, before)
     near = _nearest(estimates, child, before, sets)
     groups = merge_parents(
@@ -82,12 +89,13 @@ def _conditional(
     }
     factors = [_set_margin(estimates, child, s, kept) for s in sets if set(s) - {child} <= kept.keys()]
     coarse = maximum_entropy_conditional(sizes, pairs, estimates.coarse[child], configuration, factors)
-    return ConditionalTable(
+    table = ConditionalTable(
         child=child,
         parents=tuple(kept),
         buckets=tuple(g[estimates.buckets[i]] for i, g in kept.items()),
         probabilities=_refine(coarse, estimates, child),
     )
+    return table, configuration
 
 
 def _nearest(estimates: Estimates, child: int, before: Sequence[int], sets: Sequence[Columns]) -> list[int]:
