@@ -49,7 +49,8 @@ def worth_measuring(
             continue
         shares = price[top] ** (1 / 3)
         shares *= share / shares.sum()
-        gain = float((score[top] - np.array([sigma(s) for s in shares]) * price[top]).sum())
+        distinct, which = np.unique(shares, return_inverse=True)  # tables of one shape have one share
+        gain = float((score[top] - np.array([sigma(s) for s in distinct])[which] * price[top]).sum())
         if gain > best:
             best, chosen, best_shares = gain, top, shares
     return chosen, best_shares
