@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -169,21 +170,27 @@ def elimination_order(estimates: Estimates) -> list[int]:
     near = {j: sorted(estimates.neighbours[j]) for j in columns}
     lost = {j: _dependence_through(estimates, j, near[j]) for j in columns}
     cards = [len(p) for p in estimates.margins]
+    total = {j: sum(losses.values()) for j, losses in lost.items()}
+    pairs_with: list[dict[int, list[Columns]]] = [defaultdict(list) for _ in columns]
+    for j, losses in lost.items():
+        for pair in losses:
+            for i in pair:
+                pairs_with[j][i].append(pair)
     log_sizes = [float(np.log(len(p))) for p in estimates.coarse]
     rest, order = set(columns), []
 
     def price(j: int) -> tuple[int, float, int, int]:
         size = sum(log_sizes[i] for i in near[j] if i in rest) + float(np.log(cards[j]))
-        return int(sum(lost[j].values()) / LOSS_STEP), size, -cards[j], j
+        return int(total[j] / LOSS_STEP), size, -cards[j], j
 
-    prices = {j: price(j) for j in columns} if rest else {}
+    prices = {j: price(j) for j in columns}
     while rest:
         last = min(prices.values())[-1]
         order.append(last)
         rest.remove(last)
         del prices[last]
         for j in rest.intersection(near[last]):  # of no other column has anything changed
-            lost[j] = {pair: loss for pair, loss in lost[j].items() if last not in pair}
+            total[j] -= sum(lost[j].pop(pair, 0.0) for pair in pairs_with[j].pop(last, ()))
             prices[j] = price(j)
     return order[::-1]
 
