@@ -36,7 +36,11 @@ from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from sdv_plausible.table.domain import Attribute, Domain
 
 CASES = ("100x20000x5", "300x20000x5", "1000x5000x3")
-LINKED, BACK, COPIED = 0.75, 10, 0.7  # share of columns with a parent, how far back it is, share of rows copied
+LINKED, BACK, COPIED = (
+    0.75,
+    10,
+    0.7,
+)  # share of columns with a parent, how far back it is, share of rows copied
 DELTA = 1e-9
 
 
@@ -125,7 +129,9 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--profile", action="store_true")
     asked = parser.parse_args()
-    print("| table | through | CPU s | peak GB (before the fit) | linked | apart |\n|---|---|---|---|---|---|")
+    print(
+        "| table | through | CPU s | peak GB (before the fit) | linked | apart |\n|---|---|---|---|---|---|"
+    )
     spawn = multiprocessing.get_context("spawn")
     for case in asked.cases:
         for through in asked.through:

@@ -85,7 +85,13 @@ def differing(digits, bases, pairs) -> int:
     return wrong + len(left)
 
 
-@given(many_pairs(), st.integers(1, 4), st.integers(1, 9), st.sampled_from([0, 9, 1000]), st.sampled_from([0, 2, 99]))
+@given(
+    many_pairs(),
+    st.integers(1, 4),
+    st.integers(1, 9),
+    st.sampled_from([0, 9, 1000]),
+    st.sampled_from([0, 2, 99]),
+)
 def test_many_pairs_are_counted_as_one_by_one(asked, columns_at_once, records_at_once, most_cells, sparse):
     """However they are cut into blocks, and whichever are products."""
     with mock.patch.multiple(

@@ -123,7 +123,9 @@ class ConditionalTable:
         """Draw the child's code for each record of a row of the table, systematically; see :meth:`draw`."""
         configurations, cardinality = self.probabilities.shape
         order, u = _systematic_uniforms(row, configurations, coins)
-        wanted = np.minimum(row[order] + u, self._ceiling[row[order]])  # ascending, which makes the search fast
+        wanted = np.minimum(
+            row[order] + u, self._ceiling[row[order]]
+        )  # ascending, which makes the search fast
         drawn = np.empty(len(row), dtype=np.int64)
         drawn[order] = np.searchsorted(self._flat, wanted, side="right")
         return drawn - row * cardinality

@@ -161,7 +161,12 @@ def test_what_many_columns_cost_is_the_noise_on_the_scores(columns):
     codes = np.random.default_rng(0).integers(0, 3, (n, columns)).astype(np.int32)
     with record_calls() as calls:
         learn(
-            AdaptiveLearner(), codes, domain(*(3,) * columns), budget, PrivacyLedger(delta=1e-6), Coins.from_seed(0)
+            AdaptiveLearner(),
+            codes,
+            domain(*(3,) * columns),
+            budget,
+            PrivacyLedger(delta=1e-6),
+            Coins.from_seed(0),
         )
     [scale] = [c.scale for c in calls if c.shape == (math.comb(columns, 2),)][:1]
     forecast, wrong = (

@@ -114,7 +114,11 @@ def test_rows_do_not_leave_in_a_pickle():
 @given(ROWS, st.lists(st.lists(st.integers(0, 4), max_size=3), max_size=12))
 def test_tables_counted_together_are_those_counted_one_by_one(rows, sets):
     """Pairs, single columns, threes and nothing at all, in buckets and as codes; every set once."""
-    every = [*(Axis(j, buckets) for j, buckets in enumerate(BUCKETS)), Axis.of_codes(3, 3), Axis.of_codes(0, 3)]
+    every = [
+        *(Axis(j, buckets) for j, buckets in enumerate(BUCKETS)),
+        Axis.of_codes(3, 3),
+        Axis.of_codes(0, 3),
+    ]
     asked = [[every[i] for i in positions] for positions in sets]
     engine = CodeArray(array(rows), CARDS)
     found = dict(

@@ -461,5 +461,7 @@ def test_many_tables_of_one_share_get_their_noise_together_and_no_less_of_it(nei
     assert noise.shape == (number, 3, 2)
     assert len(np.unique(noise)) > 6 * number / 4
     assert 0.8 < noise.std() / rows.sigma(shares[0]) < 1.2  # seeded
-    free = door(InfiniteLoss(), neighbours=neighbours).ask_tables([[FIRST, SECOND]] * number, [1 / number] * number)
+    free = door(InfiniteLoss(), neighbours=neighbours).ask_tables(
+        [[FIRST, SECOND]] * number, [1 / number] * number
+    )
     assert all((a.values == exact).all() and a.sigma == 0 for a in free)
