@@ -102,7 +102,7 @@ class ConditionalTable:
         dependent, evenly spread over the unit interval: the sample's table then hardly scatters around the
         model's.
         """
-        configurations, cardinality = self.probabilities.shape
+        cardinality = self.probabilities.shape[1]
         row = self.configuration(codes)
         if systematic:
             return self.draw_evenly(row, coins)

@@ -209,8 +209,8 @@ class Queryable:
     def _noisy_tables(self, tables: Sequence[np.ndarray], share: float) -> Iterator[Answer]:
         """Noise for k tables of equal shares as one vector.
 
-        A unit moves the vector by sqrt(k) times what it moves each table by, and the vector has k shares: every
-        cell's noise has the deviation that it would have by itself.
+        A unit moves the vector by sqrt(k) times what it moves each table by, and the vector has k shares:
+        every cell's noise has the deviation that it would have by itself.
         """
         k, each = len(tables), self.neighbours.histogram_l2
         flat = self._noisy(np.concatenate([t.ravel() for t in tables]), each * math.sqrt(k), share * k)

@@ -121,11 +121,11 @@ def test_tables_counted_together_are_those_counted_one_by_one(rows, sets):
     ]
     asked = [[every[i] for i in positions] for positions in sets]
     engine = CodeArray(array(rows), CARDS)
-    found = dict(
-        (i, table)
+    found = {
+        i: table
         for positions, tables in engine.tables_together(asked)
         for i, table in zip(positions.tolist(), tables, strict=True)
-    )
+    }
     assert sorted(found) == list(range(len(asked)))
     for i, table in enumerate(engine.tables(asked)):
         np.testing.assert_array_equal(found[i], table)

@@ -459,7 +459,7 @@ def test_many_tables_of_one_share_get_their_noise_together_and_no_less_of_it(nei
     exact = next(CodeArray(CODES, CARDS).tables([[FIRST, SECOND]]))
     noise = np.stack([a.values - exact for a in answers[:-1]])
     assert noise.shape == (number, 3, 2)
-    assert len(np.unique(noise)) > 6 * number / 4
+    assert len(np.unique(noise)) > 50
     assert 0.8 < noise.std() / rows.sigma(shares[0]) < 1.2  # seeded
     free = door(InfiniteLoss(), neighbours=neighbours).ask_tables(
         [[FIRST, SECOND]] * number, [1 / number] * number

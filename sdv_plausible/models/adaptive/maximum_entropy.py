@@ -39,7 +39,7 @@ def fit_network(
     estimates : Estimates
         Consistent margins and pair tables.
     max_cost : int
-        Bound on the cells of one conditional table; where there are many, ``MOST_CELLS`` of all bounds it too.
+        Bound on the cells of one conditional table; ``MOST_CELLS`` bounds all of them together.
     num_simulated : int
         Rows to simulate.
     coins : Coins

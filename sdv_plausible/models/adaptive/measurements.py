@@ -243,7 +243,8 @@ class Measurements:
             return
         scale = self.total / len(self.simulated)
         for positions, counts in pair_counts(list(self.simulated.T), self._sizes, pairs):
-            yield positions, rake(counts * scale, *self._coarse_counts(pairs[positions]), SCORED)
+            rows, columns = self._coarse_counts(pairs[positions])
+            yield positions, rake(counts * scale, rows, columns, SCORED)
 
     def _coarse_counts(self, pairs: np.ndarray) -> list[np.ndarray]:
         """Counts of the buckets of the first columns of these pairs, and of the second."""
