@@ -41,12 +41,16 @@ class Forecast:
         the model learns no links.
     assumed : tuple of str
         Columns whose number of values is not known yet and was assumed.
+    crowd : float
+        The part of ``link`` that the number of columns makes, about in proportion to it: every pair is
+        compared, and the noise on each grows with the number of pairs.
     """
 
     rows: int
     columns: Mapping[str, float]
     link: float | None
     assumed: tuple[str, ...] = ()
+    crowd: float = 0.0
 
     @property
     def mean(self) -> float:
@@ -95,6 +99,14 @@ class Forecast:
                 f"hardly any link between columns will be learned at about {self.rows:,} rows: the columns "
                 "will be close to "
                 "independent. Raise epsilon, or model fewer columns"
+            )
+        if self.link is not None and self.link <= self.crowd and self.crowd > 2 * GOOD:
+            fewer = max(int(len(self.columns) * 2 * GOOD / self.crowd), 2)
+            found.append(
+                f"{len(self.columns)} columns are too many for the budget to carry their links at about "
+                f"{self.rows:,} rows: every pair is compared, and only links stronger than about "
+                f"{min(self.crowd, 1):.2g} stand out. Model fewer columns (about {fewer} would keep links "
+                f"from {2 * GOOD:.2g} on), raise epsilon, or have more rows"
             )
         return found
 

@@ -8,7 +8,8 @@ exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -25,6 +26,9 @@ from sdv_plausible.questions.frequent import LEAST_HOLDERS, Frequent, Occurring,
 from sdv_plausible.questions.transcript import ALL_ROWS, Noise, Transcript, describe
 
 Given = TypeVar("Given")
+MANY_TABLES = (
+    64  # of one share get their noise together: a call of the sampler takes longer than a small table
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,13 +189,34 @@ class Queryable:
 
     def ask_tables(self, sets: Sequence[Axes], shares: Sequence[float]) -> list[Answer]:
         """Ask for several tables of counts, each for a share of its own, in one pass over the rows."""
+        if len(sets) != len(shares):
+            raise ValueError(f"shares ({len(shares)}) must be as many as sets ({len(sets)}): one for each")
         self._meter.spend(share=math.fsum(shares))
         questions = [CountTable(axes) for axes in sets]
-        found = zip(questions, self._rows.tables(sets), shares, strict=True)
-        return [
-            self._give(question.asked(), self._noisy(table, question.sensitivity(self.neighbours), share))
-            for question, table, share in found
-        ]
+        exact = list(self._rows.tables(sets))
+        equal: dict[float, list[int]] = defaultdict(list)
+        for i, share in enumerate(shares):
+            equal[share].append(i)
+        answers: dict[int, Answer] = {}
+        for share, same in equal.items():
+            size = len(same) if len(same) >= MANY_TABLES else 1
+            for start in range(0, len(same), size):
+                group = same[start : start + size]
+                found = self._noisy_tables([exact[i] for i in group], share)
+                answers |= dict(zip(group, found, strict=True))
+        return [self._give(question.asked(), answers[i]) for i, question in enumerate(questions)]
+
+    def _noisy_tables(self, tables: Sequence[np.ndarray], share: float) -> Iterator[Answer]:
+        """Noise for k tables of equal shares as one vector.
+
+        A unit moves the vector by sqrt(k) times what it moves each table by, and the vector has k shares:
+        every cell's noise has the deviation that it would have by itself.
+        """
+        k, each = len(tables), self.neighbours.histogram_l2
+        flat = self._noisy(np.concatenate([t.ravel() for t in tables]), each * math.sqrt(k), share * k)
+        parts = np.split(flat.values, np.cumsum([t.size for t in tables])[:-1])
+        for table, values in zip(tables, parts, strict=True):
+            yield Answer(values=values.reshape(table.shape), sigma=flat.sigma)
 
     def choose(self, question: Question[Any]) -> int:
         """Choose the largest number of an answer, by the exponential mechanism, for one charged choice.

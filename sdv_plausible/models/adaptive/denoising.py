@@ -107,14 +107,15 @@ def shrink_singular_values(residual: np.ndarray, sigma: float) -> np.ndarray:
 
 
 def rake(table: np.ndarray, rows: np.ndarray, columns: np.ndarray, rounds: int = 15) -> np.ndarray:
-    """Iterative proportional fitting of a table, clipped at 0, to two margins.
+    """Iterative proportional fitting of a table, clipped at 0, to two margins; or of a stack of tables.
 
     A trace of independence keeps every margin reachable.
     """
-    fitted = np.maximum(table, 0) + 1e-9 * np.outer(rows, columns) / max(columns.sum(), 1e-9)
+    total = np.maximum(columns.sum(-1), 1e-9)[..., None, None]
+    fitted = np.maximum(table, 0) + 1e-9 * (rows[..., :, None] * columns[..., None, :]) / total
     for _ in range(rounds):
-        fitted *= (rows / np.maximum(fitted.sum(1), 1e-300))[:, None]
-        fitted *= columns / np.maximum(fitted.sum(0), 1e-300)
+        fitted *= (rows / np.maximum(fitted.sum(-1), 1e-300))[..., :, None]
+        fitted *= (columns / np.maximum(fitted.sum(-2), 1e-300))[..., None, :]
     return fitted
 
 

@@ -68,16 +68,22 @@ class AdaptiveLearner:
         number = float(rows.ask(NumberOfRows(), SIZE_SHARE).values[0])
         schedule = Schedule.make(number, rows.allowance.for_counts(rows.neighbours), len(domain))
         measured = Measurements(rows, domain, schedule)
-        network = None
+        network: BayesianNetwork | None = None
         for i, this in enumerate(schedule.rounds):
             chosen = measured.measure_pairs(this)
             if chosen or network is None:
+                network = None  # two at once would be twice the memory
+                is_last = this is schedule.rounds[-1] and not schedule.sets
                 network, measured.simulated = fit_network(
-                    measured.estimates(), self.max_cost, NUM_SIMULATED, coins.spawn("fit", i)
+                    measured.estimates(), self.max_cost, NUM_SIMULATED, coins.spawn("fit", i), is_last=is_last
                 )
         assert network is not None
         if schedule.sets and measured.measure_sets(schedule.sets):
-            network, _ = fit_network(measured.estimates(), self.max_cost, NUM_SIMULATED, coins.spawn("sets"))
+            estimates = measured.estimates()
+            network = None
+            network, _ = fit_network(
+                estimates, self.max_cost, NUM_SIMULATED, coins.spawn("sets"), is_last=True
+            )
         return network
 
     def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: Coins) -> BayesianNetwork:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -162,11 +163,14 @@ def forecast(domain: Domain, allowance: Allowance, rows: int) -> Forecast | None
     a, b = np.triu_indices(m, 1)
     a, b = a[(sizes[a] > 1) & (sizes[b] > 1)], b[(sizes[a] > 1) & (sizes[b] > 1)]
     noise = schedule.worth * allowance.sigma(schedule.pair_share / m) * pair_noise(sizes[a], sizes[b])
+    compared = int((noise < 2 * rows).sum())
+    scores = allowance.sigma(schedule.rounds[0].score_share, math.sqrt(compared)) / (2 * rows)
     return Forecast(
         rows=rows,
         assumed=undeclared(domain),
         columns={
             n: noise_distance(int(c), s, rows) for n, c, s in zip(domain.names, cards, sigmas, strict=True)
         },
-        link=float(np.median(noise)) / (2 * rows) if len(a) else None,
+        link=max(float(np.median(noise)) / (2 * rows), scores) if len(a) else None,
+        crowd=scores,
     )
