@@ -73,57 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.set_defaults(run=_demo)
     synthesize = commands.add_parser("synthesize", help="make a synthetic copy of a CSV or Parquet table")
-    _add_reading(synthesize)
-    synthesize.add_argument("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
-    synthesize.add_argument(
-        "--undeclared", choices=("private", "infer"), default="private",
-        help=("value sets that are not declared: learned under the budget (default), or read off the rows, "
-            "without a claim"),
-    )  # fmt: skip
-    synthesize.add_argument(
-        "--only-declared", action="store_true", help="leave out columns whose type is not declared"
-    )
-    synthesize.add_argument(
-        "--rows",
-        type=int,
-        default=10_000,
-        help="synthetic rows (default: 10000; the table's own number is private)",
-    )
-    synthesize.add_argument(
-        "--epsilon", type=float, default=1.0, help='privacy budget, "inf" for none (default: 1)'
-    )
-    synthesize.add_argument("--delta", type=float, default=1e-9, help="failure probability (default: 1e-9)")
-    synthesize.add_argument("--k", type=int, default=50, help="plausible seeds (default: 50)")
-    synthesize.add_argument(
-        "--gamma", type=float, default=4.0, help="factor of about equal probability (default: 4)"
-    )
-    synthesize.add_argument(
-        "--epsilon0", type=float, default=1.0, help="parameter of the privacy test (default: 1)"
-    )
-    synthesize.add_argument(
-        "--omega", type=_omega, help='resampled attributes: a number, "low-high", or "all"'
-    )
-    synthesize.add_argument(
-        "--privacy-test", choices=("release", "randomized", "deterministic"), default="release"
-    )
-    synthesize.add_argument(
-        "--max-plausible", type=int, help="row-by-row tests: plausible seeds at which counting stops"
-    )
-    synthesize.add_argument(
-        "--max-check-plausible", type=int, help="row-by-row tests: seeds looked at; changes what rows cost"
-    )
-    synthesize.add_argument(
-        "--hidden-omega", action="store_true", help="row-by-row tests: likelihoods of the mixture over omega"
-    )
-    synthesize.add_argument(
-        "--model", default="bayesian_network", help="bayesian_network, independent, correlated or random"
-    )
-    synthesize.add_argument("--ledger", type=Path, help="also write the privacy ledger as JSON")
-    synthesize.add_argument("--random-state", type=int, help="reproducible, without a privacy claim")
-    synthesize.add_argument(
-        "--overwrite", action="store_true", help="replace files that exist, never one that is read"
-    )
-    synthesize.set_defaults(run=_synthesize)
+    _add_synthesis(synthesize)
     declare = commands.add_parser(
         "declare", help="draft a domain file: the columns, and what public sources say"
     )
@@ -159,6 +109,59 @@ def _parser() -> argparse.ArgumentParser:
             help="show tracebacks of errors: they may quote cells of the table",
         )
     return parser
+
+
+def _add_synthesis(command: argparse.ArgumentParser) -> None:
+    """What of a table is learned, how, and where rows and ledger go."""
+    _add_reading(command)
+    command.add_argument("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
+    command.add_argument(
+        "--undeclared", choices=("private", "infer"), default="private",
+        help=("value sets that are not declared: learned under the budget (default), or read off the rows, "
+            "without a claim"),
+    )  # fmt: skip
+    command.add_argument(
+        "--only-declared", action="store_true", help="leave out columns whose type is not declared"
+    )
+    command.add_argument(
+        "--rows",
+        type=int,
+        default=10_000,
+        help="synthetic rows (default: 10000; the table's own number is private)",
+    )
+    command.add_argument(
+        "--epsilon", type=float, default=1.0, help='privacy budget, "inf" for none (default: 1)'
+    )
+    command.add_argument("--delta", type=float, default=1e-9, help="failure probability (default: 1e-9)")
+    command.add_argument("--k", type=int, default=50, help="plausible seeds (default: 50)")
+    command.add_argument(
+        "--gamma", type=float, default=4.0, help="factor of about equal probability (default: 4)"
+    )
+    command.add_argument(
+        "--epsilon0", type=float, default=1.0, help="parameter of the privacy test (default: 1)"
+    )
+    command.add_argument("--omega", type=_omega, help='resampled attributes: a number, "low-high", or "all"')
+    command.add_argument(
+        "--privacy-test", choices=("release", "randomized", "deterministic"), default="release"
+    )
+    command.add_argument(
+        "--max-plausible", type=int, help="row-by-row tests: plausible seeds at which counting stops"
+    )
+    command.add_argument(
+        "--max-check-plausible", type=int, help="row-by-row tests: seeds looked at; changes what rows cost"
+    )
+    command.add_argument(
+        "--hidden-omega", action="store_true", help="row-by-row tests: likelihoods of the mixture over omega"
+    )
+    command.add_argument(
+        "--model", default="bayesian_network", help="bayesian_network, independent, correlated or random"
+    )
+    command.add_argument("--ledger", type=Path, help="also write the privacy ledger as JSON")
+    command.add_argument("--random-state", type=int, help="reproducible, without a privacy claim")
+    command.add_argument(
+        "--overwrite", action="store_true", help="replace files that exist, never one that is read"
+    )
+    command.set_defaults(run=_synthesize)
 
 
 def _add_papers(command: argparse.ArgumentParser) -> None:

@@ -124,10 +124,15 @@ class Remeasured(Measurements):
 
     def take_pairs(self, answers: Sequence[NoisyAnswer]) -> None:
         """Take in the pair tables of a round."""
-        before = {e: self._estimate(e) for e in (_pair(a) for a in answers)}
-        self._raw |= {_pair(a): (a.values.astype(float), before[_pair(a)], a.scale) for a in answers}
-        if answers:
-            self._clean_pairs()
+        if not answers:
+            return
+        pairs = [_pair(a) for a in answers]
+        before, _ = self._estimates(np.array(pairs))
+        self._raw |= {
+            e: (a.values.astype(float), table, a.scale)
+            for e, a, table in zip(pairs, answers, before, strict=True)
+        }
+        self._clean_pairs()
 
     def take_sets(self, answers: Sequence[NoisyAnswer]) -> None:
         """Take in the tables of more columns, on the levels that they were measured on."""
