@@ -1,1 +1,1 @@
-"""Commands that walk [DS]'s way: describe a table, generate rows from the description, inspect both."""
+"""The commands of ``sdv-plausible``, a module each: ``add_options`` and ``run``."""

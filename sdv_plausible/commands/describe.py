@@ -9,10 +9,20 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_plausible.commands.files import (
+    HOW_SPELLED,
+    add_reading,
+    check_outputs,
+    declared_types,
+    how,
+    names_of,
+    read,
+)
 from sdv_plausible.release_file.ledger import Statement, write_ledger
 from sdv_plausible.sdv.versions import metadata_of
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.declarations import domain_document
 from sdv_plausible.table.domain import MAX_BINS
 from sdv_plausible.table.type_votes import vote_types
@@ -23,7 +33,8 @@ SCHEMA_ONLY: dict[str, Any] = {"schema": "sdv-plausible-declarations/1", "column
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """What ``describe`` is told beside how the table is read."""
+    """What ``describe`` is told."""
+    add_reading(command)
     command.add_argument(
         "-o", "--output", type=Path, required=True, help="description (JSON) to write: a release file"
     )
@@ -40,6 +51,21 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--only-declared", action="store_true", help="leave out columns whose type is not declared"
     )
     command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    command.set_defaults(ledger=None)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Vote on undeclared types, learn the description and write it."""
+    check_outputs(options, (".json", ".release"))
+    types = declared_types(options)
+    rest = [] if options.only_declared else [name for name in names_of(options) if name not in types]
+    spelling = Spelling(**how(options, *HOW_SPELLED))
+    options.rows_were_read = True  # from here on errors of others may quote cells
+    texts = read(options, {name: {"sdtype": "categorical"} for name in rest}) if rest else None
+    document = typed(options, texts, spelling)
+    synth = fitted(options, read(options, column_types(document)), document)
+    digest = synth.release(allow_no_claim=True).save(options.output, readable=True)
+    print(f"{synth.privacy_ledger()}\n\nWrote {options.output}, sha256 {digest}")
 
 
 def typed(options: argparse.Namespace, texts: pd.DataFrame | None, spelling: Spelling) -> dict[str, Any]:

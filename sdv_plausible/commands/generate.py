@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from sdv_plausible.commands.files import UsageError, check_output, write_table
 from sdv_plausible.privacy.noise.recipients import new_secret
 from sdv_plausible.release_file.release import Release
+from sdv_plausible.whole_files import write_whole
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -29,6 +31,16 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--secret", type=Path, help="the holder's secret file, made if it is not there: never hand it out"
     )
     command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Draw the rows and write them."""
+    if not options.description.is_file():
+        raise UsageError(f"there is no description {options.description}")
+    check_output(options.output, options.overwrite, (".csv", ".parquet"))
+    rows = generated(options)
+    write_whole(options.output, lambda path: write_table(rows, path))
+    print(f"Wrote {len(rows):,} rows to {options.output}")
 
 
 def generated(options: argparse.Namespace) -> pd.DataFrame:

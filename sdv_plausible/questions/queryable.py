@@ -197,23 +197,24 @@ class Queryable:
         equal: dict[float, list[int]] = defaultdict(list)
         for i, share in enumerate(shares):
             equal[share].append(i)
+        moved = [question.sensitivity(self.neighbours) for question in questions]
         answers: dict[int, Answer] = {}
         for share, same in equal.items():
-            size = len(same) if len(same) >= MANY_TABLES else 1
-            for start in range(0, len(same), size):
-                group = same[start : start + size]
-                found = self._noisy_tables([exact[i] for i in group], share)
-                answers |= dict(zip(group, found, strict=True))
+            if len(same) < MANY_TABLES:
+                answers |= {i: self._noisy(exact[i], moved[i], share) for i in same}
+            else:
+                found = self._noisy_tables([exact[i] for i in same], max(moved[i] for i in same), share)
+                answers |= dict(zip(same, found, strict=True))
         return [self._give(question.asked(), answers[i]) for i, question in enumerate(questions)]
 
-    def _noisy_tables(self, tables: Sequence[np.ndarray], share: float) -> Iterator[Answer]:
+    def _noisy_tables(self, tables: Sequence[np.ndarray], moved: float, share: float) -> Iterator[Answer]:
         """Noise for k tables of equal shares as one vector.
 
-        A unit moves the vector by sqrt(k) times what it moves each table by, and the vector has k shares:
-        every cell's noise has the deviation that it would have by itself.
+        A unit moves the vector by sqrt(k) times what it moves a table by at most (``moved``), and the vector
+        has k shares: every cell's noise has the deviation that it would have by itself.
         """
-        k, each = len(tables), self.neighbours.histogram_l2
-        flat = self._noisy(np.concatenate([t.ravel() for t in tables]), each * math.sqrt(k), share * k)
+        k = len(tables)
+        flat = self._noisy(np.concatenate([t.ravel() for t in tables]), moved * math.sqrt(k), share * k)
         parts = np.split(flat.values, np.cumsum([t.size for t in tables])[:-1])
         for table, values in zip(tables, parts, strict=True):
             yield Answer(values=values.reshape(table.shape), sigma=flat.sigma)

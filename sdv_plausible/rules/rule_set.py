@@ -258,7 +258,7 @@ class FittedRules:
             cases = self.rule_set.cases(table) if number < LIKE else None
             good = self.rule_set.holds(table)
             kept.append(table[places.fill(good, cases)])
-            drawn, share = drawn + len(table), len(kept[-1]) / len(table)
+            drawn, share = drawn + len(table), len(kept[-1]) / max(1, len(table))
             if not places.left:
                 return _usual_numbers(pd.concat(kept, ignore_index=True), domain)
             if places.left == num_rows and drawn >= ENOUGH:

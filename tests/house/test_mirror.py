@@ -22,6 +22,10 @@ ELSEWHERE = {
     "audit/theory/directed_loss.py": "a pair of figures, told apart by test_random_split.py beside it",
     "audit/theory/row_by_row.py": "puts two theorems together: test_pass_rate_test.py and test_calibration.py beside it",
     "cli.py": "a face over everything: tests/integration/test_cli.py",
+    **{
+        f"commands/{name}.py": "a face: tests/integration/test_cli.py, or the test of what it calls"
+        for name in ("audit", "check", "declare", "demo", "files", "registry", "synthesize")
+    },
     "datasets/census_schema.py": "the columns of the simulated survey: test_census.py beside it",
     "evaluation/__init__.py": "names that load late: tests/evaluation/test_entry_points.py",
     "evaluation/page/network.py": "a drawing of a layout: tests/evaluation/test_network_layout.py and test_charts.py",
