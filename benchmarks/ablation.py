@@ -87,9 +87,7 @@ def _without_sets(schedule: Schedule) -> Schedule:
     if schedule.sets is None:
         return schedule
     share = schedule.pair_share + schedule.sets.score_share + schedule.sets.table_share
-    rounds = tuple(
-        replace(r, pair_share=r.pair_share * share / schedule.pair_share) for r in schedule.rounds
-    )
+    rounds = tuple(replace(r, pair_share=r.pair_share * share / schedule.pair_share) for r in schedule.rounds)
     return replace(schedule, sets=None, pair_share=share, rounds=rounds)
 
 

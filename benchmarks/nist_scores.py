@@ -70,7 +70,9 @@ def checks(columns: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
         "house_NOC": [_implies({"HOUSING_TYPE": [1]}, {"NOC": [str(i) for i in range(20)]})],
     }
     return {
-        name: kept for name, rules in found.items() if (kept := [r for r in rules if _named(r) <= set(columns)])
+        name: kept
+        for name, rules in found.items()
+        if (kept := [r for r in rules if _named(r) <= set(columns)])
     }
 
 
@@ -80,10 +82,14 @@ def _agree(first: str, second: str) -> list[dict[str, Any]]:
         "PINCP_DECILE": [str(i) for i in range(10)],
         "INDP_CAT": [str(i) for i in range(19)],
     }[second]
-    return [
-        _implies({first: [NOT_APPLICABLE]}, {second: [NOT_APPLICABLE]}),
-        _implies({second: [NOT_APPLICABLE]}, {first: [NOT_APPLICABLE]}),
-    ] if values else []
+    return (
+        [
+            _implies({first: [NOT_APPLICABLE]}, {second: [NOT_APPLICABLE]}),
+            _implies({second: [NOT_APPLICABLE]}, {first: [NOT_APPLICABLE]}),
+        ]
+        if values
+        else []
+    )
 
 
 def _families() -> list[list[str]]:
@@ -125,7 +131,10 @@ def binned(real: pd.DataFrame, made: pd.DataFrame) -> tuple[pd.DataFrame, pd.Dat
     real, made = real.copy(), made.copy()
     for name in set(BINNED) & set(real):
         apart = {"PINCP": -9001.0, "POVPIP": -1.0}.get(name)
-        one, two = (t[name].to_numpy() if apart is None else t[name][t[name] != apart].to_numpy() for t in (real, made))
+        one, two = (
+            t[name].to_numpy() if apart is None else t[name][t[name] != apart].to_numpy()
+            for t in (real, made)
+        )
         edges = _edges(one, two if len(two) else one, NUM_BINS - (apart is not None))
         for table in (real, made):
             inside = np.ones(len(table), dtype=bool) if apart is None else (table[name] != apart).to_numpy()
@@ -174,7 +183,8 @@ def pair_distances(real: pd.DataFrame, made: pd.DataFrame) -> dict[tuple[str, st
     for a, b in itertools.combinations(others, 2):
         cell = (group * sizes[a] + codes[a]) * sizes[b] + codes[b]
         one, two = (
-            np.bincount(c, minlength=int(cell.max()) + 1) / len(c) for c in (cell[: len(real)], cell[len(real) :])
+            np.bincount(c, minlength=int(cell.max()) + 1) / len(c)
+            for c in (cell[: len(real)], cell[len(real) :])
         )
         found[a, b] = float(np.abs(one - two).sum())
     return found
