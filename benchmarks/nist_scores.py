@@ -77,19 +77,11 @@ def checks(columns: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _agree(first: str, second: str) -> list[dict[str, Any]]:
-    """Both apply, or neither does."""
-    values = {
-        "PINCP_DECILE": [str(i) for i in range(10)],
-        "INDP_CAT": [str(i) for i in range(19)],
-    }[second]
-    return (
-        [
-            _implies({first: [NOT_APPLICABLE]}, {second: [NOT_APPLICABLE]}),
-            _implies({second: [NOT_APPLICABLE]}, {first: [NOT_APPLICABLE]}),
-        ]
-        if values
-        else []
-    )
+    """What does not apply in one of them does not apply in the other."""
+    return [
+        _implies({first: [NOT_APPLICABLE]}, {second: [NOT_APPLICABLE]}),
+        _implies({second: [NOT_APPLICABLE]}, {first: [NOT_APPLICABLE]}),
+    ]
 
 
 def _families() -> list[list[str]]:
