@@ -137,7 +137,7 @@ def measured(
 def shown(found: pd.DataFrame) -> str:
     """Mean and deviation of the mean of every figure, as a table."""
     labels, digits = (
-        ["table", "set", "case", "epsilon"],
+        ["table", "set", "case", "epsilon", "delta"],
         {"PMSE": 4, "unique matches": 0, "inconsistencies": 0},
     )
     lines = []
