@@ -118,7 +118,7 @@ class Schedule:
             margin_share=margin_share,
             pair_share=pair_share,
             worth=1.0 if power > RICH else 2.0,
-            most_buckets=int(np.clip(16 * (power / 4000) ** 0.25, 10, 40)) if private else 40,
+            most_buckets=int(np.clip(16 * (power / 4000) ** 0.4, 10, 50)) if private else 40,
             pair_sigma=allowance.sigma(pair_share / (1.5 * num_columns)),
             rounds=tuple(
                 Round(score_share=SCORE_SHARE * scores, pair_share=pair_share * pairs, forest=forest)
