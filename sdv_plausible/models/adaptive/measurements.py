@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,6 +18,7 @@ from sdv_plausible.models.adaptive.denoising import (
     trim_ends,
 )
 from sdv_plausible.models.adaptive.estimates import Estimates
+from sdv_plausible.models.adaptive.public import PublicTable, Trust, share_of
 from sdv_plausible.models.adaptive.schedule import (
     BUCKET_FLOOR,
     Round,
@@ -48,10 +49,14 @@ class Measurements:
         The columns.
     schedule : Schedule
         Shares of the budget.
+    public : PublicTable, optional
+        A published table of these columns.
     """
 
-    def __init__(self, rows: Queryable, domain: Domain, schedule: Schedule) -> None:
-        self._rows = rows
+    def __init__(
+        self, rows: Queryable, domain: Domain, schedule: Schedule, public: PublicTable | None = None
+    ) -> None:
+        self._rows, self._public = rows, public
         self._pair_sigma, self._worth = schedule.pair_sigma, schedule.worth
         self._ordered, self._is_ordered = [a.num_ordered for a in domain], [a.is_ordered for a in domain]
         self._declared = [a.provenance == "declared" for a in domain]
@@ -66,6 +71,8 @@ class Measurements:
             ),
             1.0,
         )
+        if public is not None:
+            self._counts, self._sigmas = public.margins(self._counts, self._sigmas, self.total)
         self.margins = [self._clean(j, counts) for j, counts in enumerate(self._counts)]
         self.buckets = self._make_buckets(domain, schedule)
         self._axes = [Axis(j, buckets) for j, buckets in enumerate(self.buckets)]
@@ -78,6 +85,7 @@ class Measurements:
             Pair, tuple[np.ndarray, np.ndarray, float]
         ] = {}  # noisy table, estimate before it, sigma
         self._pairs: dict[Pair, np.ndarray] = {}
+        self._first: set[Pair] = set()  # pairs whose estimate was independence
         self._possible = {e: self._coarsened(e, cells) for e, cells in domain.possible.items()}
         self._levels: list[np.ndarray] = []
         self._sets: SetTables | None = None
@@ -99,10 +107,12 @@ class Measurements:
 
     def estimates(self) -> Estimates:
         """What the network is fitted to; structural zeros are known of pairs that nobody measured, too."""
-        for e, possible in self._possible.items():
+        shifts = self._shifts(self._published())
+        for e in {**self._possible, **shifts}:
             if e not in self._raw:
                 rows, columns = (self.coarse[j] for j in e)
-                found = rake(np.outer(rows, columns) * possible, rows, columns)
+                before = np.outer(rows, columns) + shifts.get(e, 0.0) / self.total
+                found = rake(before * self._possible.get(e, 1.0), rows, columns)
                 self._pairs[e], self._pairs[e[1], e[0]] = found, found.T
         estimates = Estimates(
             margins=self.margins,
@@ -141,6 +151,8 @@ class Measurements:
         for i, table in zip(chosen, tables, strict=True):
             first, second = pairs[i].tolist()
             self._raw[first, second] = table.values, estimates[i].copy(), table.sigma
+            if self.simulated is None:
+                self._first.add((first, second))
         if len(chosen):
             self._clean_pairs()
         return bool(len(chosen))
@@ -189,13 +201,34 @@ class Measurements:
     def _clean_pairs(self) -> None:
         if self._rows.allowance.is_private:
             self._fuse()
+        shifts = self._shifts(self._published())
         for e, (table, before, sigma) in self._raw.items():
             rows, columns = (self.coarse[j] * self.total for j in e)
             possible = self._possible.get(e, 1.0)
+            before = before + shifts[e] if e in self._first and e in shifts else before
             prior = rake(before * possible, rows, columns, BEFORE)
             found = prior + shrink_singular_values(table - prior, sigma)
             cleaned = rake(found * possible, rows, columns) / self.total
             self._pairs[e], self._pairs[e[1], e[0]] = cleaned, cleaned.T
+
+    def _published(self) -> dict[Pair, np.ndarray]:
+        """Count tables of the pairs that depend in the published table, with the margins of now."""
+        found = self._public.pairs(self.buckets, self.coarse) if self._public else {}
+        return {e: table * self.total for e, table in found.items()}
+
+    def _shifts(self, published: Mapping[Pair, np.ndarray]) -> dict[Pair, np.ndarray]:
+        """What the published dependence adds to independence, as far as the measured pairs bear it out."""
+        apart = {e: self.total * np.outer(*(self.coarse[j] for j in e)) for e in published}
+        trust = Trust.of(
+            {
+                e: share_of(table, apart[e], published[e], sigma)
+                for e, (table, _, sigma) in self._raw.items()
+                if e in published
+            }
+        )
+        return {
+            e: trust.measured.get(e, trust.others) * (table - apart[e]) for e, table in published.items()
+        }
 
     def _coarsened(self, e: Pair, cells: np.ndarray) -> np.ndarray:
         """Which pairs of buckets hold a pair of codes that can occur."""
