@@ -54,7 +54,7 @@ def check_public(public: Any, source: Any, columns: Collection[str], learner: An
         not isinstance(source, str) or not source.strip() or len(source) > LONGEST_SOURCE
     ):
         raise ValueError(
-            f"public_source ({source!r}) must be a text of at most {LONGEST_SOURCE} characters: who published it"
+            f"public_source ({source!r}) must be a text of up to {LONGEST_SOURCE} characters: who published it"
         )
 
 
@@ -80,7 +80,7 @@ def with_public(learner: Any, public: pd.DataFrame, domain: Domain, rules: RuleS
         needed = {name for rule in rules.rules for name in rule.columns} - set(rules.added)
         absent = sorted(needed - set(frame.columns))
         if absent:
-            raise ValueError(f"public lacks the columns {absent} of the rules: give them, or leave public out")
+            raise ValueError(f"public lacks columns {absent} of the rules: give them, or leave it out")
         frame = rules.fold(frame)
     codes = np.full((len(frame), len(domain)), -1, dtype=np.int32, order="F")
     for j, attribute in enumerate(domain):

@@ -477,7 +477,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if self.public is None:
             return
         if self.public is frame:
-            raise ValueError("public must be a published table, and is the table to be protected: leave it out")
+            raise ValueError("public must be a published table, and is the one to be protected: leave it out")
         if self._sdv_sees_rows:
             raise ValueError(
                 "public does not go with SDV constraints or transformers of your own, which change what the "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,9 +19,11 @@ from sdv_plausible.models.adaptive.denoising import (
     trim_ends,
 )
 from sdv_plausible.models.adaptive.estimates import Estimates
-from sdv_plausible.models.adaptive.public import PublicTable, Trust, share_of
+from sdv_plausible.models.adaptive.public import PublicTable, Trust, believed_scores, share_of
 from sdv_plausible.models.adaptive.schedule import (
     BUCKET_FLOOR,
+    PUBLIC_BUCKETS,
+    PUBLIC_FLOOR,
     Round,
     Schedule,
     SetRound,
@@ -93,7 +96,10 @@ class Measurements:
 
     def _make_buckets(self, domain: Domain, schedule: Schedule) -> list[np.ndarray]:
         """Bucket of every code of every column, from the noisy masses."""
-        floor = BUCKET_FLOOR * schedule.pair_sigma / self.total
+        if self._public is not None:  # whose tables lend what noise hides in smaller buckets
+            schedule = replace(schedule, most_buckets=max(schedule.most_buckets, PUBLIC_BUCKETS))
+        held = BUCKET_FLOOR if self._public is None else PUBLIC_FLOOR
+        floor = held * schedule.pair_sigma / self.total
         found = [
             np.unique(a.buckets, return_inverse=True)[1]
             if a.buckets
@@ -145,8 +151,9 @@ class Measurements:
         estimates, chance = self._estimates(pairs)
         # Rounded, so that the scores are integers; the estimates come from earlier answers.
         sets = [self._axes_of(e) for e in pairs.tolist()]
-        noisy = self._rows.ask(Distances(sets, [np.rint(t) for t in estimates]), this.score_share).values
-        chosen, shares = self._worth_measuring(pairs, noisy - chance, this)
+        noisy = self._rows.ask(Distances(sets, [np.rint(t) for t in estimates]), this.score_share)
+        score = self._believed(pairs, noisy.values - chance, noisy.sigma)
+        chosen, shares = self._worth_measuring(pairs, score, this)
         tables = self._rows.ask_tables([sets[i] for i in chosen], shares)
         for i, table in zip(chosen, tables, strict=True):
             first, second = pairs[i].tolist()
@@ -205,16 +212,25 @@ class Measurements:
         for e, (table, before, sigma) in self._raw.items():
             rows, columns = (self.coarse[j] * self.total for j in e)
             possible = self._possible.get(e, 1.0)
-            before = before + shifts[e] if e in self._first and e in shifts else before
-            prior = rake(before * possible, rows, columns, BEFORE)
+            shift = shifts.get(e, 0.0) if e in self._first else 0.0
+            prior = rake((before + shift) * possible, rows, columns, BEFORE)
             found = prior + shrink_singular_values(table - prior, sigma)
             cleaned = rake(found * possible, rows, columns) / self.total
             self._pairs[e], self._pairs[e[1], e[0]] = cleaned, cleaned.T
 
     def _published(self) -> dict[Pair, np.ndarray]:
         """Count tables of the pairs that depend in the published table, with the margins of now."""
-        found = self._public.pairs(self.buckets, self.coarse) if self._public else {}
+        found = self._public.pairs(self.buckets, self.coarse, self._is_ordered) if self._public else {}
         return {e: table * self.total for e, table in found.items()}
+
+    def _believed(self, pairs: np.ndarray, score: np.ndarray, sigma: float) -> np.ndarray:
+        """Scores against independence, drawn towards those of the published table."""
+        if self._public is None or self.simulated is not None:
+            return score
+        published = self._published()
+        apart = {e: self.total * np.outer(*(self.coarse[j] for j in e)) for e in published}
+        distance = {e: float(np.abs(table - apart[e]).sum()) for e, table in published.items()}
+        return believed_scores(score, np.array([distance.get((a, b), 0.0) for a, b in pairs.tolist()]), sigma)
 
     def _shifts(self, published: Mapping[Pair, np.ndarray]) -> dict[Pair, np.ndarray]:
         """What the published dependence adds to independence, as far as the measured pairs bear it out."""
@@ -226,9 +242,7 @@ class Measurements:
                 if e in published
             }
         )
-        return {
-            e: trust.measured.get(e, trust.others) * (table - apart[e]) for e, table in published.items()
-        }
+        return {e: trust.measured.get(e, trust.others) * (table - apart[e]) for e, table in published.items()}
 
     def _coarsened(self, e: Pair, cells: np.ndarray) -> np.ndarray:
         """Which pairs of buckets hold a pair of codes that can occur."""

@@ -14,8 +14,11 @@ import numpy as np
 
 from sdv_plausible.counting import joint_counts
 from sdv_plausible.models.adaptive.denoising import rake, shrink_singular_values
+from sdv_plausible.models.buckets import make_buckets
 
 Pair = tuple[int, int]
+FEWEST_LEVELS, ROWS_PER_LEVEL = 4, 50  # levels of an ordered column in published pair tables
+CERTAIN = 3.0  # standard errors by which the published dependence must predict the scores
 MISFITS = np.geomspace(1, 1e4, 60)  # variances of the difference, in those of the published table's sampling
 
 
@@ -56,26 +59,57 @@ class PublicTable:
         prior, spread = _expected(known, total)
         return shrunk(noisy, sigma, prior, spread)
 
-    def pairs(self, buckets: Sequence[np.ndarray], coarse: Sequence[np.ndarray]) -> dict[Pair, np.ndarray]:
+    def pairs(
+        self, buckets: Sequence[np.ndarray], coarse: Sequence[np.ndarray], ordered: Sequence[bool]
+    ) -> dict[Pair, np.ndarray]:
         """Joint distributions of the pairs that depend in the published table, with the margins given.
 
         What so many rows show of dependence by chance is taken out: in units of its deviation a table of
         independent columns is white noise, and dependence is nearly of low rank.
         """
         found = {}
+        most = max(FEWEST_LEVELS, len(self.codes) // ROWS_PER_LEVEL)
+        levels = [
+            np.unique(make_buckets(p, o, most, 0.0), return_inverse=True)[1] if o else np.arange(len(p))
+            for p, o in zip(coarse, ordered, strict=True)
+        ]
         for e in itertools.combinations(range(len(buckets)), 2):
             i, j = e
-            sizes = [len(coarse[i]), len(coarse[j])]
+            sizes = [int(levels[k].max()) + 1 for k in e]
             rows = self.codes[(self.codes[:, i] >= 0) & (self.codes[:, j] >= 0)]
             if min(sizes) < 2 or len(rows) < 2:
                 continue
-            table = joint_counts([buckets[k][rows[:, k]] for k in e], sizes) / len(rows)
+            table = joint_counts([levels[k][buckets[k][rows[:, k]]] for k in e], sizes) / len(rows)
             apart = np.outer(table.sum(1), table.sum(0))
             scale = np.sqrt(np.maximum(apart, 1 / len(rows)))
             shift = shrink_singular_values((table - apart) / scale, 1 / np.sqrt(len(rows))) * scale
             if np.abs(shift).sum() > 0:
-                found[e] = rake(apart + shift, coarse[i], coarse[j])
+                ratio = (np.maximum(apart + shift, 0) + 1e-9) / (apart + 1e-9)
+                fine = ratio[np.ix_(levels[i], levels[j])]
+                found[e] = rake(fine * np.outer(coarse[i], coarse[j]), coarse[i], coarse[j])
         return found
+
+
+def believed_scores(noisy: np.ndarray, predicted: np.ndarray, sigma: float) -> np.ndarray:
+    """Noisy scores drawn towards what the published dependence lets expect, as far as it predicts them.
+
+    Parameters
+    ----------
+    noisy : ndarray
+        Scores, with noise of deviation ``sigma``.
+    predicted : ndarray
+        L1 distance of the published pair to independence, as a count.
+    """
+    spread = ((predicted - predicted.mean()) ** 2).sum()
+    if sigma == 0 or len(noisy) < 4 or spread == 0:
+        return noisy
+    slope = ((predicted - predicted.mean()) * (noisy - noisy.mean())).sum() / spread
+    fitted = noisy.mean() + slope * (predicted - predicted.mean())
+    left = float(((noisy - fitted) ** 2).sum()) / (len(noisy) - 2)
+    if slope < CERTAIN * np.sqrt(left / spread):
+        return noisy
+    weight = max(0.0, left - sigma**2) / left
+    return np.asarray(fitted + weight * (noisy - fitted))
 
 
 def _expected(known: np.ndarray, total: float) -> tuple[np.ndarray, np.ndarray]:
@@ -149,7 +183,9 @@ def _random_effects(share: np.ndarray, variance: np.ndarray) -> tuple[float, flo
     return between, float((w * share).sum() / w.sum()), float(1 / w.sum())
 
 
-def share_of(table: np.ndarray, apart: np.ndarray, published: np.ndarray, sigma: float) -> tuple[float, float]:
+def share_of(
+    table: np.ndarray, apart: np.ndarray, published: np.ndarray, sigma: float
+) -> tuple[float, float]:
     """Share of the published dependence that a noisy table shows, and its deviation: a matched filter."""
     shift = published - apart
     length = max(float((shift**2).sum()), 1e-12)
