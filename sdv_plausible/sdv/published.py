@@ -54,7 +54,8 @@ def check_public(public: Any, source: Any, columns: Collection[str], learner: An
         not isinstance(source, str) or not source.strip() or len(source) > LONGEST_SOURCE
     ):
         raise ValueError(
-            f"public_source ({source!r}) must be a text of up to {LONGEST_SOURCE} characters: who published it"
+            f"public_source ({source!r}) must be a text of up to {LONGEST_SOURCE} characters that says who "
+            "published it"
         )
 
 

@@ -19,10 +19,11 @@ from sdv_plausible.models.adaptive.denoising import (
     trim_ends,
 )
 from sdv_plausible.models.adaptive.estimates import Estimates
-from sdv_plausible.models.adaptive.public import PublicTable, Trust, believed_scores, share_of
+from sdv_plausible.models.adaptive.public import PublicTable, Trust, share_of
 from sdv_plausible.models.adaptive.schedule import (
     BUCKET_FLOOR,
     PUBLIC_BUCKETS,
+    PUBLIC_FITS,
     PUBLIC_FLOOR,
     Round,
     Schedule,
@@ -75,7 +76,9 @@ class Measurements:
             1.0,
         )
         if public is not None:
-            self._counts, self._sigmas = public.margins(self._counts, self._sigmas, self.total)
+            before = self._sigmas
+            self._counts, self._sigmas = public.margins(self._counts, before, self.total)
+            self._fits = [s < PUBLIC_FITS * b for s, b in zip(self._sigmas, before, strict=True)]
         self.margins = [self._clean(j, counts) for j, counts in enumerate(self._counts)]
         self.buckets = self._make_buckets(domain, schedule)
         self._axes = [Axis(j, buckets) for j, buckets in enumerate(self.buckets)]
@@ -96,20 +99,35 @@ class Measurements:
 
     def _make_buckets(self, domain: Domain, schedule: Schedule) -> list[np.ndarray]:
         """Bucket of every code of every column, from the noisy masses."""
-        if self._public is not None:  # whose tables lend what noise hides in smaller buckets
-            schedule = replace(schedule, most_buckets=max(schedule.most_buckets, PUBLIC_BUCKETS))
-        held = BUCKET_FLOOR if self._public is None else PUBLIC_FLOOR
+        found = self._cut(domain, schedule, BUCKET_FLOOR)
+        if self._public is not None:
+            found = self._finer(found, domain, schedule)
+        for e, cells in domain.possible.items():
+            for j, told in zip(e, (cells, cells.T), strict=True):
+                found[j] = split_buckets(found[j], told)
+        return found
+
+    def _cut(self, domain: Domain, schedule: Schedule, held: float) -> list[np.ndarray]:
+        """Buckets that hold so many deviations of a pair table's noise."""
         floor = held * schedule.pair_sigma / self.total
-        found = [
+        return [
             np.unique(a.buckets, return_inverse=True)[1]
             if a.buckets
             else make_buckets(p, a.is_ordered, schedule.most_buckets_of(a), floor, groups_of_codes(a))
             for a, p in zip(domain, self.margins, strict=True)
         ]
-        for e, cells in domain.possible.items():
-            for j, told in zip(e, (cells, cells.T), strict=True):
-                found[j] = split_buckets(found[j], told)
-        return found
+
+    def _finer(self, plain: list[np.ndarray], domain: Domain, schedule: Schedule) -> list[np.ndarray]:
+        """Smaller buckets where a published table lends what noise hides in them.
+
+        Of columns whose margin it fits, and which depend on another in it.
+        """
+        assert self._public is not None
+        most = max(schedule.most_buckets, PUBLIC_BUCKETS)
+        fine = self._cut(domain, replace(schedule, most_buckets=most), PUBLIC_FLOOR)
+        masses = [np.bincount(b, p) for b, p in zip(fine, self.margins, strict=True)]
+        lent = {j for e in self._public.pairs(fine, masses, self._is_ordered) for j in e if self._fits[j]}
+        return [fine[j] if j in lent else plain[j] for j in range(len(domain))]
 
     def estimates(self) -> Estimates:
         """What the network is fitted to; structural zeros are known of pairs that nobody measured, too."""
@@ -151,9 +169,8 @@ class Measurements:
         estimates, chance = self._estimates(pairs)
         # Rounded, so that the scores are integers; the estimates come from earlier answers.
         sets = [self._axes_of(e) for e in pairs.tolist()]
-        noisy = self._rows.ask(Distances(sets, [np.rint(t) for t in estimates]), this.score_share)
-        score = self._believed(pairs, noisy.values - chance, noisy.sigma)
-        chosen, shares = self._worth_measuring(pairs, score, this)
+        noisy = self._rows.ask(Distances(sets, [np.rint(t) for t in estimates]), this.score_share).values
+        chosen, shares = self._worth_measuring(pairs, noisy - chance, this)
         tables = self._rows.ask_tables([sets[i] for i in chosen], shares)
         for i, table in zip(chosen, tables, strict=True):
             first, second = pairs[i].tolist()
@@ -222,15 +239,6 @@ class Measurements:
         """Count tables of the pairs that depend in the published table, with the margins of now."""
         found = self._public.pairs(self.buckets, self.coarse, self._is_ordered) if self._public else {}
         return {e: table * self.total for e, table in found.items()}
-
-    def _believed(self, pairs: np.ndarray, score: np.ndarray, sigma: float) -> np.ndarray:
-        """Scores against independence, drawn towards those of the published table."""
-        if self._public is None or self.simulated is not None:
-            return score
-        published = self._published()
-        apart = {e: self.total * np.outer(*(self.coarse[j] for j in e)) for e in published}
-        distance = {e: float(np.abs(table - apart[e]).sum()) for e, table in published.items()}
-        return believed_scores(score, np.array([distance.get((a, b), 0.0) for a, b in pairs.tolist()]), sigma)
 
     def _shifts(self, published: Mapping[Pair, np.ndarray]) -> dict[Pair, np.ndarray]:
         """What the published dependence adds to independence, as far as the measured pairs bear it out."""

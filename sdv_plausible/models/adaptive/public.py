@@ -18,7 +18,7 @@ from sdv_plausible.models.buckets import make_buckets
 
 Pair = tuple[int, int]
 FEWEST_LEVELS, ROWS_PER_LEVEL = 4, 50  # levels of an ordered column in published pair tables
-CERTAIN = 3.0  # standard errors by which the published dependence must predict the scores
+FAR = 4.0  # deviations of the noise
 MISFITS = np.geomspace(1, 1e4, 60)  # variances of the difference, in those of the published table's sampling
 
 
@@ -90,28 +90,6 @@ class PublicTable:
         return found
 
 
-def believed_scores(noisy: np.ndarray, predicted: np.ndarray, sigma: float) -> np.ndarray:
-    """Noisy scores drawn towards what the published dependence lets expect, as far as it predicts them.
-
-    Parameters
-    ----------
-    noisy : ndarray
-        Scores, with noise of deviation ``sigma``.
-    predicted : ndarray
-        L1 distance of the published pair to independence, as a count.
-    """
-    spread = ((predicted - predicted.mean()) ** 2).sum()
-    if sigma == 0 or len(noisy) < 4 or spread == 0:
-        return noisy
-    slope = ((predicted - predicted.mean()) * (noisy - noisy.mean())).sum() / spread
-    fitted = noisy.mean() + slope * (predicted - predicted.mean())
-    left = float(((noisy - fitted) ** 2).sum()) / (len(noisy) - 2)
-    if slope < CERTAIN * np.sqrt(left / spread):
-        return noisy
-    weight = max(0.0, left - sigma**2) / left
-    return np.asarray(fitted + weight * (noisy - fitted))
-
-
 def _expected(known: np.ndarray, total: float) -> tuple[np.ndarray, np.ndarray]:
     """Counts to expect after published ones, and the variance that their sampling leaves."""
     rows, size = known.sum(), len(known)
@@ -126,13 +104,18 @@ def shrunk(
     """Posterior means of counts, and about the deviation left.
 
     The truth differs from ``prior`` with variance ``misfit * spread``; the misfit that makes the noisy
-    counts likeliest is taken (empirical Bayes). At a large misfit nothing is changed.
+    counts likeliest is taken (empirical Bayes). At a large misfit, or where what is found is further from
+    the noisy counts than noise goes, nothing is changed.
     """
     residual = (noisy - prior) ** 2
     variance = sigma**2 + MISFITS[:, None] * spread
     misfit = MISFITS[int(np.argmin((np.log(variance) + residual / variance).sum(1)))]
     weight = misfit * spread / (sigma**2 + misfit * spread)
-    return prior + weight * (noisy - prior), sigma * float(np.sqrt(weight.mean()))
+    found = prior + weight * (noisy - prior)
+    off, size = ((noisy - found) / sigma) ** 2, len(noisy)
+    if off.max() > FAR**2 or off.sum() > size + FAR * np.sqrt(2 * size):
+        return noisy, sigma  # a few values apart that no one misfit explains
+    return found, sigma * float(np.sqrt(weight.mean()))
 
 
 @dataclass(frozen=True, kw_only=True)
