@@ -10,8 +10,8 @@ import pytest
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.rules.conditions import Implies
-from sdv_plausible.sdv.published import public_entries, with_public
 from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.sdv.published import public_entries, with_public
 
 DOMAIN = {
     "ward": {"range_values": ["A", "B", "C"]},

@@ -23,7 +23,6 @@ from sdv_plausible.models.adaptive.public import PublicTable, Trust, share_of
 from sdv_plausible.models.adaptive.schedule import (
     BUCKET_FLOOR,
     PUBLIC_BUCKETS,
-    PUBLIC_FITS,
     PUBLIC_FLOOR,
     Round,
     Schedule,
@@ -39,6 +38,7 @@ from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.domain import Domain
 
 Pair = tuple[int, int]
+CHECKED = 3  # published pairs that are measured, at least
 BEFORE, SCORED = 4, 3  # rounds of raking a model's table to the margins, before cleaning and before scoring
 
 
@@ -76,9 +76,9 @@ class Measurements:
             1.0,
         )
         if public is not None:
-            before = self._sigmas
-            self._counts, self._sigmas = public.margins(self._counts, before, self.total)
-            self._fits = [s < PUBLIC_FITS * b for s, b in zip(self._sigmas, before, strict=True)]
+            self._counts, self._sigmas, self._fits = public.margins(
+                self._counts, self._sigmas, self.total, self._is_ordered
+            )
         self.margins = [self._clean(j, counts) for j, counts in enumerate(self._counts)]
         self.buckets = self._make_buckets(domain, schedule)
         self._axes = [Axis(j, buckets) for j, buckets in enumerate(self.buckets)]
@@ -171,6 +171,8 @@ class Measurements:
         sets = [self._axes_of(e) for e in pairs.tolist()]
         noisy = self._rows.ask(Distances(sets, [np.rint(t) for t in estimates]), this.score_share).values
         chosen, shares = self._worth_measuring(pairs, noisy - chance, this)
+        if self._public is not None and self.simulated is None:
+            chosen, shares = self._with_checks(pairs, chosen, shares, this)
         tables = self._rows.ask_tables([sets[i] for i in chosen], shares)
         for i, table in zip(chosen, tables, strict=True):
             first, second = pairs[i].tolist()
@@ -239,6 +241,23 @@ class Measurements:
         """Count tables of the pairs that depend in the published table, with the margins of now."""
         found = self._public.pairs(self.buckets, self.coarse, self._is_ordered) if self._public else {}
         return {e: table * self.total for e, table in found.items()}
+
+    def _with_checks(
+        self, pairs: np.ndarray, chosen: np.ndarray, shares: list[float], this: Round
+    ) -> tuple[np.ndarray, list[float]]:
+        """At least a few of the strongest published pairs are measured: nothing else says what to believe."""
+        published = self._published()
+        strength = {
+            i: float(np.linalg.norm(published[a, b] - self.total * np.outer(self.coarse[a], self.coarse[b])))
+            for i, (a, b) in enumerate(pairs.tolist())
+            if (a, b) in published
+        }
+        lacking = CHECKED - len(set(strength) & set(chosen.tolist()))
+        strongest = sorted(set(strength) - set(chosen.tolist()), key=lambda i: -strength[i])
+        if lacking <= 0 or not strongest:
+            return chosen, shares
+        more = np.array([*chosen, *strongest[:lacking]], dtype=int)
+        return more, [this.pair_share / len(more)] * len(more)
 
     def _shifts(self, published: Mapping[Pair, np.ndarray]) -> dict[Pair, np.ndarray]:
         """What the published dependence adds to independence, as far as the measured pairs bear it out."""

@@ -18,6 +18,8 @@ from sdv_plausible.models.buckets import make_buckets
 
 Pair = tuple[int, int]
 FEWEST_LEVELS, ROWS_PER_LEVEL = 4, 50  # levels of an ordered column in published pair tables
+ROUGH, LIGHT = 4.0, 0.1  # misfit and weight of the noisy counts from which on smoothing them is better
+FITS = 10.0  # misfit up to which a published margin counts as like the rows'
 FAR = 4.0  # deviations of the noise
 MISFITS = np.geomspace(1, 1e4, 60)  # variances of the difference, in those of the published table's sampling
 
@@ -35,9 +37,13 @@ class PublicTable:
     codes: np.ndarray
 
     def margins(
-        self, counts: Sequence[np.ndarray], sigmas: Sequence[float], total: float
-    ) -> tuple[list[np.ndarray], list[float]]:
-        """Noisy one-way counts drawn towards the published ones, and the noise left on them.
+        self,
+        counts: Sequence[np.ndarray],
+        sigmas: Sequence[float],
+        total: float,
+        ordered: Sequence[bool],
+    ) -> tuple[list[np.ndarray], list[float], list[bool]]:
+        """Noisy one-way counts drawn towards the published ones, the noise left, and whether both fit.
 
         Parameters
         ----------
@@ -47,17 +53,24 @@ class PublicTable:
             Their noise.
         total : float
             Number of rows, about.
+        ordered : sequence of bool
+            Columns whose noisy counts are smoothed anyway.
         """
-        both = [self._margin(j, c, s, total) for j, (c, s) in enumerate(zip(counts, sigmas, strict=True))]
-        return [c for c, _ in both], [s for _, s in both]
+        both = [
+            self._margin(j, c, s, total, is_ordered)
+            for j, (c, s, is_ordered) in enumerate(zip(counts, sigmas, ordered, strict=True))
+        ]
+        return [c for c, *_ in both], [s for _, s, _ in both], [fits for *_, fits in both]
 
-    def _margin(self, j: int, noisy: np.ndarray, sigma: float, total: float) -> tuple[np.ndarray, float]:
+    def _margin(
+        self, j: int, noisy: np.ndarray, sigma: float, total: float, is_ordered: bool
+    ) -> tuple[np.ndarray, float, bool]:
         codes = self.codes[:, j]
         known = np.bincount(codes[codes >= 0], minlength=len(noisy))
         if not known.any() or sigma == 0:
-            return noisy, sigma
+            return noisy, sigma, False
         prior, spread = _expected(known, total)
-        return shrunk(noisy, sigma, prior, spread)
+        return shrunk(noisy, sigma, prior, spread, is_smoothed=is_ordered)
 
     def pairs(
         self, buckets: Sequence[np.ndarray], coarse: Sequence[np.ndarray], ordered: Sequence[bool]
@@ -99,9 +112,9 @@ def _expected(known: np.ndarray, total: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def shrunk(
-    noisy: np.ndarray, sigma: float, prior: np.ndarray, spread: np.ndarray
-) -> tuple[np.ndarray, float]:
-    """Posterior means of counts, and about the deviation left.
+    noisy: np.ndarray, sigma: float, prior: np.ndarray, spread: np.ndarray, *, is_smoothed: bool = False
+) -> tuple[np.ndarray, float, bool]:
+    """Posterior means of counts, about the deviation left, and whether the prior fits.
 
     The truth differs from ``prior`` with variance ``misfit * spread``; the misfit that makes the noisy
     counts likeliest is taken (empirical Bayes). At a large misfit, or where what is found is further from
@@ -111,11 +124,13 @@ def shrunk(
     variance = sigma**2 + MISFITS[:, None] * spread
     misfit = MISFITS[int(np.argmin((np.log(variance) + residual / variance).sum(1)))]
     weight = misfit * spread / (sigma**2 + misfit * spread)
+    if is_smoothed and misfit > ROUGH and weight.mean() > LIGHT:
+        return noisy, sigma, False  # smoothing alone does better than another table's shape
     found = prior + weight * (noisy - prior)
     off, size = ((noisy - found) / sigma) ** 2, len(noisy)
     if off.max() > FAR**2 or off.sum() > size + FAR * np.sqrt(2 * size):
-        return noisy, sigma  # a few values apart that no one misfit explains
-    return found, sigma * float(np.sqrt(weight.mean()))
+        return noisy, sigma, False  # a few values apart that no one misfit explains
+    return found, sigma * float(np.sqrt(weight.mean())), bool(misfit < FITS)
 
 
 @dataclass(frozen=True, kw_only=True)
