@@ -76,9 +76,7 @@ class Measurements:
             1.0,
         )
         if public is not None:
-            self._counts, self._sigmas, self._fits = public.margins(
-                self._counts, self._sigmas, self.total, self._is_ordered
-            )
+            self._counts, self._sigmas, self._fits = public.margins(self._counts, self._sigmas, self.total)
         self.margins = [self._clean(j, counts) for j, counts in enumerate(self._counts)]
         self.buckets = self._make_buckets(domain, schedule)
         self._axes = [Axis(j, buckets) for j, buckets in enumerate(self.buckets)]

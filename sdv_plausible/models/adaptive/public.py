@@ -18,7 +18,7 @@ from sdv_plausible.models.buckets import make_buckets
 
 Pair = tuple[int, int]
 FEWEST_LEVELS, ROWS_PER_LEVEL = 4, 50  # levels of an ordered column in published pair tables
-ROUGH, LIGHT = 4.0, 0.1  # misfit and weight of the noisy counts from which on smoothing them is better
+ROUGH, LIGHT = 4.0, 0.1  # misfit and weight of the noisy counts from which on cleaning them alone is better
 FITS = 10.0  # misfit up to which a published margin counts as like the rows'
 FAR = 4.0  # deviations of the noise
 MISFITS = np.geomspace(1, 1e4, 60)  # variances of the difference, in those of the published table's sampling
@@ -37,11 +37,7 @@ class PublicTable:
     codes: np.ndarray
 
     def margins(
-        self,
-        counts: Sequence[np.ndarray],
-        sigmas: Sequence[float],
-        total: float,
-        ordered: Sequence[bool],
+        self, counts: Sequence[np.ndarray], sigmas: Sequence[float], total: float
     ) -> tuple[list[np.ndarray], list[float], list[bool]]:
         """Noisy one-way counts drawn towards the published ones, the noise left, and whether both fit.
 
@@ -53,24 +49,19 @@ class PublicTable:
             Their noise.
         total : float
             Number of rows, about.
-        ordered : sequence of bool
-            Columns whose noisy counts are smoothed anyway.
         """
-        both = [
-            self._margin(j, c, s, total, is_ordered)
-            for j, (c, s, is_ordered) in enumerate(zip(counts, sigmas, ordered, strict=True))
-        ]
+        both = [self._margin(j, c, s, total) for j, (c, s) in enumerate(zip(counts, sigmas, strict=True))]
         return [c for c, *_ in both], [s for _, s, _ in both], [fits for *_, fits in both]
 
     def _margin(
-        self, j: int, noisy: np.ndarray, sigma: float, total: float, is_ordered: bool
+        self, j: int, noisy: np.ndarray, sigma: float, total: float
     ) -> tuple[np.ndarray, float, bool]:
         codes = self.codes[:, j]
         known = np.bincount(codes[codes >= 0], minlength=len(noisy))
         if not known.any() or sigma == 0:
             return noisy, sigma, False
         prior, spread = _expected(known, total)
-        return shrunk(noisy, sigma, prior, spread, is_smoothed=is_ordered)
+        return shrunk(noisy, sigma, prior, spread)
 
     def pairs(
         self, buckets: Sequence[np.ndarray], coarse: Sequence[np.ndarray], ordered: Sequence[bool]
@@ -112,7 +103,7 @@ def _expected(known: np.ndarray, total: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def shrunk(
-    noisy: np.ndarray, sigma: float, prior: np.ndarray, spread: np.ndarray, *, is_smoothed: bool = False
+    noisy: np.ndarray, sigma: float, prior: np.ndarray, spread: np.ndarray
 ) -> tuple[np.ndarray, float, bool]:
     """Posterior means of counts, about the deviation left, and whether the prior fits.
 
@@ -124,8 +115,8 @@ def shrunk(
     variance = sigma**2 + MISFITS[:, None] * spread
     misfit = MISFITS[int(np.argmin((np.log(variance) + residual / variance).sum(1)))]
     weight = misfit * spread / (sigma**2 + misfit * spread)
-    if is_smoothed and misfit > ROUGH and weight.mean() > LIGHT:
-        return noisy, sigma, False  # smoothing alone does better than another table's shape
+    if misfit > ROUGH and weight.mean() > LIGHT:
+        return noisy, sigma, False  # cleaning alone does better than another table's shape
     found = prior + weight * (noisy - prior)
     off, size = ((noisy - found) / sigma) ** 2, len(noisy)
     if off.max() > FAR**2 or off.sum() > size + FAR * np.sqrt(2 * size):

@@ -121,7 +121,7 @@ def test_planted_weights_that_ignore_the_noisy_answers_are_caught(alone, monkeyp
     assert mean_distance(renamed(codes(300, 2), 3)) > 1.5 * alone
 
 
-def _believed(self, j, noisy, sigma, total, is_ordered):
+def _believed(self, j, noisy, sigma, total):
     known = np.bincount(self.codes[:, j], minlength=len(noisy))
     return known * total / known.sum(), 0.01 * sigma, True
 
@@ -176,7 +176,7 @@ def test_columns_may_be_absent():
     found, _ = fitted(ROWS, public, 0)
     assert found.shape == (20_000, len(CARDS))
     counts, sigmas = [np.full(s, 50.0) for s in CARDS], [9.0] * len(CARDS)
-    after, left, _ = PublicTable(codes=public).margins(counts, sigmas, 1000.0, [False] * 5)
+    after, left, _ = PublicTable(codes=public).margins(counts, sigmas, 1000.0)
     assert (after[1] == counts[1]).all()
     assert (left[1], left[0] < 9.0) == (9.0, True)
 
