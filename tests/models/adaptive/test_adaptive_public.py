@@ -175,7 +175,9 @@ def test_columns_may_be_absent():
     public[:, [1, 3]] = -1
     found, _ = fitted(ROWS, public, 0)
     assert found.shape == (20_000, len(CARDS))
-    counts, sigmas = [np.full(s, 50.0) for s in CARDS], [9.0] * len(CARDS)
+    table = codes(1000, 7)
+    counts = [np.bincount(c, minlength=s).astype(float) for c, s in zip(table.T, CARDS, strict=True)]
+    sigmas = [9.0] * len(CARDS)
     after, left, _ = PublicTable(codes=public).margins(counts, sigmas, 1000.0)
     assert (after[1] == counts[1]).all()
     assert (left[1], left[0] < 9.0) == (9.0, True)
