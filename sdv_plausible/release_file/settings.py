@@ -65,6 +65,10 @@ def read_settings(part: Part) -> dict[str, Any]:
     f["max_bins"].whole(2)
     f["undeclared"].choice(("infer", "private"))
     f["types"].choice(("declared", "detected"))
+    if "public_rows" in found:
+        f["public_rows"].whole(1)
+    if found.get("public_source") is not None:
+        f["public_source"].text(LONGEST_NAME)
     found["locales"] = [item.text(10, LOCALE) for item in f["locales"].items(100)]
     return found
 

@@ -23,7 +23,7 @@ from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.domain import Domain
 
 # The domain and the rules have sections, a seed would tell the noise, and a budget is the data holder's.
-NOT_SETTINGS = ("metadata", "domain", "rules", "source", "random_state", "budget")
+NOT_SETTINGS = ("metadata", "domain", "rules", "source", "random_state", "budget", "public", "public_source")
 PACKAGES = ("sdv-plausible", "sdv", "opendp", "dp-accounting", "numpy", "pandas")
 _TABLE_KEYS = {"columns", "primary_key", "alternate_keys", "column_relationships"}
 
@@ -128,6 +128,8 @@ def _settings(synth: Any) -> dict[str, Any]:
     plain = {name: value for name in names if _is_plain(value := _as_json(getattr(synth, name)))}
     privacy = {name: getattr(synth._settings, name) for name in PRIVACY}
     omega = None if privacy["omega"] is None else privacy["omega"].to_user()
+    if synth._public_rows is not None:  # the table itself is in no file
+        plain |= {"public_rows": synth._public_rows, "public_source": synth.public_source}
     locales = [synth.locales] if isinstance(synth.locales, str) else list(synth.locales)
     return plain | _as_json(
         privacy | {"omega": omega, "locales": locales, "returns_tables": synth._returns_dict}
@@ -172,7 +174,8 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         If the release has parameters that this version does not know.
     """
     known = inspect.signature(made.__init__).parameters
-    settings = {name: value for name, value in release.settings.items() if name != "returns_tables"}
+    apart = ("returns_tables", "public_rows", "public_source")
+    settings = {name: value for name, value in release.settings.items() if name not in apart}
     unknown = sorted(set(settings) - set(known))
     if unknown:
         raise ValueError(
@@ -191,6 +194,9 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     )  # fmt: skip
     synth._take(release.schema.dtypes, Codec(release.domain), sampler, release.ledger, release.rules)
     synth._returns_dict, synth._frame_kind = release.settings["returns_tables"], None
+    if synth.public is None:
+        synth._public_rows = release.settings.get("public_rows")
+        synth.public_source = release.settings.get("public_source")
     return synth
 
 

@@ -40,6 +40,7 @@ from sdv_plausible.rules.zeros import possible_pairs
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
 from sdv_plausible.sdv.constraints import as_rules
+from sdv_plausible.sdv.published import check_public, public_entries, with_public
 from sdv_plausible.sdv.releasing import rebuilt, released
 from sdv_plausible.sdv.schema import with_id
 from sdv_plausible.sdv.side_entries import Types, side_entries
@@ -155,6 +156,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     accounting : {"proved", "paper"}
         ``"paper"``: the ledger also says what the paper's formulas give; it needs ``noise="paper"``. The
         total stays the proved one.
+    public : DataFrame, optional
+        A *published* table of the same columns, or of some of them: margins and dependence start from it, as
+        far as the noisy answers bear it out, see docs/how_to/public_table.md. It costs the rows nothing; a
+        confidential table costs the people in it a claim of its own.
+    public_source : str, optional
+        Who published it, for the ledger.
     types : {"declared", "detected"}
         Where the metadata's semantic types and date formats are from. ``"declared"``: you vouch that they are
         public, known without the rows. ``"detected"``: they were read off the rows, and the ledger then makes
@@ -175,6 +182,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     _drawn: PrivacyLedger | None = None  # what a fit drew from the budget, while it is under way
     _earlier = Earlier()  # what the domain cost when it was learned
     _lost_budget = False  # saved files hold no budget
+    public: pd.DataFrame | None = None
+    _public_rows: int | None = None  # saved files hold no published table
     _rules = RuleSet()
     _split_from: Specs | None = None  # the metadata's columns, where some dates are split unasked
 
@@ -215,6 +224,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         threshold_noise: Literal["discrete_laplace", "laplace"] = "discrete_laplace",
         noise: Literal["calibrated", "paper"] = "calibrated",
         accounting: Literal["proved", "paper"] = "proved",
+        public: pd.DataFrame | None = None,
+        public_source: str | None = None,
     ) -> None:
         self.epsilon, self.delta, self.k, self.gamma, self.epsilon0 = epsilon, delta, k, gamma, epsilon0
         self.omega, self.privacy_test, self.model, self.structure = omega, privacy_test, model, structure
@@ -260,6 +271,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._read_words(columns, split_dates=not isinstance(structure, Mapping))
         self._earlier = earlier_losses(domain, self._settings.neighbours)
         check_number_of_columns(self._learner, len(self._modelled_specs()))
+        check_public(public, public_source, columns, self._learner)
+        self.public, self.public_source = public, public_source
+        self._public_rows = None if public is None else len(public)
         self._sampler = self._ledger = None
 
     def _read_words(self, columns: Specs, *, split_dates: bool) -> None:
@@ -315,7 +329,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         _warn_of_inference(domain)
         codec = Codec(domain)
         rows = CodeArray(codec.encode(table, coins.spawn("cells outside the domain")), domain.cardinalities)
-        sampler = fit_release(rows, domain, self._settings, self._learner, ledger, coins, transcript)
+        learner = self._learner
+        if self.public is not None:
+            learner = with_public(learner, self.public, domain, self._rules)
+        sampler = fit_release(rows, domain, self._settings, learner, ledger, coins, transcript)
         return self._hold(dtypes, codec, sampler, self._closed(ledger), rules)
 
     def _folded(self, table: pd.DataFrame) -> pd.DataFrame:
@@ -435,6 +452,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """Draw the whole fit from the budget."""
         self.__dict__.pop("_drawn", None)  # of a fit that failed
         self._leave_dates_whole()
+        self._check_public(frame)
         if self._lost_budget and self.budget is None:
             raise ValueError(
                 "budget: this synthesizer drew from one, which its saved file does not hold: set "
@@ -448,6 +466,23 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 self._earlier.not_in(self.budget, planned), f"{self._table_name}, epsilon {self.epsilon:g}"
             )
             self._drawn = planned
+
+    def _check_public(self, frame: pd.DataFrame) -> None:
+        """Refuse a published table that is lost, is the rows themselves, or cannot be read as they are."""
+        if self.public is None and self._public_rows is not None:
+            raise ValueError(
+                "public: this synthesizer was fitted with a published table, which its saved file does not "
+                "hold: make a new one with public=..., or without it"
+            )
+        if self.public is None:
+            return
+        if self.public is frame:
+            raise ValueError("public must be a published table, and is the one to be protected: leave it out")
+        if self._sdv_sees_rows:
+            raise ValueError(
+                "public does not go with SDV constraints or transformers of your own, which change what the "
+                "columns are: leave one of them out"
+            )
 
     def _drawn_ledger(self) -> PrivacyLedger:
         """Ledger of a fit: what it charges is covered by what was drawn from the budget, if there is one."""
@@ -533,6 +568,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         held = copy(self)
         if self.budget is not None:  # the data holder's, with a path of this machine
             held.budget, held._lost_budget = None, True
+        held.public = None  # of it the model alone is kept
         held.__dict__.pop("_drawn", None)
         super(PlausibleDeniabilitySynthesizer, held).save(filepath)
 
@@ -624,6 +660,11 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             If the model cannot be learned again from answers.
         """
         sampler, domain = self._fitted_sampler(), self._codec.domain
+        if self._public_rows is not None:
+            raise ValueError(
+                "sample_multiple does not go with public=: its tables vary as the noise does, and what a "
+                "published table lacks is no noise. Fit without it"
+            )
         coins = Coins.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
         models = redrawn_models(
             self._learner, sampler.model, sampler.answers, domain, num_tables, about, coins.spawn("models")
@@ -824,6 +865,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """Entries for what stands beside the mechanism: rows used, coins, constraints, SDV transformers."""
         return (
             rule_entries(self._rules)
+            + public_entries(self._public_rows, self.public_source)
             + person_entry(self._settings.neighbours)
             + side_entries(
                 self.random_state,

@@ -24,6 +24,7 @@ from typing import ClassVar
 
 from sdv_plausible.models.adaptive.maximum_entropy import fit_network
 from sdv_plausible.models.adaptive.measurements import Measurements
+from sdv_plausible.models.adaptive.public import PublicTable
 from sdv_plausible.models.adaptive.refitting import refit_network
 from sdv_plausible.models.adaptive.schedule import SIZE_SHARE, Schedule, forecast
 from sdv_plausible.models.base import ModelBudget, SeedModel
@@ -50,9 +51,12 @@ class AdaptiveLearner:
     max_cost : int
         Bound on the cells of one conditional table: memory and time grow with it. Parents are coarsened to
         keep to it.
+    public : PublicTable, optional
+        A published table of the columns: see :mod:`sdv_plausible.models.adaptive.public`.
     """
 
     max_cost: int = 300_000
+    public: PublicTable | None = None
     makes: ClassVar[type[SeedModel]] = BayesianNetwork
     looks_at_pairs: ClassVar[bool] = True
 
@@ -67,7 +71,7 @@ class AdaptiveLearner:
         """Learn a network. Of a split, structure and parameter rows are used together for both."""
         number = float(rows.ask(NumberOfRows(), SIZE_SHARE).values[0])
         schedule = Schedule.make(number, rows.allowance.for_counts(rows.neighbours), len(domain))
-        measured = Measurements(rows, domain, schedule)
+        measured = Measurements(rows, domain, schedule, self.public)
         network: BayesianNetwork | None = None
         for i, this in enumerate(schedule.rounds):
             chosen = measured.measure_pairs(this)

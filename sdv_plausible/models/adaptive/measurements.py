@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,8 +19,11 @@ from sdv_plausible.models.adaptive.denoising import (
     trim_ends,
 )
 from sdv_plausible.models.adaptive.estimates import Estimates
+from sdv_plausible.models.adaptive.public import PublicTable, Trust, share_of
 from sdv_plausible.models.adaptive.schedule import (
     BUCKET_FLOOR,
+    PUBLIC_BUCKETS,
+    PUBLIC_FLOOR,
     Round,
     Schedule,
     SetRound,
@@ -34,6 +38,7 @@ from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.domain import Domain
 
 Pair = tuple[int, int]
+CHECKED = 3  # published pairs that are measured, at least
 BEFORE, SCORED = 4, 3  # rounds of raking a model's table to the margins, before cleaning and before scoring
 
 
@@ -48,10 +53,14 @@ class Measurements:
         The columns.
     schedule : Schedule
         Shares of the budget.
+    public : PublicTable, optional
+        A published table of these columns.
     """
 
-    def __init__(self, rows: Queryable, domain: Domain, schedule: Schedule) -> None:
-        self._rows = rows
+    def __init__(
+        self, rows: Queryable, domain: Domain, schedule: Schedule, public: PublicTable | None = None
+    ) -> None:
+        self._rows, self._public = rows, public
         self._pair_sigma, self._worth = schedule.pair_sigma, schedule.worth
         self._ordered, self._is_ordered = [a.num_ordered for a in domain], [a.is_ordered for a in domain]
         self._declared = [a.provenance == "declared" for a in domain]
@@ -66,6 +75,8 @@ class Measurements:
             ),
             1.0,
         )
+        if public is not None:
+            self._counts, self._sigmas, self._fits = public.margins(self._counts, self._sigmas, self.total)
         self.margins = [self._clean(j, counts) for j, counts in enumerate(self._counts)]
         self.buckets = self._make_buckets(domain, schedule)
         self._axes = [Axis(j, buckets) for j, buckets in enumerate(self.buckets)]
@@ -78,6 +89,7 @@ class Measurements:
             Pair, tuple[np.ndarray, np.ndarray, float]
         ] = {}  # noisy table, estimate before it, sigma
         self._pairs: dict[Pair, np.ndarray] = {}
+        self._first: set[Pair] = set()  # pairs whose estimate was independence
         self._possible = {e: self._coarsened(e, cells) for e, cells in domain.possible.items()}
         self._levels: list[np.ndarray] = []
         self._sets: SetTables | None = None
@@ -85,24 +97,44 @@ class Measurements:
 
     def _make_buckets(self, domain: Domain, schedule: Schedule) -> list[np.ndarray]:
         """Bucket of every code of every column, from the noisy masses."""
-        floor = BUCKET_FLOOR * schedule.pair_sigma / self.total
-        found = [
-            np.unique(a.buckets, return_inverse=True)[1]
-            if a.buckets
-            else make_buckets(p, a.is_ordered, schedule.most_buckets_of(a), floor, groups_of_codes(a))
-            for a, p in zip(domain, self.margins, strict=True)
-        ]
+        found = self._cut(domain, schedule, BUCKET_FLOOR)
+        if self._public is not None:
+            found = self._finer(found, domain, schedule)
         for e, cells in domain.possible.items():
             for j, told in zip(e, (cells, cells.T), strict=True):
                 found[j] = split_buckets(found[j], told)
         return found
 
+    def _cut(self, domain: Domain, schedule: Schedule, held: float) -> list[np.ndarray]:
+        """Buckets that hold so many deviations of a pair table's noise."""
+        floor = held * schedule.pair_sigma / self.total
+        return [
+            np.unique(a.buckets, return_inverse=True)[1]
+            if a.buckets
+            else make_buckets(p, a.is_ordered, schedule.most_buckets_of(a), floor, groups_of_codes(a))
+            for a, p in zip(domain, self.margins, strict=True)
+        ]
+
+    def _finer(self, plain: list[np.ndarray], domain: Domain, schedule: Schedule) -> list[np.ndarray]:
+        """Smaller buckets where a published table lends what noise hides in them.
+
+        Of columns whose margin it fits, and which depend on another in it.
+        """
+        assert self._public is not None
+        most = max(schedule.most_buckets, PUBLIC_BUCKETS)
+        fine = self._cut(domain, replace(schedule, most_buckets=most), PUBLIC_FLOOR)
+        masses = [np.bincount(b, p) for b, p in zip(fine, self.margins, strict=True)]
+        lent = {j for e in self._public.pairs(fine, masses, self._is_ordered) for j in e if self._fits[j]}
+        return [fine[j] if j in lent else plain[j] for j in range(len(domain))]
+
     def estimates(self) -> Estimates:
         """What the network is fitted to; structural zeros are known of pairs that nobody measured, too."""
-        for e, possible in self._possible.items():
+        shifts = self._shifts(self._published())
+        for e in {**self._possible, **shifts}:
             if e not in self._raw:
                 rows, columns = (self.coarse[j] for j in e)
-                found = rake(np.outer(rows, columns) * possible, rows, columns)
+                before = np.outer(rows, columns) + shifts.get(e, 0.0) / self.total
+                found = rake(before * self._possible.get(e, 1.0), rows, columns)
                 self._pairs[e], self._pairs[e[1], e[0]] = found, found.T
         estimates = Estimates(
             margins=self.margins,
@@ -137,10 +169,14 @@ class Measurements:
         sets = [self._axes_of(e) for e in pairs.tolist()]
         noisy = self._rows.ask(Distances(sets, [np.rint(t) for t in estimates]), this.score_share).values
         chosen, shares = self._worth_measuring(pairs, noisy - chance, this)
+        if self._public is not None and self.simulated is None:
+            chosen, shares = self._with_checks(pairs, chosen, shares, this)
         tables = self._rows.ask_tables([sets[i] for i in chosen], shares)
         for i, table in zip(chosen, tables, strict=True):
             first, second = pairs[i].tolist()
             self._raw[first, second] = table.values, estimates[i].copy(), table.sigma
+            if self.simulated is None:
+                self._first.add((first, second))
         if len(chosen):
             self._clean_pairs()
         return bool(len(chosen))
@@ -189,13 +225,49 @@ class Measurements:
     def _clean_pairs(self) -> None:
         if self._rows.allowance.is_private:
             self._fuse()
+        shifts = self._shifts(self._published())
         for e, (table, before, sigma) in self._raw.items():
             rows, columns = (self.coarse[j] * self.total for j in e)
             possible = self._possible.get(e, 1.0)
-            prior = rake(before * possible, rows, columns, BEFORE)
+            shift = shifts.get(e, 0.0) if e in self._first else 0.0
+            prior = rake((before + shift) * possible, rows, columns, BEFORE)
             found = prior + shrink_singular_values(table - prior, sigma)
             cleaned = rake(found * possible, rows, columns) / self.total
             self._pairs[e], self._pairs[e[1], e[0]] = cleaned, cleaned.T
+
+    def _published(self) -> dict[Pair, np.ndarray]:
+        """Count tables of the pairs that depend in the published table, with the margins of now."""
+        found = self._public.pairs(self.buckets, self.coarse, self._is_ordered) if self._public else {}
+        return {e: table * self.total for e, table in found.items()}
+
+    def _with_checks(
+        self, pairs: np.ndarray, chosen: np.ndarray, shares: list[float], this: Round
+    ) -> tuple[np.ndarray, list[float]]:
+        """At least a few of the strongest published pairs are measured: nothing else says what to believe."""
+        published = self._published()
+        strength = {
+            i: float(np.linalg.norm(published[a, b] - self.total * np.outer(self.coarse[a], self.coarse[b])))
+            for i, (a, b) in enumerate(pairs.tolist())
+            if (a, b) in published
+        }
+        lacking = CHECKED - len(set(strength) & set(chosen.tolist()))
+        strongest = sorted(set(strength) - set(chosen.tolist()), key=lambda i: -strength[i])
+        if lacking <= 0 or not strongest:
+            return chosen, shares
+        more = np.array([*chosen, *strongest[:lacking]], dtype=int)
+        return more, [this.pair_share / len(more)] * len(more)
+
+    def _shifts(self, published: Mapping[Pair, np.ndarray]) -> dict[Pair, np.ndarray]:
+        """What the published dependence adds to independence, as far as the measured pairs bear it out."""
+        apart = {e: self.total * np.outer(*(self.coarse[j] for j in e)) for e in published}
+        trust = Trust.of(
+            {
+                e: share_of(table, apart[e], published[e], sigma)
+                for e, (table, _, sigma) in self._raw.items()
+                if e in published
+            }
+        )
+        return {e: trust.measured.get(e, trust.others) * (table - apart[e]) for e, table in published.items()}
 
     def _coarsened(self, e: Pair, cells: np.ndarray) -> np.ndarray:
         """Which pairs of buckets hold a pair of codes that can occur."""

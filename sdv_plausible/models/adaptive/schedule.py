@@ -14,6 +14,7 @@ from sdv_plausible.table.domain import Attribute, Domain
 
 SIZE_SHARE, SCORE_SHARE = 0.005, 0.05
 BUCKET_FLOOR = 4.0  # a bucket must hold so many deviations of a pair table's noise
+PUBLIC_BUCKETS, PUBLIC_FLOOR = 16, 1.0  # buckets and that floor where a published table says more of them
 MOST_ALONE = 128  # values without an order that stand alone, at most: time grows with them
 RICH = 2000.0  # power from which on two rounds of pairs pay, and weak links too
 SET_SCORE_SHARE, SET_TABLE_SHARE = 0.01, 0.05
