@@ -38,8 +38,8 @@ _WHY = {
     ),
 }
 NOTE = (
-    "SDV's model learned from the rows without noise (epsilon is infinite), whatever the privacy test says of "
-    'seeds; use model="gaussian_copula", which learns from noisy counts'
+    "SDV's model learned from the rows without noise (epsilon is infinite), whatever the privacy test says "
+    'of seeds; use model="gaussian_copula", which learns from noisy counts'
 )
 
 
@@ -122,7 +122,9 @@ class SdvCopulaLearner:
 
     def _fitted(self, codes: np.ndarray, domain: Domain, coins: Coins) -> Any:
         if not len(codes):
-            raise ValueError(f"data (0 rows) must have rows: SDV's {self.made.__name__} learns from none else")
+            raise ValueError(
+                f"data (0 rows) must have rows: SDV's {self.made.__name__} learns from none else"
+            )
         frame = Codec(domain).decode(codes, coins)
         metadata = metadata_from_columns({column.name: _words(column) for column in domain})
         try:
@@ -153,8 +155,8 @@ def of_fitted(fitted: Any, domain: Domain, coins: Coins) -> GaussianCopula:
     if set(names) != set(domain.names):
         odd = sorted(set(names) ^ set(domain.names))
         raise ValueError(
-            f"model ({type(fitted).__name__}) must have been fitted to the modelled columns, one latent column "
-            f"for each; these differ: {odd[:10]}. Give the class instead, which is fitted to them"
+            f"model ({type(fitted).__name__}) must have been fitted to the modelled columns, one latent "
+            f"column for each; these differ: {odd[:10]}. Give the class instead, which is fitted to them"
         )
     where = (np.arange(POINTS) + 0.5) / POINTS
     with warnings.catch_warnings():
@@ -165,7 +167,8 @@ def of_fitted(fitted: Any, domain: Domain, coins: Coins) -> GaussianCopula:
         table = from_native(fitted._data_processor.reverse_transform(pd.DataFrame(latent)))
     codes = Codec(domain).encode(table.rename(columns=str), coins)
     axes, margins = zip(
-        *(_axis(codes[:, j], c, column.is_ordered) for j, (c, column) in enumerate(_sized(domain))), strict=True
+        *(_axis(codes[:, j], c, column.is_ordered) for j, (c, column) in enumerate(_sized(domain))),
+        strict=True,
     )
     place = [names.index(name) for name in domain.names]
     correlations = np.nan_to_num(np.asarray(model.correlation, dtype=np.float64)[np.ix_(place, place)])

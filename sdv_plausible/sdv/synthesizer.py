@@ -98,9 +98,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         epsilon.
     model : {"bayesian_network", "independent", "correlated", "gaussian_copula", "random"} or object
         The generative model: the default, DataSynthesizer's modes (see docs/explanation/datasynthesizer.md;
-        "uniform" is "random"), a private Gaussian copula, SDV's ``GaussianCopulaSynthesizer`` (class, instance
-        or fitted instance: no claim, see docs/explanation/sdv_models.md), or a learner of your own (see
-        docs/how_to/own_model.md).
+        "uniform" is "random"), a private Gaussian copula, SDV's ``GaussianCopulaSynthesizer`` (class,
+        instance or fitted instance: no claim, see docs/explanation/sdv_models.md), or a learner of your own
+        (see docs/how_to/own_model.md).
     structure : str or mapping, optional
         How the network's structure is found, or ``{child: [parents]}``.
     model_parameters : dict, optional
@@ -639,6 +639,14 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         return [
             self._with_model(model, coins.spawn("table", i)).sample(rows) for i, model in enumerate(models)
         ]
+
+    def _get_parameters(self) -> dict[str, Any]:
+        """Refuse SDV's multi-table synthesizers, which fit a model to the rows of every parent."""
+        raise NotImplementedError(
+            "a table under a parent is not modelled: SDV would ask for parameters of every parent's rows, "
+            "and most parents have few (docs/explanation/sdv_models.md); fit each table alone, and name the "
+            "column of the persons in person="
+        )
 
     def _with_model(self, model: Any, coins: Coins) -> PlausibleDeniabilitySynthesizer:
         """Return this synthesizer with another model, all of whose attributes are drawn."""
