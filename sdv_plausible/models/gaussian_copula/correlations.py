@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy.integrate import cumulative_simpson
@@ -14,6 +14,7 @@ PRIOR = 0.5  # deviation of a correlation before anything is seen: noise alone m
 FEW_FACTORS = 4  # where there are so few columns that more factors than can be determined fit better
 _ANGLES = np.linspace(-0.98, 0.98, 197) * np.pi / 2  # whose sines are the correlations that are compared
 _ZERO = len(_ANGLES) // 2
+_TURNS = 10  # of scores without an order
 _ROUNDS = 200  # of principal factors
 
 
@@ -64,26 +65,59 @@ def cell_probabilities(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.maximum(np.diff(np.diff(corners, axis=1), axis=2), 0.0)
 
 
-def latent_scores(tables: dict[tuple[int, int], np.ndarray], sizes: Sequence[int]) -> list[np.ndarray]:
-    """Scores of every column's buckets on the first common axis (multiple correspondence analysis).
+def latent_scores(
+    tables: Mapping[tuple[int, int], np.ndarray],
+    masses: Sequence[np.ndarray],
+    ordered: Sequence[bool],
+    noise: float = 0.0,
+) -> list[np.ndarray]:
+    """Scores of every column's buckets; those without an order get the one that correlates most with others.
+
+    Scores are found in turn: those of a column make the sum of its squared correlations with all others as
+    large as can be, given theirs (alternating least squares). Ordered columns keep normal scores.
 
     Parameters
     ----------
-    tables : dict of (int, int) to ndarray
+    tables : mapping of (int, int) to ndarray
         Noisy tables of pairs of columns, the smaller number first.
-    sizes : sequence of int
-        Number of buckets of every column.
+    masses : sequence of ndarray
+        Masses of every column's buckets.
+    ordered : sequence of bool
+        Which columns have an order of their own.
+    noise : float
+        Deviation of a cell's noise, in shares of the rows.
     """
-    ends = np.cumsum([0, *sizes])
-    burt = np.zeros((ends[-1], ends[-1]))
+    ties = _ties(tables, masses, noise)
+    roots = [np.sqrt(np.maximum(p, 1e-9)) for p in masses]
+    axes = [_normal_axis(p) for p in masses]
+    free = [j for j, known in enumerate(ordered) if not known and len(masses[j]) > 2]
+    for _ in range(_TURNS):
+        for j in free:
+            drawn = [ties[j, i] @ axes[i] for i in range(len(axes)) if i != j]
+            if drawn:
+                axes[j] = np.linalg.svd(np.stack(drawn, axis=1), full_matrices=False)[0][:, 0]
+    return [axis / root for axis, root in zip(axes, roots, strict=True)]
+
+
+def _ties(
+    tables: Mapping[tuple[int, int], np.ndarray], masses: Sequence[np.ndarray], noise: float
+) -> dict[tuple[int, int], np.ndarray]:
+    """Every pair's departures from independence, both ways round, in units of their deviation."""
+    ties = {}
     for (i, j), table in tables.items():
-        p = np.maximum(table, 0.0) / max(np.maximum(table, 0.0).sum(), 1.0)
-        even = np.outer(p.sum(axis=1), p.sum(axis=0))
-        apart = (p - even) / np.sqrt(np.maximum(even, 1e-6))
-        burt[ends[i] : ends[i + 1], ends[j] : ends[j + 1]] = apart
-        burt[ends[j] : ends[j + 1], ends[i] : ends[i + 1]] = apart.T
-    axis = np.linalg.eigh(burt)[1][:, -1]
-    return np.split(axis, ends[1:-1])
+        even = np.outer(masses[i], masses[j])
+        apart = (table / max(table.sum(), 1.0) - even) / np.sqrt(even + noise + 1e-9)
+        ties[i, j], ties[j, i] = apart, apart.T
+    return ties
+
+
+def _normal_axis(mass: np.ndarray) -> np.ndarray:
+    """Standardised normal scores of buckets in their order, times the root of their mass."""
+    middle = np.clip(np.cumsum(mass) - mass / 2, 1e-9, 1 - 1e-9)
+    scores = ndtri(middle)
+    scores = scores - mass @ scores
+    axis: np.ndarray = scores * np.sqrt(mass) / max(float(np.sqrt(mass @ scores**2)), 1e-9)
+    return axis
 
 
 def factors(correlations: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,7 +23,8 @@ from sdv_plausible.questions.counts import Axis
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.domain import Domain
 
-MARGINS = 0.2  # share of mu**2 for one-way counts; the pairs get the rest
+Tables = Mapping[tuple[int, int], np.ndarray]
+MARGINS = 0.5  # share of mu**2 for one-way counts; the pairs get the rest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +37,12 @@ class GaussianCopulaLearner:
         Buckets of a column in the tables of pairs, at most: few, as noise is added to every cell.
     """
 
-    max_buckets: int = 6
+    max_buckets: int = 10
     makes: ClassVar[type[SeedModel]] = GaussianCopula
     looks_at_pairs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check.whole("max_buckets", self.max_buckets, 2, "a table of pairs needs two buckets; try 6")
+        check.whole("max_buckets", self.max_buckets, 2, "a table of pairs needs two buckets; try 10")
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
         """Ledger entries of learning: one for the margins and one for the pairs."""
@@ -65,13 +66,23 @@ class GaussianCopulaLearner:
         ]
         pairs = list(itertools.combinations(range(m), 2))
         asked = [[Axis(i, buckets[i]), Axis(j, buckets[j])] for i, j in pairs]
-        tables = rows.ask_tables(asked, [_share("pairs", m)] * len(pairs)) if pairs else []
-        sigma = tables[0].sigma if tables else 0.0
-        found = {pair: np.asarray(answer.values, float) for pair, answer in zip(pairs, tables, strict=True)}
-        ranks = _ranks(domain, buckets, found)
-        ordered = {(i, j): table[np.ix_(ranks[i], ranks[j])] for (i, j), table in found.items()}
-        correlations = _correlations(ordered, sigma, total, _masses(margins, buckets, ranks))
+        found = rows.ask_tables(asked, [_share("pairs", m)] * len(pairs)) if pairs else []
+        sigma = found[0].sigma if found else 0.0
+        tables = {pair: np.asarray(answer.values, float) for pair, answer in zip(pairs, found, strict=True)}
+        masses = [np.bincount(bucket, margin) for bucket, margin in zip(buckets, margins, strict=True)]
+        ranks = _ranks(domain, tables, masses, sigma / max(total, 1.0))
+        correlations = _correlations(tables, sigma, total, masses, ranks)
         return GaussianCopula.of_margins(factors(correlations), _axes(buckets, ranks), margins)
+
+
+def _ranks(domain: Domain, tables: Tables, masses: Sequence[np.ndarray], noise: float) -> list[np.ndarray]:
+    """Buckets of every column in their order on the latent axis; an ordered column keeps its own."""
+    ordered = [column.is_ordered for column in domain]
+    scores = latent_scores(tables, masses, ordered, noise)
+    return [
+        np.arange(len(score)) if known else np.argsort(score, kind="stable")
+        for score, known in zip(scores, ordered, strict=True)
+    ]
 
 
 def _share(name: str, m: int) -> float:
@@ -92,35 +103,15 @@ def _entry(name: str, what: str, mu: float, share: float, count: int) -> LedgerE
     )
 
 
-def _ranks(
-    domain: Domain, buckets: Sequence[np.ndarray], tables: dict[tuple[int, int], np.ndarray]
-) -> list[np.ndarray]:
-    """Buckets of every column in their order on the latent axis: an ordered column keeps its own.
-
-    Buckets of values without an order go where the tables of pairs put them.
-    """
-    sizes = [int(b.max()) + 1 for b in buckets]
-    scores = latent_scores(tables, sizes)
-    ranks = []
-    for column, score, size in zip(domain, scores, sizes, strict=True):
-        ranks.append(np.arange(size) if column.is_ordered else np.argsort(score, kind="stable"))
-    return ranks
-
-
-def _masses(
-    margins: Sequence[np.ndarray], buckets: Sequence[np.ndarray], ranks: Sequence[np.ndarray]
-) -> list[np.ndarray]:
-    every = zip(margins, buckets, ranks, strict=True)
-    return [np.bincount(bucket, margin)[rank] for margin, bucket, rank in every]
-
-
 def _correlations(
-    tables: dict[tuple[int, int], np.ndarray], sigma: float, total: float, masses: Sequence[np.ndarray]
+    tables: Tables, sigma: float, total: float, masses: Sequence[np.ndarray], ranks: Sequence[np.ndarray]
 ) -> np.ndarray:
     """Symmetric matrix of polychoric correlations; noise may leave it indefinite."""
+    along = [mass[rank] for mass, rank in zip(masses, ranks, strict=True)]
     found = np.eye(len(masses))
     for (i, j), table in tables.items():
-        found[i, j] = found[j, i] = polychoric(table, sigma, total, masses[i], masses[j])
+        turned = table[np.ix_(ranks[i], ranks[j])]
+        found[i, j] = found[j, i] = polychoric(turned, sigma, total, along[i], along[j])
     return found
 
 

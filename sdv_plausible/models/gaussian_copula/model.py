@@ -21,6 +21,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 NODES = 2048  # a saved model means these nodes: another number is another model type
 MOST_FACTORS = 16
 LEAST_SPREAD = 0.1  # of a column's own part: below it few nodes could explain a record
+STRATUM = 32  # rows of like nodes whose draws lie evenly together
 _BLOCK = 512  # prefixes whose weights of all nodes are held at once
 _TINY = 1e-300
 _GRID = np.linspace(-9.0, 9.0, 2001)  # latent values between which thresholds are interpolated
@@ -128,14 +129,16 @@ class GaussianCopula(PrefixModel):
         kept: np.ndarray | int,
         coins: Coins,
         *,
-        systematic: bool = False,  # noqa: ARG002
+        systematic: bool = False,
     ) -> np.ndarray:
         """Draw the columns beyond the kept ones: a node given the kept codes, then each column given it."""
         lengths, order = np.broadcast_to(kept, len(codes)), np.array(self.order)
         for length in np.unique(lengths).tolist():
             rows = np.flatnonzero(lengths == length)
-            chosen, _ = self._choose(codes[np.ix_(rows, order[:length])], order[:length], coins)
-            self._draw(codes, rows, chosen, order[length:], coins)
+            uniform = _uniform(len(rows), coins, len(rows) if systematic else 1)
+            chosen, _ = self._choose(codes[np.ix_(rows, order[:length])], order[:length], uniform)
+            for j in order[length:].tolist():
+                codes[rows, j] = self._codes(j, chosen, coins, STRATUM if systematic else 1)
         return codes
 
     def complete_given(
@@ -149,10 +152,11 @@ class GaussianCopula(PrefixModel):
                 weight[codes[:, column] != code] = -np.inf
             codes[:, column] = code
         given = np.array(prefix + [j for j in known if j not in prefix], dtype=np.int64)
-        chosen, likely = self._choose(codes[:, given], given, coins)
+        chosen, likely = self._choose(codes[:, given], given, coins.uniform(len(codes)))
         _, prefixes = self._choose(codes[:, prefix], np.array(prefix, dtype=np.int64), None)
-        rest = np.array([j for j in self.order if j not in set(given.tolist())], dtype=np.int64)
-        self._draw(codes, np.arange(len(codes)), chosen, rest, coins)
+        for j in self.order:
+            if j not in given:
+                codes[:, j] = self._codes(j, chosen, coins, 1)
         return codes, weight + likely - prefixes
 
     def log_completion(self, candidates: np.ndarray, kept: np.ndarray) -> np.ndarray:
@@ -167,18 +171,17 @@ class GaussianCopula(PrefixModel):
         return whole
 
     def _choose(
-        self, codes: np.ndarray, columns: np.ndarray, coins: Coins | None
+        self, codes: np.ndarray, columns: np.ndarray, uniform: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Draw a node for each record given its codes in some columns; log probabilities of those codes."""
+        """Node of each record given its codes in some columns; log probability of those codes."""
         n = len(codes)
         if not len(columns) or not n:
-            even = np.zeros(n, dtype=np.int64) if coins is None else coins.integers(NODES, n)
-            return even, np.zeros(n)
+            even = np.zeros(n) if uniform is None else uniform
+            return (even * NODES).astype(np.int64), np.zeros(n)
         different, which = np.unique(codes, axis=0, return_inverse=True)
         which = which.reshape(-1)
         tables = [self._log_probabilities(int(j)) for j in columns]
         chosen, likely = np.zeros(n, dtype=np.int64), np.empty(len(different))
-        uniform = None if coins is None else coins.uniform(n)
         by_block = np.argsort(which // _BLOCK, kind="stable")
         ends = np.searchsorted(which[by_block] // _BLOCK, np.arange(len(different) // _BLOCK + 2))
         for block, start in enumerate(range(0, len(different), _BLOCK)):
@@ -201,14 +204,12 @@ class GaussianCopula(PrefixModel):
         found[self.axes[column]] = np.log(np.maximum(between, _TINY))
         return found
 
-    def _draw(
-        self, codes: np.ndarray, rows: np.ndarray, chosen: np.ndarray, columns: np.ndarray, coins: Coins
-    ) -> None:
-        """Draw columns of some records, each given its node."""
-        points = nodes(self.loadings.shape[1])
-        for j in columns.tolist():
-            latent = (points @ self.loadings[j])[chosen] + self.spreads[j] * ndtri(coins.uniform(len(rows)))
-            codes[rows, j] = self.axes[j][np.searchsorted(self.thresholds[j], latent, side="right")]
+    def _codes(self, column: int, chosen: np.ndarray, coins: Coins, stratum: int) -> np.ndarray:
+        """Codes of a column for records with these nodes, by inversion."""
+        centre = (nodes(self.loadings.shape[1]) @ self.loadings[column])[chosen]
+        latent = centre + self.spreads[column] * ndtri(_uniform(len(chosen), coins, stratum, centre))
+        codes: np.ndarray = self.axes[column][np.searchsorted(self.thresholds[column], latent, side="right")]
+        return codes
 
     def to_arrays(self) -> Arrays:
         """All of the model as arrays."""
@@ -241,6 +242,20 @@ class GaussianCopula(PrefixModel):
         axes = np.split(np.asarray(arrays["axes"]), ends[:-1])
         thresholds = np.split(np.asarray(arrays["thresholds"]), np.cumsum(cards - 1)[:-1])
         return cls(np.asarray(arrays["loadings"]).reshape(len(cards), -1), axes, thresholds)
+
+
+def _uniform(n: int, coins: Coins, stratum: int, by: np.ndarray | None = None) -> np.ndarray:
+    """Uniform numbers in [0, 1), each uniform by itself, even together in strata of so many like rows."""
+    uniform = np.asarray(coins.uniform(n))
+    if stratum <= 1 or n <= 1:
+        return uniform
+    which = np.empty(n, dtype=np.int64)
+    which[np.arange(n) if by is None else np.argsort(by, kind="stable")] = np.arange(n) // stratum
+    place = np.lexsort((coins.uniform(n), which))
+    position = np.empty(n)
+    position[place] = np.arange(n) - which[place] * stratum
+    even: np.ndarray = (position + uniform) / np.bincount(which)[which]
+    return np.minimum(even, 1 - 2.0**-53)
 
 
 def _drawn(log_weights: np.ndarray, which: np.ndarray, uniform: np.ndarray) -> np.ndarray:

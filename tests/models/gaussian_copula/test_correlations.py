@@ -75,6 +75,6 @@ def test_what_cannot_be_becomes_positive_definite(m):
 def test_values_without_an_order_are_put_into_one():
     """Column 0 is ordered; column 1 is its codes shuffled: the scores find the order."""
     shuffled = np.array([2, 0, 3, 1])
-    scores = latent_scores({(0, 1): table(0.9)[:, shuffled]}, [4, 4])
+    scores = latent_scores({(0, 1): table(0.9)[:, shuffled]}, [MASS, MASS[shuffled]], [True, False])
     found = shuffled[np.argsort(scores[1])].tolist()
     assert found in ([0, 1, 2, 3], [3, 2, 1, 0])
