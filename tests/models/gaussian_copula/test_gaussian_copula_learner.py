@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from doors import learn
 
+from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.checks import check_learner
 from sdv_plausible.models.gaussian_copula.learner import GaussianCopulaLearner
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.sdv.versions import to_native
 from sdv_plausible.table.domain import Attribute, Domain
 
 CARDS = (4, 3, 10)
@@ -97,6 +100,20 @@ class Greedy(GaussianCopulaLearner):
 def test_a_second_look_is_refused():
     with pytest.raises(Exception, match="(?i)budget|paid|charged|spent"):
         learn(Greedy(), rows(500), DOMAIN, BUDGET, PrivacyLedger(delta=1e-6), Coins.from_seed(1))
+
+
+def test_a_release_file_holds_the_model(tmp_path):
+    table = pd.DataFrame(rows(1_000), columns=["a", "b", "c"])
+    domain = {
+        name: {"sdtype": "categorical", "range_values": list(range(c)), "range_is_nullable": False}
+        for name, c in zip("abc", CARDS, strict=True)
+    }
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), model="gaussian_copula", domain=domain)
+    synth.fit(to_native("table", table))
+    synth.release().save(tmp_path / "release.json")
+    loaded = Release.load(tmp_path / "release.json")
+    assert (loaded.model.correlation == synth._sampler.model.correlation).all()
+    assert len(loaded.sample(20)) == 20
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
