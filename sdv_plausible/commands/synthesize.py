@@ -60,7 +60,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--hidden-omega", action="store_true", help="row-by-row tests: likelihoods of the mixture over omega"
     )
     command.add_argument(
-        "--model", default="bayesian_network", help="bayesian_network, independent, correlated or random"
+        "--model",
+        default="bayesian_network",
+        help="bayesian_network, independent, correlated, gaussian_copula or random",
     )
     command.add_argument("--ledger", type=Path, help="also write the privacy ledger as JSON")
     command.add_argument("--random-state", type=int, help="reproducible, without a privacy claim")

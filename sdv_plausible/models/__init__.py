@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-NAMES = ("bayesian_network", "independent", "correlated", "random", "uniform")
+NAMES = ("bayesian_network", "independent", "correlated", "gaussian_copula", "random", "uniform")
 
 
 def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any] | None = None) -> Any:
@@ -15,8 +15,8 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
     ----------
     model : str or object
         ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"correlated"``
-        (DataSynthesizer's GreedyBayes), ``"random"`` or ``"uniform"`` (nothing is learned), or an object with
-        the methods of :class:`sdv_plausible.models.base.Learner`.
+        (DataSynthesizer's GreedyBayes), ``"gaussian_copula"``, ``"random"`` or ``"uniform"`` (nothing is
+        learned), or an object with the methods of :class:`sdv_plausible.models.base.Learner`.
     structure : "adaptive", "cfs", "independent" or mapping, optional
         How the network is learned: adaptively (the default), by the paper's correlation-based feature
         selection, without arcs, or with the arcs of ``{child: [parents]}``.
@@ -31,6 +31,7 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
     from sdv_plausible.models.adaptive.learner import AdaptiveLearner
     from sdv_plausible.models.base import Learner
     from sdv_plausible.models.datasynthesizer.learner import CorrelatedLearner
+    from sdv_plausible.models.gaussian_copula.learner import GaussianCopulaLearner
     from sdv_plausible.models.paper.learner import BayesianNetworkLearner
     from sdv_plausible.models.uniform import UniformLearner
 
@@ -48,6 +49,8 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
         maker = UniformLearner
     elif model == "correlated":
         maker = CorrelatedLearner
+    elif model == "gaussian_copula":
+        maker = GaussianCopulaLearner
     elif model == "independent":
         options["structure"] = "independent"
     elif structure is None or structure == "adaptive":

@@ -40,6 +40,7 @@ from sdv_plausible.rules.zeros import possible_pairs
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
 from sdv_plausible.sdv.constraints import as_rules
+from sdv_plausible.sdv.copula import learner_of
 from sdv_plausible.sdv.published import check_public, public_entries, with_public
 from sdv_plausible.sdv.releasing import rebuilt, released
 from sdv_plausible.sdv.schema import with_id
@@ -96,9 +97,11 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         ``"release"``: one guarantee for any number of rows and for the saved object. ``"randomized"``:
         Privacy Test 2, every row costs. ``"deterministic"``: Privacy Test 1, plausible deniability without an
         epsilon.
-    model : {"bayesian_network", "independent", "correlated", "random"} or object
+    model : {"bayesian_network", "independent", "correlated", "gaussian_copula", "random"} or object
         The generative model: the default, DataSynthesizer's modes (see docs/explanation/datasynthesizer.md;
-        "uniform" is "random"), or a learner of your own (see docs/how_to/own_model.md).
+        "uniform" is "random"), a private Gaussian copula, SDV's ``GaussianCopulaSynthesizer`` (class,
+        instance or fitted instance: no claim, see docs/explanation/sdv_models.md), or a learner of your own
+        (see docs/how_to/own_model.md).
     structure : str or mapping, optional
         How the network's structure is found, or ``{child: [parents]}``.
     model_parameters : dict, optional
@@ -166,6 +169,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         Where the metadata's semantic types and date formats are from. ``"declared"``: you vouch that they are
         public, known without the rows. ``"detected"``: they were read off the rows, and the ledger then makes
         no privacy claim.
+    model_kwargs : dict, optional
+        Keyword arguments of an SDV class given as ``model``.
 
     Examples
     --------
@@ -226,6 +231,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         accounting: Literal["proved", "paper"] = "proved",
         public: pd.DataFrame | None = None,
         public_source: str | None = None,
+        model_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         self.epsilon, self.delta, self.k, self.gamma, self.epsilon0 = epsilon, delta, k, gamma, epsilon0
         self.omega, self.privacy_test, self.model, self.structure = omega, privacy_test, model, structure
@@ -253,7 +259,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         )  # fmt: skip
         self.max_plausible, self.max_check_plausible = max_plausible, max_check_plausible
         self.hidden_omega, self.threshold_noise = hidden_omega, threshold_noise
-        self.noise, self.accounting = noise, accounting
+        self.noise, self.accounting, self.model_kwargs = noise, accounting, model_kwargs
+        model = learner_of(model, model_kwargs)
         if noise == "calibrated":
             self._learner = make_learner(model, structure, model_parameters)
         else:  # the paper's learner alone has printed noise
@@ -673,6 +680,14 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         return [
             self._with_model(model, coins.spawn("table", i)).sample(rows) for i, model in enumerate(models)
         ]
+
+    def _get_parameters(self) -> dict[str, Any]:
+        """Refuse SDV's multi-table synthesizers, which fit a model to the rows of every parent."""
+        raise NotImplementedError(
+            "a table under a parent is not modelled: SDV would ask for parameters of every parent's rows, "
+            "and most parents have few (docs/explanation/sdv_models.md); fit each table alone, and name the "
+            "column of the persons in person="
+        )
 
     def _with_model(self, model: Any, coins: Coins) -> PlausibleDeniabilitySynthesizer:
         """Return this synthesizer with another model, all of whose attributes are drawn."""
