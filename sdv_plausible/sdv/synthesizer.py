@@ -42,7 +42,7 @@ from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
 from sdv_plausible.sdv.constraints import as_rules
 from sdv_plausible.sdv.releasing import rebuilt, released
 from sdv_plausible.sdv.schema import with_id
-from sdv_plausible.sdv.side_entries import Types, side_entries
+from sdv_plausible.release.side_entries import Types, side_entries
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.cells import numbers_alone
