@@ -49,9 +49,7 @@ class DaskSource:
             task, add = dask.delayed(_count, pure=False), dask.delayed(_add, pure=False)
             sums = [task(work, part, i) for i, part in enumerate(parts)]
             while len(sums) > 1:
-                sums = [
-                    add(work, sums[i : i + ADDED_AT_ONCE]) for i in range(0, len(sums), ADDED_AT_ONCE)
-                ]
+                sums = [add(work, sums[i : i + ADDED_AT_ONCE]) for i in range(0, len(sums), ADDED_AT_ONCE)]
             (found,) = dask.compute(sums[0])
         return found
 

@@ -137,8 +137,8 @@ class SourceCounts:
         rows, found = self._source.total(Tables(self._next_coder(), tuple(sets)), self._names)
         if self._rows not in (-1, rows):
             raise RuntimeError(
-                "source: it has another number of rows than in an earlier pass of this fit; a table that changes "
-                "while it is read fits no guarantee: fit a copy that stands still"
+                "source: it has another number of rows than in an earlier pass of this fit; a table that "
+                "changes while it is read fits no guarantee: fit a copy that stands still"
             )
         self._rows = rows
         yield from found
@@ -176,14 +176,15 @@ class SourceCounts:
         """
         size = self.num_rows() * len(self._coder.domain) * BYTES_OF_CODE / 1e9
         raise ValueError(
-            f"source: this needs all records in memory, about {size:,.1f} GB of codes: use privacy_test='release' "
-            "and a model that learns from counts, or read the table and use PlausibleDeniabilitySynthesizer"
+            f"source: this needs all records in memory, about {size:,.1f} GB of codes: use "
+            "privacy_test='release' and a model that learns from counts, or read the table and use "
+            "PlausibleDeniabilitySynthesizer"
         )
 
     def _next_coder(self) -> Coder:
         """Draw cells outside the domain anew in every pass where rows do not keep their places.
 
-        A row's draws must be its own: by place, it would else share them with the rows that were there before.
+        A row's draws must be its own; by place it would share them with the rows that were there before.
         """
         self._passes += 1
         number = 0 if self._source.in_order else self._passes

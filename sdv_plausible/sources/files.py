@@ -113,7 +113,9 @@ def files_of(path: str | os.PathLike[str]) -> list[Path]:
     elif not found:
         found = sorted(Path(p) for p in glob.glob(text, recursive=True) if Path(p).is_file())  # noqa: PTH207  absolute patterns too
     if not found:
-        raise ValueError(f"source ({text!r}) names no file: give a file, a folder, or a pattern such as 'd/*.parquet'")
+        raise ValueError(
+            f"source ({text!r}) names no file: give a file, a folder, or a pattern such as 'd/*.parquet'"
+        )
     return found
 
 
@@ -134,7 +136,9 @@ def parquet_source(
     known = [name for name in schema.names if name in types]
     for path in paths[1:]:
         other = pq.read_schema(path)
-        if any(name not in other.names or other.field(name).type != schema.field(name).type for name in known):
+        if any(
+            name not in other.names or other.field(name).type != schema.field(name).type for name in known
+        ):
             raise ValueError(f"source: {path} stores its columns otherwise than {paths[0]}: write them alike")
 
     def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
@@ -172,7 +176,9 @@ def polars_source(lazy: Any, types: Mapping[str, ColumnType], rows: int, *, prog
     return ArrowSource(schema, batches, types, rows, in_order=False, progress=progress)
 
 
-def duckdb_source(relation: Any, types: Mapping[str, ColumnType], rows: int, *, progress: bool) -> ArrowSource:
+def duckdb_source(
+    relation: Any, types: Mapping[str, ColumnType], rows: int, *, progress: bool
+) -> ArrowSource:
     """A DuckDB relation: a table, a view or a query, run once for every pass."""
     import pyarrow as pa
 

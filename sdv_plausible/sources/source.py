@@ -21,8 +21,8 @@ T = TypeVar("T")
 class Work(Protocol[T]):
     """Something to be counted in every part, and how the counts of two parts become one.
 
-    It can be pickled and is a function of the part and its number alone: a part that is counted again, because
-    a worker was lost, gives the same counts.
+    It can be pickled, and is a function of the part and its number alone: a part that is counted again,
+    because a worker was lost, gives the same counts.
     """
 
     def count(self, part: pd.DataFrame, number: int) -> T:
