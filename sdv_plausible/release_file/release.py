@@ -218,7 +218,7 @@ class Release:
         list of Path
             The files.
         """
-        return write_parts(Call.of(self, num_rows, rows, random_state), Path(folder), executor)
+        return write_parts(Call.of(self._rows_from(), num_rows, rows, random_state), Path(folder), executor)
 
     def margins(self, columns: str | Sequence[str], level: float = 0.95) -> pd.DataFrame:
         """Counts with confidence intervals, from the noisy answers: at no further cost.

@@ -42,10 +42,14 @@ class Coder:
     coins: Coins
     spans: tuple[Span, ...] = ()
 
-    def codes(self, part: pd.DataFrame, number: int) -> CodeArray:
-        """Rows of a part as codes."""
+    def coded(self, part: pd.DataFrame, number: int) -> np.ndarray:
+        """Codes of all rows of a part."""
         folded = self.rules.fold(part) if self.rules else part
-        codes = Codec(self.domain).encode(folded, self.coins.spawn("part", number))
+        return Codec(self.domain).encode(folded, self.coins.spawn("part", number))
+
+    def codes(self, part: pd.DataFrame, number: int) -> CodeArray:
+        """Rows of a part as codes, those that are used."""
+        codes = self.coded(part, number)
         kept = np.ones(len(codes), dtype=bool)
         for low, high, coins in self.spans:
             u = coins.spawn("part", number).uniform(len(codes))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from sdv_plausible.models import make_learner
@@ -52,6 +53,7 @@ def fit_source(
     table_name: str = "table",
     random_state: int | None = None,
     rows: int = PART_ROWS,
+    scratch: str | Path | None = None,
     progress: bool = False,
 ) -> Release:
     """Fit a table that need not fit in memory, and return the release. SDV is not imported.
@@ -75,6 +77,10 @@ rules, budget, types, locales, random_state
         Name of the table in the release.
     rows : int
         Rows that are in memory at a time; of a Dask DataFrame, a partition.
+    scratch : str or Path, optional
+        A folder on a disk of yours for the codes of all rows, a byte or two for each cell, which are removed
+        after the fit: cells are then read and coded once, not once for every pass. They are as secret as the
+        rows.
     progress : bool
         Whether every pass shows how many rows it has read.
 
@@ -115,7 +121,7 @@ rules, budget, types, locales, random_state
         budget.draw(fit.earlier.not_in(budget, planned), f"{table_name}, epsilon {epsilon:g}")
         ledger.before_charge = only_planned(planned)
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
-    found = fit.run(table, ledger, coins, structure)
+    found = fit.run(table, ledger, coins, structure, scratch)
     ledger.__dict__.pop("before_charge", None)  # nor a trace that there was a budget
     plain = {name: value for name, value in given.items() if _is_plain(value)}
     others = {"max_bins": max_bins, "types": types, "locales": list(locales)}
@@ -135,7 +141,8 @@ def _said(settings: Settings) -> dict[str, Any]:
     if isinstance(privacy["omega"], tuple):
         privacy["omega"] = list(privacy["omega"])
     return privacy | {
-        "neighbours": "replace_one" if settings.neighbours.replace else "add_remove", "person": None, "rows_per_person": 1,
+        "neighbours": "replace_one" if settings.neighbours.replace else "add_remove",
+        "person": None, "rows_per_person": 1,
         "enforce_min_max_values": True, "enforce_rounding": True, "undeclared": "private",
         "returns_tables": False,
     }  # fmt: skip

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from sdv_plausible.declaring.private import Earlier, earlier_losses
@@ -22,6 +25,7 @@ from sdv_plausible.rules.reading import rules_with_declarations
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.zeros import possible_pairs
 from sdv_plausible.sources.coded import Coder, SourceCounts
+from sdv_plausible.sources.kept import keep_codes
 from sdv_plausible.sources.raw_columns import SourceColumns
 from sdv_plausible.sources.source import Source
 from sdv_plausible.table.building import build_domain, domain_entries
@@ -133,7 +137,9 @@ class SourceFit:
         assumed = self.declared.assumed(self.specs)
         return plan(self.settings, self.learner, domain, extra=extra, assumed=assumed).ledger
 
-    def run(self, table: Source, ledger: PrivacyLedger, coins: Coins, structure: Any = None) -> Found:
+    def run(
+        self, table: Source, ledger: PrivacyLedger, coins: Coins, structure: Any = None, scratch: Any = None
+    ) -> Found:
         """Learn value sets that are not declared, then the model, and put the privacy test in front."""
         names = [name for name, column in self.types.items() if column.is_modelled]
         empty, transcript = table.empty(names), Transcript()
@@ -149,8 +155,13 @@ class SourceFit:
             check_structure(structure, domain)
         ledger.charge(*domain_entries(domain, self.declared), *self.side)
         coder = Coder(domain, self.rules, coins.spawn("cells outside the domain"))
-        rows = SourceCounts(table, coder, names)
-        sampler = fit_release(rows, domain, self.settings, self.learner, ledger, coins, transcript)
+        with ExitStack() as stack:
+            if scratch is None:
+                rows = SourceCounts(table, coder, names)
+            else:
+                folder = stack.enter_context(TemporaryDirectory(dir=scratch))
+                rows = keep_codes(table, coder, names, Path(folder))
+            sampler = fit_release(rows, domain, self.settings, self.learner, ledger, coins, transcript)
         assert isinstance(sampler, PrefixSampler)
         return Found(domain=domain, rules=rules, sampler=sampler)
 

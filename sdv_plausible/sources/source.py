@@ -70,7 +70,7 @@ class LocalSource(ABC):
     in_order = True
 
     def __init__(self, rows: int = PART_ROWS, *, progress: bool = False) -> None:
-        self._rows, self._progress = rows, progress
+        self._rows, self.progress = rows, progress
 
     @property
     @abstractmethod
@@ -88,7 +88,7 @@ class LocalSource(ABC):
     def total(self, work: Work[T], names: Sequence[str]) -> T:
         """Counts of all parts: at any time one part is in memory, and one sum."""
         found = work.count(self.empty(names), 0)
-        with tqdm(unit=" rows", unit_scale=True, disable=not self._progress, leave=False) as bar:
+        with tqdm(unit=" rows", unit_scale=True, disable=not self.progress, leave=False) as bar:
             for number, part in enumerate(self.parts(names)):
                 found = work.merge(found, work.count(part, number))
                 bar.update(len(part))

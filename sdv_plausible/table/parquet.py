@@ -94,7 +94,8 @@ def frame_of(table: pa.Table, types: Mapping[str, ColumnType], spelling: Spellin
         If a column is stored in a type that its declaration does not go with.
     """
     names = table.column_names
-    return pd.DataFrame({name: _column(table.column(name), types[name], spelling) for name in names})
+    columns = {name: _column(table.column(name), types[name], spelling) for name in names}
+    return pd.DataFrame(columns, copy=False)
 
 
 def parquet_columns(path: PathLike) -> list[str]:

@@ -52,10 +52,7 @@ def test_parts_are_one_table(release: Release, tmp_path: Path) -> None:
     files = release.sample_to_parquet(tmp_path / "rows", 250, rows=100, random_state=1)
     read = pd.read_parquet(tmp_path / "rows")
     assert len(files) == 3
-    assert (
-        read[list(release.schema.keys)[0]].astype(str).tolist()
-        == table[list(release.schema.keys)[0]].astype(str).tolist()
-    )
+    assert read[keys[0]].astype(str).tolist() == table[keys[0]].astype(str).tolist()
 
 
 def test_parts_have_coins_of_their_own(release: Release) -> None:
@@ -63,7 +60,7 @@ def test_parts_have_coins_of_their_own(release: Release) -> None:
     names = list(release.domain.names)
     one, two = call.part(0)[names], call.part(1)[names]
     assert not one.astype(str).equals(two.astype(str))
-    fresh = [Call.of(release, 100, 100, None).part(0)[names].astype(str) for _ in range(2)]
+    fresh = [Call.of(release._rows_from(), 100, 100, None).part(0)[names].astype(str) for _ in range(2)]
     assert not fresh[0].equals(fresh[1])
 
 
