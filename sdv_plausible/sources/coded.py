@@ -158,7 +158,8 @@ class SourceCounts:
         Raises
         ------
         ValueError
-            If the source may give its rows in another order the next time: a row would change its number.
+            If the source may give its rows in another order the next time: a row would change its number
+            (docs/explanation/proofs/parts.md, Lemma 3).
         """
         if low <= 0 and high >= 1:
             return self
@@ -188,7 +189,8 @@ class SourceCounts:
     def _next_coder(self) -> Coder:
         """Draw cells outside the domain anew in every pass where rows do not keep their places.
 
-        A row's draws must be its own; by place it would share them with the rows that were there before.
+        A row's draws must be its own; by place it would share them with the rows that were there before
+        (docs/explanation/proofs/parts.md, Lemma 2).
         """
         self._passes += 1
         number = 0 if self._source.in_order else self._passes

@@ -22,7 +22,7 @@ class Work(Protocol[T]):
     """Something to be counted in every part, and how the counts of two parts become one.
 
     It can be pickled, and is a function of the part and its number alone: a part that is counted again,
-    because a worker was lost, gives the same counts.
+    because a worker was lost, gives the same counts (docs/explanation/proofs/parts.md, Lemmas 1 and 4).
     """
 
     def count(self, part: pd.DataFrame, number: int) -> T:

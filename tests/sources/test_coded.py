@@ -1,4 +1,7 @@
-"""Sums over parts are the counts of the whole, and every row is in one cell of a table."""
+"""Sums over parts are the counts of the whole, and every row is in one cell of a table.
+
+docs/explanation/proofs/parts.md, Lemmas 1 to 3.
+"""
 
 from __future__ import annotations
 
