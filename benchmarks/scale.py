@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -128,7 +127,8 @@ def measured(task: str, folder: Path) -> dict[str, float]:
     start = time.perf_counter()
     TASKS[task](folder)
     seconds = FOUND.get("seconds", time.perf_counter() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024 / 1e9
     return {"seconds": round(seconds, 2), "gigabytes": round(peak, 2), "passes": passes[0]}
 
 
