@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
@@ -26,6 +27,7 @@ from sdv_plausible.release_file import documents
 from sdv_plausible.release_file.answers import Answers, read_answers, write_answers
 from sdv_plausible.release_file.domain import read_domain, write_domain
 from sdv_plausible.release_file.ledger import Statement, credit_split, read_ledger, write_ledger
+from sdv_plausible.release_file.many_rows import PART_ROWS, Call, in_turn, write_parts
 from sdv_plausible.release_file.models import read_model, write_model
 from sdv_plausible.release_file.reading import LONGEST_NAME, Part
 from sdv_plausible.release_file.rules import read_rules, write_rules
@@ -157,10 +159,66 @@ class Release:
                 )
             coins = recipient_coins(secret, recipient, self.digest)
         return sample_table(
-            int(num_rows), dict(given or {}), domain=self.domain, model=self.model, seeds=self.seeds,
-            schema=self.schema, rules=self.rules,
-            locales=self.settings["locales"], coins=coins.spawn("sample"), uniform=uniform,
-        )  # fmt: skip
+            int(num_rows),
+            dict(given or {}),
+            coins=coins.spawn("sample"),
+            uniform=uniform,
+            **self._rows_from(),
+        )
+
+    def sample_parts(
+        self,
+        num_rows: int,
+        *,
+        rows: int = PART_ROWS,
+        random_state: int | None = None,
+        executor: Executor | None = None,
+    ) -> Iterator[pd.DataFrame]:
+        """Draw many rows part by part, in flat memory: the same rows for any number of workers.
+
+        Parameters
+        ----------
+        num_rows : int
+            Rows wanted, >= 0.
+        rows : int
+            Rows of a part. It is part of the call: other parts are other rows.
+        random_state : int, optional
+            The same rows again for the same call; by default fresh ones.
+        executor : concurrent.futures.Executor, optional
+            Who makes the parts, such as a ``ProcessPoolExecutor`` or a Dask client's ``get_executor()``; by
+            default this process.
+
+        Yields
+        ------
+        DataFrame
+            Parts in order.
+        """
+        yield from in_turn(Call.of(self._rows_from(), num_rows, rows, random_state), Call.part, executor)
+
+    def sample_to_parquet(
+        self,
+        folder: str | Path,
+        num_rows: int,
+        *,
+        rows: int = PART_ROWS,
+        random_state: int | None = None,
+        executor: Executor | None = None,
+    ) -> list[Path]:
+        """Draw many rows into a folder of Parquet files, which is there whole or not at all.
+
+        Parameters
+        ----------
+        folder : str or Path
+            New or empty.
+        num_rows, rows, random_state, executor
+            As for :meth:`sample_parts`; the bytes are the same for any number of workers.
+
+        Returns
+        -------
+        list of Path
+            The files.
+        """
+        return write_parts(Call.of(self._rows_from(), num_rows, rows, random_state), Path(folder), executor)
 
     def margins(self, columns: str | Sequence[str], level: float = 0.95) -> pd.DataFrame:
         """Counts with confidence intervals, from the noisy answers: at no further cost.
@@ -203,14 +261,16 @@ class Release:
         )
         rows = number_of_rows(self.answers, self.domain) if num_rows is None else num_rows
         check.whole("num_rows", rows, 0, "try 1000")
+        known = self._rows_from() | {"seeds": INDEPENDENT_ROWS}
         return [
-            sample_table(
-                int(rows), {}, domain=self.domain, model=model, seeds=INDEPENDENT_ROWS,
-                schema=self.schema, rules=self.rules,
-                locales=self.settings["locales"], coins=coins.spawn("table", i),
-            )
+            sample_table(int(rows), {}, coins=coins.spawn("table", i), **(known | {"model": model}))
             for i, model in enumerate(models)
-        ]  # fmt: skip
+        ]
+
+    def _rows_from(self) -> dict[str, Any]:
+        """What rows are made of, but for the call."""
+        names = ("domain", "model", "seeds", "schema", "rules")
+        return {name: getattr(self, name) for name in names} | {"locales": self.settings["locales"]}
 
     def structure(self) -> dict[str, list[str]]:
         """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""

@@ -14,7 +14,7 @@ import pandas as pd
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
-from sdv_plausible.release_file.invented import invent
+from sdv_plausible.release_file.invented import Place, invent
 from sdv_plausible.release_file.schema import TableSchema, as_stored
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import Codec
@@ -34,6 +34,7 @@ def sample_table(
     locales: Sequence[str],
     coins: Coins,
     uniform: Sequence[str] = (),
+    place: Place = (0, 0),
 ) -> pd.DataFrame:
     """Draw rows: post-processing of what was released.
 
@@ -51,6 +52,8 @@ def sample_table(
         Of this call.
     uniform : sequence of str
         Modelled columns whose codes are all equally likely.
+    place : (int, int)
+        Rows of the table before these, and rows of the whole table.
 
     Raises
     ------
@@ -80,7 +83,7 @@ def sample_table(
         else:
             own = coins.spawn("invented", column.name)
             columns[column.name] = invent(
-                column, num_rows, own, is_key=column.name in schema.keys, locales=locales
+                column, num_rows, own, is_key=column.name in schema.keys, locales=locales, place=place
             )
     frame = usual_types(pd.DataFrame(columns), whole)
     frame.columns = pd.Index([column.label for column in schema.columns])

@@ -31,6 +31,7 @@ from sdv_plausible.release.plan import Plan, epsilon_for, plan
 from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
 from sdv_plausible.release.sampler import PrefixSampler, Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
+from sdv_plausible.release.side_entries import Types, side_entries
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.rules.checking import check_rows, rule_entries
 from sdv_plausible.rules.moments import DateAndTime
@@ -44,7 +45,6 @@ from sdv_plausible.sdv.copula import learner_of
 from sdv_plausible.sdv.published import check_public, public_entries, with_public
 from sdv_plausible.sdv.releasing import rebuilt, released
 from sdv_plausible.sdv.schema import with_id
-from sdv_plausible.sdv.side_entries import Types, side_entries
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.cells import numbers_alone

@@ -34,7 +34,9 @@ SERVER = "A server is the review page's alone"
 FAKER = "Faker invents what a release file without SDV does not hold"
 BOOKS = "Code books are read where declarations are made"
 FRAMES = "Other frames become pandas where SDV is met"
-ARROW = "Arrow is for files, where tables are read"
+ARROW = "Arrow is for files: where tables are read, and where rows are written in parts"
+ENGINES = "Engines that hold tables are met where tables stay where they are"
+PROGRESS = "Progress is shown where tables are read in parts"
 NOISE = "Noise is added at the door to the rows and in the privacy tests"
 CIRCLES = "No circles within a room"
 
@@ -94,6 +96,11 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (BOOKS, "table/planted.py", LAZY, "import pyreadstat"),
     (FRAMES, "table/planted.py", LAZY, "import narwhals"),
     (ARROW, "release/planted.py", LAZY, "import pyarrow.parquet"),
+    (PROGRESS, "table/planted.py", LAZY, "import tqdm"),
+    (ENGINES, "table/planted.py", LAZY, "import dask.dataframe"),
+    (ENGINES, "sdv/planted.py", LAZY, "import polars"),
+    (ROAD, "sources/planted.py", LAZY, "from sdv_plausible.sdv import versions"),
+    (ROAD, "release_file/planted.py", LAZY, "from sdv_plausible.sources import fitting"),
     (NOISE, "models/planted.py", LAZY, "from sdv_plausible.privacy.noise import mechanisms"),
     (NOISE, "table/planted.py", LAZY, "from sdv_plausible.privacy.noise.mechanisms import *"),
     (NOISE, "audit/planted.py", LAZY, "from sdv_plausible.privacy.noise.mechanisms import discrete_laplace"),
