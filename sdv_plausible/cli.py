@@ -304,6 +304,10 @@ def _generate(options: argparse.Namespace) -> None:
     if not options.description.is_file():
         raise UsageError(f"there is no description {options.description}")
     _check_output(options.output, options.overwrite, (".csv", ".parquet"))
+    if options.secret is not None and _is_same(options.secret, options.output):
+        raise UsageError(
+            f"{options.output} is the secret file, which rows would replace; choose another name"
+        )
     rows = generated(options)
     write_whole(options.output, lambda path: _write_table(rows, path))
     print(f"Wrote {len(rows):,} rows to {options.output}")

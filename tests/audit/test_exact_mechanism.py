@@ -109,7 +109,11 @@ def test_theorem_1_covers_every_pair(likelihood, gamma) -> None:
 
 def test_at_gamma_1_only_equal_likelihoods_are_plausible() -> None:
     """The test allows gamma 1: its enumeration must end, and join nothing else."""
-    likelihood = [[Fraction(1, 2), Fraction(1, 2)], [Fraction(1, 2), Fraction(1, 2)], [Fraction(1, 3), Fraction(2, 3)]]
+    likelihood = [
+        [Fraction(1, 2), Fraction(1, 2)],
+        [Fraction(1, 2), Fraction(1, 2)],
+        [Fraction(1, 3), Fraction(2, 3)],
+    ]
     table = (0, 1, 1, 2)
     assert exact.plausible_seeds(0, 0, table, likelihood, Fraction(1)) == 3
     assert exact.plausible_seeds(0, 2, table, likelihood, Fraction(1)) == 1
