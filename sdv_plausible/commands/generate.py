@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from sdv_plausible.commands.files import UsageError, check_output, write_table
+from sdv_plausible.commands.files import UsageError, check_output, is_same, write_table
 from sdv_plausible.privacy.noise.recipients import new_secret
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.whole_files import write_whole
@@ -38,6 +38,10 @@ def run(options: argparse.Namespace) -> None:
     if not options.description.is_file():
         raise UsageError(f"there is no description {options.description}")
     check_output(options.output, options.overwrite, (".csv", ".parquet"))
+    if options.secret is not None and is_same(options.secret, options.output):
+        raise UsageError(
+            f"{options.output} is the secret file, which rows would replace; choose another name"
+        )
     rows = generated(options)
     write_whole(options.output, lambda path: write_table(rows, path))
     print(f"Wrote {len(rows):,} rows to {options.output}")

@@ -140,8 +140,8 @@ class Release:
         recipient : str, optional
             Who gets them: the same name gets the same rows for the same arguments.
         secret : bytes, optional
-            Who gets them: the same name gets the same rows, for the same arguments.
-            kept by the holder, never in a release.
+            The holder's, from :func:`~sdv_plausible.privacy.noise.recipients.new_secret`: never in a
+            release.
 
         Raises
         ------

@@ -249,7 +249,7 @@ class FittedRules:
         ValueError
             If hardly any row keeps the rules.
         """
-        if not self.rule_set.limiting:
+        if not (self.rule_set.limiting and num_rows):
             return rows(num_rows, 0)
         kept, drawn, share, places = [], 0, 1.0, _Places(num_rows)
         for number in range(ROUNDS):

@@ -24,7 +24,8 @@ from sdv_plausible.table.domain import Domain
 
 # The domain and the rules have sections, a seed would tell the noise, and a budget is the data holder's.
 NOT_SETTINGS = (
-    "metadata", "domain", "rules", "source", "random_state", "budget", "public", "public_source", "model_kwargs",
+    "metadata", "domain", "rules", "source", "random_state", "budget", "public", "public_source",
+    "model_kwargs",
 )  # fmt: skip
 PACKAGES = ("sdv-plausible", "sdv", "opendp", "dp-accounting", "numpy", "pandas")
 _TABLE_KEYS = {"columns", "primary_key", "alternate_keys", "column_relationships"}

@@ -11,6 +11,7 @@ import pytest
 
 from sdv_plausible.cli import main
 from sdv_plausible.commands.describe import typed
+from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.table.cell_texts import Spelling
 
@@ -65,3 +66,21 @@ def test_a_learned_domain_without_a_type_is_refused(tmp_path):
     options = Namespace(domain=str(first), epsilon=1.0, delta=1e-9)
     with pytest.raises(ValueError, match="have no sdtype"):
         typed(options, pd.read_csv(data, dtype=str)[["b"]], Spelling())
+
+
+@pytest.mark.parametrize("exact", [False, True], ids=["answers alone", "planted: exact answers"])
+def test_nothing_but_answers_reaches_the_description(exact, tmp_path, monkeypatch, capsys):
+    """Answers that depend on nothing but their shape: whatever differs between two tables was never asked."""
+
+    def blind(values, **_):
+        return np.asarray(values) if exact else np.arange(np.size(values)).reshape(np.shape(values)) % 3 + 40
+
+    monkeypatch.setattr(mechanisms, "discrete_gaussian", blind)
+    found = []
+    for rows in ("31,ann\n" * 300, "31,ann\n" * 300 + '"n/a",' + "x" * 90 + "\n", ",\n", ""):
+        (tmp_path / "t.csv").write_text("age,name\n" + rows, encoding="utf-8")
+        output = tmp_path / "d.json"
+        options = ["--mode", "independent", "--epsilon", "1", "--overwrite"]
+        assert main(["describe", str(tmp_path / "t.csv"), "-o", str(output), *options]) == 0
+        found.append((output.read_text("utf-8"), *capsys.readouterr()))
+    assert (len(set(found)) > 1) == exact

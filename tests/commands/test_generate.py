@@ -69,3 +69,12 @@ def test_a_file_that_is_no_secret(description, tmp_path, capsys):
     more = ["--recipient", "Ann", "--secret", str(tmp_path / "s")]
     assert main(["generate", str(description), "-o", str(tmp_path / "o.csv"), *more]) == 2
     assert "holds no secret" in capsys.readouterr().err
+
+
+def test_rows_do_not_replace_the_secret(description, tmp_path, capsys):
+    secret = tmp_path / "s.csv"
+    more = ["--overwrite", "--recipient", "Ann", "--secret", str(secret)]
+    secret.write_text("00" * 32, encoding="ascii")
+    assert main(["generate", str(description), "-o", str(secret), *more]) == 2
+    assert "is the secret file" in capsys.readouterr().err
+    assert secret.read_text(encoding="ascii") == "00" * 32

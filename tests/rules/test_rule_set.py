@@ -242,6 +242,13 @@ def test_no_row_to_spare_where_rows_cost() -> None:
     assert sum(asked) < 400
 
 
+@pytest.mark.parametrize("spare", [True, False])
+def test_no_rows_are_no_rows(spare: bool) -> None:
+    table, asked = draw(0, 0.5, spare=spare)
+    assert len(table) == 0
+    assert asked == [0]
+
+
 def test_hopeless_rules_stop_soon() -> None:
     with pytest.raises(ValueError, match="0 keep all rules, and 100,000 are wanted"):
         draw(100_000, 0.0)
