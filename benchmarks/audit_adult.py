@@ -22,6 +22,7 @@ from typing import Any
 import pandas as pd
 from sdv.single_table import CTGANSynthesizer, GaussianCopulaSynthesizer
 
+from benchmarks.audit_peers import Peer
 from sdv_plausible import PlausibleDeniabilitySynthesizer, audit
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.whole_files import write_whole
@@ -65,11 +66,19 @@ def cases(domain: dict[str, Any]) -> dict[str, tuple[Callable[[], Any], dict[str
         ),
         "default, epsilon 10": (
             ours(10.0),
-            {**claim, "claimed_epsilon": 10.0, "white_box_runs": 4_000, "shadow_runs": 0},
+            {**claim, "claimed_epsilon": 10.0, "white_box_runs": 40_000, "shadow_runs": 0},
         ),
         "default without noise": (ours(math.inf), {"shadow_runs": 0}),
         "GaussianCopula": (lambda: GaussianCopulaSynthesizer(metadata), {"shadow_runs": 0}),
         "CTGAN": (lambda: CTGANSynthesizer(metadata, epochs=EPOCHS), {"shadow_runs": 0}),
+        "DataSynthesizer, epsilon 1": (
+            lambda: Peer("datasynthesizer", domain, 1.0, 1e-9),
+            {"claimed_epsilon": 1.0, "shadow_runs": 0},
+        ),
+        "dpmm MST, epsilon 1": (
+            lambda: Peer("mst", domain, 1.0, 1e-9),
+            {"claimed_epsilon": 1.0, "delta": 1e-9, "shadow_runs": 0},
+        ),
         "copy": (Copy, {}),
     }
 
@@ -83,7 +92,9 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     table, domain = adult(options.rows)
-    lines = []
+    made: dict[str, list[str]] = {}
+    for line in (HERE / "results_audit.jsonl").read_text(encoding="utf-8").splitlines():
+        made.setdefault(json.loads(line)["synthesizer"], []).append(line)
     for name, (factory, settings) in cases(domain).items():
         if options.only is None or name in options.only:
             folder = HERE / "results" / "audit_adult" / name.replace(" ", "_").replace(",", "")
@@ -92,7 +103,9 @@ def main() -> None:
                 canaries=600, progress=lambda words, name=name: print(f"{name}: {words}", flush=True), **settings,
             )  # fmt: skip
             print(found, flush=True)
-            lines += [json.dumps({"synthesizer": name, **stage}) for stage in found.publishable()["stages"]]
+            stages = found.publishable()["stages"]
+            made[name] = [json.dumps({"synthesizer": name, **stage}) for stage in stages]
+    lines = [line for name in made for line in made[name]]
     write_whole(HERE / "results_audit.jsonl", "\n".join(lines) + "\n")
 
 
