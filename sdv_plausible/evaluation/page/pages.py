@@ -32,9 +32,9 @@ from sdv_plausible.evaluation.page.sections import (
 from sdv_plausible.evaluation.page.summary import ComparisonSummary, ReleaseSummary
 
 _PUBLIC = (
-    "Apart from the guarantee, everything here is computed from the synthetic table alone, or from the "
-    "model where the "
-    "guarantee covers it: this page tells no more than they do. No figure comes from real rows directly."
+    "Apart from the guarantee, everything here is computed from the synthetic table alone, or from the model "
+    "and the noisy answers where the guarantee covers them: this page tells no more than they do. No figure "
+    "comes from real rows directly."
 )
 _UNPROTECTED = (
     "But no guarantee protects the synthetic table: publish this page only where you would publish the table."
