@@ -96,7 +96,7 @@ def test_half_the_noise_is_caught():
     assert miss_rates.binomial(looks, MISS, 0.25, ALARM) < 1e-6
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_coverage_of_a_thousand_fits():
     found = misses(1000)
     assert found["chosen"][1] > 10_000

@@ -135,7 +135,7 @@ def test_without_noise_every_run_tells() -> None:
     assert not found.broken  # nothing is claimed
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_mu_reaches_95_percent_of_the_claim() -> None:
     """The goal: with 40,000 runs the bound is .98 of the claim, with standard deviation .008."""
     found = attack(40_000, false_alarm=0.05)
