@@ -75,6 +75,15 @@ def test_without_time_nothing_is_begun() -> None:
     assert {stage.verdict for stage in found.stages} == {"not computed"}
 
 
+def test_more_time_goes_on_with_what_is_there(tmp_path) -> None:
+    short = audit.run(TABLE, CopyCat, folder=tmp_path, seconds=-1.0, **SMALL)
+    (tmp_path / "stage_attributes.json").unlink(missing_ok=True)
+    longer = audit.run(TABLE, CopyCat, folder=tmp_path, seconds=600.0, **SMALL)
+    assert {stage.verdict for stage in short.stages} == {"not computed"}
+    kept = audit.run(TABLE, Failing, folder=tmp_path, seconds=300.0, name="CopyCat", **SMALL)
+    assert kept.stages == longer.stages, "the stages that were finished, whatever time they had"
+
+
 def test_wrong_arguments_are_named() -> None:
     with pytest.raises(ValueError, match="at least 40"):
         audit.run(people(10), CopyCat)
