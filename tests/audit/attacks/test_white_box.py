@@ -15,6 +15,7 @@ import pytest
 from sdv_plausible.audit.attacks.white_box import white_box, worst_tables
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.gaussian_copula.learner import GaussianCopulaLearner
 from sdv_plausible.models.paper.learner import BayesianNetworkLearner
 from sdv_plausible.models.uniform import UniformLearner
 from sdv_plausible.privacy.accounting.losses import DiscreteLaplaceLoss, GaussianLoss
@@ -34,7 +35,9 @@ def attack(runs: int, learner=None, budget: ModelBudget = TEN, false_alarm: floa
     return white_box(learner, DOMAIN, budget, *worst_tables(), runs=runs, false_alarm=false_alarm)
 
 
-@pytest.mark.parametrize("learner", [AdaptiveLearner(), BayesianNetworkLearner(structure="independent")])
+@pytest.mark.parametrize(
+    "learner", [AdaptiveLearner(), BayesianNetworkLearner(structure="independent"), GaussianCopulaLearner()]
+)
 def test_the_answers_stay_within_the_claim_and_use_it(learner) -> None:
     """The answers' mu is known exactly: the claim's. The bound of so few runs is .70, with standard deviation .11."""
     found = attack(400, learner)
