@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, metadata_of
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.public import PublicTable
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sdv.published import public_entries, starts, with_public
@@ -118,6 +120,13 @@ def test_rules_need_their_columns():
 def test_what_is_refused(options, told):
     with pytest.raises(ValueError, match=told):
         made(**options)
+
+
+def test_no_table_comes_in_by_way_of_a_learner():
+    hidden = PublicTable(codes=np.zeros((9, 3), dtype=np.int32))
+    for options in ({"model_parameters": {"public": hidden}}, {"model": AdaptiveLearner(public=hidden)}):
+        with pytest.raises(ValueError, match="no parameter of the learner"):
+            made(**options)
 
 
 def test_the_rows_themselves_are_refused():
