@@ -66,7 +66,7 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
 
 
 def _without_public(learner: Any) -> Any:
-    """Refuse a published table inside a learner: no ledger would name it, and a saved object would hold it."""
+    """Refuse a published table inside a learner: no ledger would name it, and saved objects would hold it."""
     from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 
     if isinstance(learner, AdaptiveLearner) and learner.public is not None:

@@ -256,8 +256,8 @@ class Release:
         """
         if "public_rows" in self.settings:
             raise ValueError(
-                "sample_multiple does not go with public=, which this release was fitted with: its tables vary "
-                "as the noise does, and what a published table lacks is no noise. Fit without it"
+                "sample_multiple does not go with public=, which this release was fitted with: its tables "
+                "vary as the noise does, and what a published table lacks is no noise. Fit without it"
             )
         coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
         learner = make_learner(*(self.settings.get(n) for n in ("model", "structure", "model_parameters")))
