@@ -38,6 +38,10 @@ def run(options: argparse.Namespace) -> None:
     if not options.description.is_file():
         raise UsageError(f"there is no description {options.description}")
     check_output(options.output, options.overwrite, (".csv", ".parquet"))
+    if is_same(options.description, options.output):
+        raise UsageError(
+            f"{options.output} is the description, which rows would replace; choose another name"
+        )
     if options.secret is not None and is_same(options.secret, options.output):
         raise UsageError(
             f"{options.output} is the secret file, which rows would replace; choose another name"

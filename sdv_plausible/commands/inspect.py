@@ -41,7 +41,9 @@ def inspected(options: argparse.Namespace) -> str:
     """The page. NOT private: types are detected in the real rows, which are shown."""
     types = column_types(options.domain)
     rest = [name for name in csv_columns(options.real) if name not in types]
-    texts = read_csv(options.real, {name: {"sdtype": "categorical"} for name in rest})
-    known = {**{name: kind.words for name, kind in types.items()}, **detect_types(texts, Spelling())}
+    known = {name: kind.words for name, kind in types.items()}
+    if rest:
+        texts = read_csv(options.real, {name: {"sdtype": "categorical"} for name in rest})
+        known |= detect_types(texts, Spelling())
     real, synthetic = (read_csv(path, known) for path in (options.real, options.synthetic))
     return inspection_page(prepare(real, synthetic, metadata_of(known)), date.today().isoformat())

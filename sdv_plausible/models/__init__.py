@@ -41,7 +41,7 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
             raise ValueError(
                 f"model ({model!r}) must be a name or an object with the methods plan and fit of a Learner"
             )
-        return model
+        return _without_public(model)
     if model not in NAMES:
         raise ValueError(f"model ({model!r}) must be one of {', '.join(NAMES)}, or a learner object")
     maker: Any = BayesianNetworkLearner
@@ -58,8 +58,20 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
     else:
         options["structure"] = structure
     try:
-        return maker(**options)
+        return _without_public(maker(**options))
     except TypeError as error:
         raise ValueError(
             f"model_parameters ({dict(options)!r}) do not fit model {model!r}: {error}"
         ) from error
+
+
+def _without_public(learner: Any) -> Any:
+    """Refuse a published table inside a learner: no ledger would name it, and saved objects would hold it."""
+    from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+
+    if isinstance(learner, AdaptiveLearner) and learner.public is not None:
+        raise ValueError(
+            "public must be no parameter of the learner: give the table as public= to the synthesizer, whose "
+            "ledger names it"
+        )
+    return learner

@@ -254,6 +254,11 @@ class Release:
         random_state : int, optional
             The same tables again; by default fresh ones.
         """
+        if "public_rows" in self.settings:
+            raise ValueError(
+                "sample_multiple does not go with public=, which this release was fitted with: its tables "
+                "vary as the noise does, and what a published table lacks is no noise. Fit without it"
+            )
         coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
         learner = make_learner(*(self.settings.get(n) for n in ("model", "structure", "model_parameters")))
         models = redrawn_models(

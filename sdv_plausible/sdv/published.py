@@ -59,6 +59,15 @@ def check_public(public: Any, source: Any, columns: Collection[str], learner: An
         )
 
 
+def starts(public: pd.DataFrame, rows: pd.DataFrame) -> bool:
+    """Whether the rows begin with the published table: a copy, or an excerpt. Of no effect on the fit."""
+    names = [str(name) for name in public.columns]
+    first = rows.set_axis(rows.columns.astype(str), axis=1).iloc[: len(public)]
+    if len(first) < len(public) or not set(names) <= set(first.columns):
+        return False
+    return first[names].reset_index(drop=True).equals(public.set_axis(names, axis=1).reset_index(drop=True))
+
+
 def public_entries(rows: int | None, source: str | None) -> list[LedgerEntry]:
     """One line without cost: no protected row was used."""
     if rows is None:

@@ -42,7 +42,7 @@ from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
 from sdv_plausible.sdv.constraints import as_rules
 from sdv_plausible.sdv.copula import learner_of
-from sdv_plausible.sdv.published import check_public, public_entries, with_public
+from sdv_plausible.sdv.published import check_public, public_entries, starts, with_public
 from sdv_plausible.sdv.releasing import rebuilt, released
 from sdv_plausible.sdv.schema import with_id
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
@@ -489,6 +489,16 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             raise ValueError(
                 "public does not go with SDV constraints or transformers of your own, which change what the "
                 "columns are: leave one of them out"
+            )
+        # It may have been set after this object was made: the ledger speaks of the table that is used.
+        check_public(self.public, self.public_source, metadata_columns(self.metadata), self._learner)
+        self._public_rows = len(self.public)
+        if starts(self.public, frame):
+            warnings.warn(
+                "public holds the first rows of the table to be protected (for you, not for publication): "
+                "nothing protects them then, whatever the ledger says. Leave it out",
+                UserWarning,
+                stacklevel=4,
             )
 
     def _drawn_ledger(self) -> PrivacyLedger:

@@ -139,18 +139,28 @@ class SourceCounts:
             If the table has another number of rows than in an earlier pass.
         """
         rows, found = self._source.total(Tables(self._next_coder(), tuple(sets)), self._names)
+        self._as_before(rows)
+        yield from found
+
+    def groups(self, columns: Sequence[int], least: int) -> tuple[np.ndarray, np.ndarray]:
+        """Combinations of codes that at least ``least`` rows have, and their sizes; all are held for it.
+
+        Raises
+        ------
+        RuntimeError
+            If the table has another number of rows than in an earlier pass.
+        """
+        groups, sizes = self._source.total(Groups(self._next_coder(), tuple(columns)), self._names)
+        self._as_before(int(sizes.sum()))
+        return groups[sizes >= least], sizes[sizes >= least]
+
+    def _as_before(self, rows: int) -> None:
         if self._rows not in (-1, rows):
             raise RuntimeError(
                 "source: it has another number of rows than in an earlier pass of this fit; a table that "
                 "changes while it is read fits no guarantee: fit a copy that stands still"
             )
         self._rows = rows
-        yield from found
-
-    def groups(self, columns: Sequence[int], least: int) -> tuple[np.ndarray, np.ndarray]:
-        """Combinations of codes that at least ``least`` rows have, and their sizes; all are held for it."""
-        groups, sizes = self._source.total(Groups(self._next_coder(), tuple(columns)), self._names)
-        return groups[sizes >= least], sizes[sizes >= least]
 
     def part(self, low: float, high: float, coins: Coins) -> SourceCounts:
         """Rows whose own secret number lies in [low, high).

@@ -18,6 +18,7 @@ from sdv_plausible.release_file.answers import Answers
 from sdv_plausible.release_file.ledger import Statement
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.settings import PRIVACY
+from sdv_plausible.sources.kept import check_scratch
 from sdv_plausible.sources.learning import SourceFit
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import PART_ROWS
@@ -115,6 +116,7 @@ rules, budget, types, locales, random_state
         split_dates=not isinstance(structure, Mapping),
     )  # fmt: skip
     table = open_source(source, columns, rows, progress=progress)
+    check_scratch(table, scratch)
     ledger = settings.empty_ledger()
     if budget is not None:  # before the first row
         planned = fit.planned()

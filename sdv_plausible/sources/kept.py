@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +64,26 @@ class Kept(Coder):
         return np.asarray(part)
 
 
-def keep_codes(source: Source, coder: Coder, names: Sequence[str], folder: Path) -> SourceCounts:
+def check_scratch(source: Source, scratch: str | Path | None) -> None:
+    """Refuse a folder that cannot be used, before a budget has paid for the fit.
+
+    Raises
+    ------
+    ValueError
+        If the rows are read by other machines, or there is no such folder.
+    """
+    if scratch is None:
+        return
+    if not isinstance(source, LocalSource):
+        raise ValueError(
+            f"scratch ({str(scratch)!r}) must be None for a Dask DataFrame, whose rows stay where they are: "
+            "use its persist()"
+        )
+    if not Path(scratch).is_dir() or not os.access(scratch, os.W_OK):
+        raise ValueError(f"scratch ({str(scratch)!r}) must be a folder that can be written to: make it first")
+
+
+def keep_codes(source: LocalSource, coder: Coder, names: Sequence[str], folder: Path) -> SourceCounts:
     """Code all rows in one pass, and count from the files then.
 
     Parameters
@@ -72,17 +92,7 @@ def keep_codes(source: Source, coder: Coder, names: Sequence[str], folder: Path)
         As for :class:`~sdv_plausible.sources.coded.SourceCounts`.
     folder : Path
         A folder of this fit alone. The caller removes it: the files are the rows.
-
-    Raises
-    ------
-    ValueError
-        If the rows are read by other machines.
     """
-    if not isinstance(source, LocalSource):
-        raise ValueError(
-            f"scratch ({str(folder)!r}) must be None for a Dask DataFrame, whose rows stay where they are: "
-            "use its persist()"
-        )
     files = source.total(Keep(coder, folder), names)
     kept = Kept(coder.domain, coder.rules, coder.coins)
     return SourceCounts(CodeFiles(folder, files, len(coder.domain), progress=source.progress), kept, ())

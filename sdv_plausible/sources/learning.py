@@ -27,7 +27,7 @@ from sdv_plausible.rules.zeros import possible_pairs
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.kept import keep_codes
 from sdv_plausible.sources.raw_columns import SourceColumns
-from sdv_plausible.sources.source import Source
+from sdv_plausible.sources.source import LocalSource, Source
 from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.declarations import Declarations, Specs, read_declarations
@@ -159,6 +159,7 @@ class SourceFit:
             if scratch is None:
                 rows = SourceCounts(table, coder, names)
             else:
+                assert isinstance(table, LocalSource)  # check_scratch refused others
                 folder = stack.enter_context(TemporaryDirectory(dir=scratch))
                 rows = keep_codes(table, coder, names, Path(folder))
             sampler = fit_release(rows, domain, self.settings, self.learner, ledger, coins, transcript)

@@ -39,7 +39,7 @@ def test_any_file_without_configuration(tmp_path, capsys, mode):
     assert list(rows.columns) == ["a", "b", "name"]
     assert rows["name"].str.len().between(4, 9).all()
     assert rows["name"].str.fullmatch("[a-z]+").all()
-    assert rows["b"].isin(list("pqrs")).mean() > 0.9
+    assert rows["b"].dropna().isin(list("pqrs")).mean() > 0.9  # noise may let it have missing cells
     if mode == "correlated":
         assert (rows["b"] == rows["a"].map(dict(enumerate("pqrs")))).mean() > 0.8
 

@@ -78,3 +78,11 @@ def test_rows_do_not_replace_the_secret(description, tmp_path, capsys):
     assert main(["generate", str(description), "-o", str(secret), *more]) == 2
     assert "is the secret file" in capsys.readouterr().err
     assert secret.read_text(encoding="ascii") == "00" * 32
+
+
+def test_rows_do_not_replace_the_description(description, tmp_path, capsys):
+    other = tmp_path / "d.csv"
+    other.write_bytes(description.read_bytes())
+    assert main(["generate", str(other), "-o", str(other), "--overwrite"]) == 2
+    assert "choose another name" in capsys.readouterr().err
+    assert other.read_bytes() == description.read_bytes()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 
@@ -22,3 +24,11 @@ def test_a_page_is_written_and_says_whom_it_is_for(tmp_path, capsys):
     for part in ("First and last rows", "Divergence", "Correlation", "Networks"):
         assert part in text
     assert main(["inspect", files[0], str(tmp_path / "none.csv"), "-o", str(page)]) == 2
+
+
+def test_all_columns_may_be_declared(tmp_path):
+    domain = {"schema": "sdv-plausible-declarations/1", "columns": {"a": {"sdtype": "numerical"}}}
+    (tmp_path / "d.json").write_text(json.dumps(domain))
+    pd.DataFrame({"a": range(60)}).to_csv(tmp_path / "t.csv", index=False)
+    table, page = str(tmp_path / "t.csv"), str(tmp_path / "page.html")
+    assert main(["inspect", table, table, "-o", page, "--domain", str(tmp_path / "d.json")]) == 0

@@ -9,9 +9,11 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, metadata_of
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.public import PublicTable
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sdv.published import public_entries, with_public
+from sdv_plausible.sdv.published import public_entries, starts, with_public
 
 DOMAIN = {
     "ward": {"range_values": ["A", "B", "C"]},
@@ -120,6 +122,13 @@ def test_what_is_refused(options, told):
         made(**options)
 
 
+def test_no_table_comes_in_by_way_of_a_learner():
+    hidden = PublicTable(codes=np.zeros((9, 3), dtype=np.int32))
+    for options in ({"model_parameters": {"public": hidden}}, {"model": AdaptiveLearner(public=hidden)}):
+        with pytest.raises(ValueError, match="no parameter of the learner"):
+            made(**options)
+
+
 def test_the_rows_themselves_are_refused():
     table = people(100, 0)
     synth = made(public=table)
@@ -137,3 +146,38 @@ def test_a_file_with_a_wrong_number_is_refused(fitted, tmp_path):
     path.write_text(json.dumps(document))
     with pytest.raises(ValueError, match="public_rows"):
         Release.load(path)
+
+
+def test_a_table_that_was_set_later_is_in_the_ledger_too():
+    synth = made()
+    synth.public = people(200, 1)
+    synth.fit(people(1000, 0))
+    assert "public table" in {e.name for e in synth.privacy_ledger().entries}
+    assert synth.release().settings["public_rows"] == 200
+    synth.public = people(200, 1).assign(x=1)
+    with pytest.raises(ValueError, match="must have columns of the metadata"):
+        synth.fit(people(1000, 0))
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(40)])
+def test_the_holder_is_warned_of_copies_of_the_rows(part):
+    table = people(100, 0)
+    with pytest.warns(UserWarning, match="nothing protects them"):
+        made(public=table[["sex", "days"]].iloc[part].copy()).fit(table)
+    synth = made(public=table)
+    processed = synth.preprocess(table)
+    with pytest.warns(UserWarning, match="nothing protects them"):
+        synth.fit_processed_data(processed)
+
+
+def test_what_no_copy_is_is_no_copy():
+    table = people(100, 0)
+    assert starts(table.head(3), table)
+    assert not starts(table.iloc[1:4], table)
+    assert not starts(pd.concat([table, table]), table)
+    assert not starts(table.assign(x=1), table)
+
+
+def test_the_release_refuses_tables_that_vary_as_the_noise_does(fitted):
+    with pytest.raises(ValueError, match="sample_multiple does not go with"):
+        fitted.release().sample_multiple(2)

@@ -122,6 +122,8 @@ def test_a_table_that_changes_is_refused() -> None:
     next(found.tables(SETS))
     with pytest.raises(RuntimeError, match="another number of rows"):
         next(found.tables(SETS))
+    with pytest.raises(RuntimeError, match="another number of rows"):
+        found.groups((2, 3), 1)
 
 
 def test_rows_stay() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tables import COLUMNS, DECLARED, held
 from test_coded import DOMAIN, FRAME, NAMES, SETS, agree, whole
 
-from sdv_plausible import fit_source
+from sdv_plausible import Budget, fit_source
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.coded import Coder
@@ -55,3 +55,10 @@ def test_rows_of_other_machines_stay_there(tmp_path: Path) -> None:
     source = held("dask", pd.DataFrame(FRAME), tmp_path)
     with pytest.raises(ValueError, match="scratch"):
         fit_source(source, COLUMNS, DECLARED, scratch=tmp_path)
+
+
+def test_a_folder_that_is_not_there_costs_no_budget(tmp_path: Path) -> None:
+    budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
+    with pytest.raises(ValueError, match="make it first"):
+        fit_source(FRAME, COLUMNS, DECLARED, budget=budget, scratch=tmp_path / "none")
+    fit_source(FRAME, COLUMNS, DECLARED, budget=budget, scratch=tmp_path)
