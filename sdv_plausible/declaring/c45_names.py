@@ -15,7 +15,6 @@ from sdv_plausible.table.words import check_words
 
 CLASSES = "class"  # the column of the classes, which is the table's last one by whatever name
 UNKNOWN = "?"
-_END = re.compile(r"\.?\s*(?:\n|$)")
 
 
 def read_c45_names(path: Path) -> Codebook:
@@ -50,7 +49,7 @@ def read_c45_names(path: Path) -> Codebook:
 def _entries(text: str) -> list[str]:
     """What is told, a line each, without comments."""
     lines = (line.partition("|")[0].strip() for line in text.splitlines())
-    return [_END.sub("", line) for line in lines if line]
+    return [line.removesuffix(".") for line in lines if line]
 
 
 def _words(name: str, told: str) -> tuple[dict[str, Any], list[str]]:

@@ -26,9 +26,7 @@ from sdv_plausible.questions.frequent import LEAST_HOLDERS, Frequent, Occurring,
 from sdv_plausible.questions.transcript import ALL_ROWS, Noise, Transcript, describe
 
 Given = TypeVar("Given")
-MANY_TABLES = (
-    64  # of one share get their noise together: a call of the sampler takes longer than a small table
-)
+MANY_TABLES = 64  # of one share get their noise together: a call of the sampler outlasts a small table
 
 
 @dataclass(frozen=True, kw_only=True)

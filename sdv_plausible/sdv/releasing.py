@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from sdv_plausible.release_file.answers import Answers
 from sdv_plausible.release_file.ledger import Statement
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.schema import Column, TableSchema
-from sdv_plausible.release_file.settings import PRIVACY
+from sdv_plausible.release_file.settings import as_json, is_plain, said_privacy, versions_of
 from sdv_plausible.sdv.schema import SCHEMA_KEYS
 from sdv_plausible.sdv.versions import metadata_from_table
 from sdv_plausible.table.codec import Codec
@@ -74,15 +73,8 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
         ledger=ledger,
         statement=Statement.of(ledger),
         settings=_settings(synth),
-        versions={name: found for name in PACKAGES if (found := _version(name))},
+        versions=versions_of(PACKAGES),
     )
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:  # used from a checkout
-        return None
 
 
 def _schema(synth: Any) -> TableSchema:
@@ -128,34 +120,11 @@ def _settings(synth: Any) -> dict[str, Any]:
         for name in inspect.signature(type(synth).__init__).parameters
         if name not in ("self", *NOT_SETTINGS)
     ]
-    plain = {name: value for name in names if _is_plain(value := _as_json(getattr(synth, name)))}
-    privacy = {name: getattr(synth._settings, name) for name in PRIVACY}
-    omega = None if privacy["omega"] is None else privacy["omega"].to_user()
+    plain = {name: value for name in names if is_plain(value := as_json(getattr(synth, name)))}
     if synth._public_rows is not None:  # the table itself is in no file
         plain |= {"public_rows": synth._public_rows, "public_source": synth.public_source}
     locales = [synth.locales] if isinstance(synth.locales, str) else list(synth.locales)
-    return plain | _as_json(
-        privacy | {"omega": omega, "locales": locales, "returns_tables": synth._returns_dict}
-    )
-
-
-def _as_json(value: Any) -> Any:
-    """A plain value with JSON's lists and numbers."""
-    if isinstance(value, Mapping):
-        return {str(name): _as_json(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_as_json(inner) for inner in value]
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(map(_is_plain, value.values()))
-    return (
-        all(map(_is_plain, value))
-        if isinstance(value, list)
-        else isinstance(value, (str, int, float, type(None)))
-    )
+    return plain | said_privacy(synth._settings) | {"locales": locales, "returns_tables": synth._returns_dict}
 
 
 def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from sdv_plausible.release.side_entries import Types, side_entries
 from sdv_plausible.release_file.answers import Answers
 from sdv_plausible.release_file.ledger import Statement
 from sdv_plausible.release_file.release import Release
-from sdv_plausible.release_file.settings import PRIVACY
+from sdv_plausible.release_file.settings import as_json, is_plain, said_privacy, versions_of
 from sdv_plausible.sources.kept import check_scratch
 from sdv_plausible.sources.learning import SourceFit
 from sdv_plausible.sources.opening import open_source
@@ -125,24 +124,20 @@ rules, budget, types, locales, random_state
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
     found = fit.run(table, ledger, coins, structure, scratch)
     ledger.__dict__.pop("before_charge", None)  # nor a trace that there was a budget
-    plain = {name: value for name, value in given.items() if _is_plain(value)}
+    plain = {name: said for name, value in given.items() if is_plain(said := as_json(value))}
     others = {"max_bins": max_bins, "types": types, "locales": list(locales)}
     return Release(
         schema=fit.schema(table, found, table_name), domain=found.domain, rules=found.rules,
         model=found.sampler.model, seeds=found.sampler.seeds,
         answers=Answers(found.sampler.answers, found.domain.names), ledger=ledger,
-        statement=Statement.of(ledger), settings=_said(settings) | plain | others, versions=_versions(),
+        statement=Statement.of(ledger), settings=_said(settings) | plain | others,
+        versions=versions_of(PACKAGES),
     )  # fmt: skip
 
 
 def _said(settings: Settings) -> dict[str, Any]:
     """The settings in the synthesizer's words, for the release."""
-    privacy = {name: getattr(settings, name) for name in PRIVACY}
-    privacy["omega"] = None if settings.omega is None else settings.omega.to_user()
-    privacy["split"] = None if settings.split is None else list(settings.split)
-    if isinstance(privacy["omega"], tuple):
-        privacy["omega"] = list(privacy["omega"])
-    return privacy | {
+    return said_privacy(settings) | {
         "neighbours": "replace_one" if settings.neighbours.replace else "add_remove",
         "person": None, "rows_per_person": 1,
         "enforce_min_max_values": True, "enforce_rounding": True, "undeclared": "private",
@@ -162,21 +157,3 @@ def _refuse(person: str | None, privacy_test: str) -> None:
             f'privacy_test ({privacy_test!r}) must be "release": the row-by-row tests need all records in '
             "memory (4 bytes for each modelled cell): read the table and use PlausibleDeniabilitySynthesizer"
         )
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # used from a checkout
-            continue
-    return found
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return all(map(_is_plain, value.values()))
-    if isinstance(value, (list, tuple)):
-        return all(map(_is_plain, value))
-    return isinstance(value, (str, int, float, type(None)))

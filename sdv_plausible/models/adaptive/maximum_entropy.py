@@ -18,9 +18,7 @@ from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.coins import Coins
 
 MAX_PARENTS = 12
-MOST_CELLS = (
-    20_000_000  # of all conditional tables together: they are most of what a wide fit keeps in memory
-)
+MOST_CELLS = 20_000_000  # of all conditional tables together: most of what a wide fit keeps in memory
 FITTING_ROUNDS = 8
 LOSS_STEP = 0.1  # L1 distance up to which losses count as equal
 

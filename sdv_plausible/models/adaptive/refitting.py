@@ -53,14 +53,18 @@ def refit_network(
         raise ValueError("answers must hold one-way counts of each column, once and in order")
     pairs_last = [*sets, *(a for a in counts if _columns(a) == 2)]
     measured = Remeasured(single, [axis for a in pairs_last for axis in _axes(a)], domain)
-    for i, pairs in enumerate(_rounds(answers) or [[]]):
+    rounds = _rounds(answers) or [[]]
+    for i, pairs in enumerate(rounds):
         measured.take_pairs(pairs)
+        is_last = pairs is rounds[-1] and not sets
         network, measured.simulated = fit_network(
-            measured.estimates(), max_cost, num_simulated, coins.spawn("fit", i)
+            measured.estimates(), max_cost, num_simulated, coins.spawn("fit", i), is_last=is_last
         )
     if sets:
         measured.take_sets(sets)
-        network, _ = fit_network(measured.estimates(), max_cost, num_simulated, coins.spawn("sets"))
+        network, _ = fit_network(
+            measured.estimates(), max_cost, num_simulated, coins.spawn("sets"), is_last=True
+        )
     return network
 
 
