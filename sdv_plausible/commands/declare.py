@@ -30,6 +30,8 @@ def run(options: argparse.Namespace) -> None:
                 f"{path} is the table itself: what is read off it is no declaration; name a published table, "
                 "or have the domain learned (synthesize --undeclared private)"
             )
+    if options.private is None and (options.person is not None or options.rows_per_person != 1):
+        raise UsageError("--person and --rows-per-person go with --private: without it no row is looked at")
     for path in (options.data, options.from_public, options.from_codebook):
         if path is not None and not path.is_file():
             raise UsageError(f"there is no file {path}")

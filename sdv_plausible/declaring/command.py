@@ -17,6 +17,7 @@ from sdv_plausible.declaring.public import WARNING, words_of_table
 from sdv_plausible.declaring.readers import READERS, read_codebook
 from sdv_plausible.declaring.review import Planner, Review, Table
 from sdv_plausible.declaring.template import blanks, drafted
+from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.domain_file import DomainFile
@@ -50,6 +51,16 @@ def add_options(command: argparse.ArgumentParser) -> None:
         nargs=3,
         metavar=("EPSILON", "DELTA", "FILE"),
         help="of --private: draw from the budget in this file",
+    )
+    command.add_argument(
+        "--person", metavar="COLUMN", help="of --private: protect all rows of each value of this column"
+    )
+    command.add_argument(
+        "--rows-per-person",
+        type=int,
+        default=1,
+        metavar="C",
+        help="of --person: rows used of each (default: 1)",
     )
     command.add_argument("--encoding", default="utf-8", help="of the CSV files (default: utf-8)")
     command.add_argument("--separator", default=",", help='between cells (default: ","); "tab" for tabs')
@@ -138,7 +149,11 @@ def _learned(options: argparse.Namespace, file: DomainFile, marks: dict[str, Any
     column_types(document)  # complains before a row is read
     options.rows_were_read = True
     table = read_parquet(options.data, document) if is_parquet else read_csv(options.data, document, **marks)
-    found = learned_file(table, file, options.private, options.delta, budget=budget, what=options.data.name)
+    neighbours = Neighbours.parse("add_remove", options.person, options.rows_per_person)
+    found = learned_file(
+        table, file, options.private, options.delta, budget=budget, what=options.data.name,
+        neighbours=neighbours,
+    )  # fmt: skip
     print(f"Learned at epsilon {options.private:g}, delta {options.delta:g}: {', '.join(found.private)}")
     return found
 
