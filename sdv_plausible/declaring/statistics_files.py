@@ -28,23 +28,25 @@ def read_statistics_file(path: Path) -> Codebook:
         ) from error
     read = pyreadstat.read_dta if path.suffix.lower() == ".dta" else pyreadstat.read_sav
     try:
-        _, found = read(str(path), metadataonly=True)
+        _, found = read(str(path), metadataonly=True, user_missing=True)  # else none is told
     except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, UnicodeError) as error:
         raise ValueError(f"{path} cannot be read as a file of SPSS or Stata: {error}") from error
     columns: dict[str, dict[str, Any]] = {}
     messages: list[str] = []
+    kinds = getattr(found, "readstat_variable_types", None) or {}
     for name in found.column_names:
         codes = [_code(value) for value in found.variable_value_labels.get(name, {})]
-        missing, said = _missing(name, found)
+        is_text = kinds.get(name) == "string"
+        tagged = [] if is_text else [code for code in codes if isinstance(code, str)]  # Stata's .a to .z
+        codes = [code for code in codes if code not in tagged]
+        missing, said = _missing(name, found, tagged)
         messages += said
-        kinds = getattr(found, "readstat_variable_types", None) or {}
-        is_text = kinds.get(name) == "string" or any(isinstance(code, str) for code in codes)
         columns[name], said = labelled(name, codes, missing, is_text=is_text)
         messages += said
     return Codebook(columns=columns, messages=tuple(messages))
 
 
-def _missing(name: str, found: Any) -> tuple[list[Any], list[str]]:
+def _missing(name: str, found: Any, labelled_tags: list[str]) -> tuple[list[Any], list[str]]:
     """Single missing values; ranges of them are named."""
     values, messages = [], []
     for entry in (getattr(found, "missing_ranges", None) or {}).get(name, []):
@@ -53,7 +55,9 @@ def _missing(name: str, found: Any) -> tuple[list[Any], list[str]]:
             values.append(_code(low))
         else:
             messages.append(f"{name}: a range of missing values is not read: {low} to {high}")
-    tagged = (getattr(found, "missing_user_values", None) or {}).get(name, [])
+    tagged = dict.fromkeys(
+        [*(getattr(found, "missing_user_values", None) or {}).get(name, []), *labelled_tags]
+    )
     if tagged:
         messages.append(f"{name}: tagged missing values are not read: {', '.join(map(str, tagged))}")
     return values, messages

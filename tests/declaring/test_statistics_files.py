@@ -28,8 +28,9 @@ def library(monkeypatch):
     made = ModuleType("pyreadstat")
     made.ReadstatError = made.PyreadstatError = type("ReadstatError", (Exception,), {})
 
-    def read(path, *, metadataonly):
+    def read(path, *, metadataonly, user_missing):
         assert metadataonly is True
+        assert user_missing is True
         if "damaged" in path:
             raise made.ReadstatError("Invalid file")
         return None, META
@@ -68,7 +69,20 @@ def test_a_real_file(tmp_path):
     table = pd.DataFrame({"sex": [1.0, 2.0], "name": ["a", "b"]})
     path = tmp_path / "a.sav"
     pyreadstat.write_sav(table, str(path), variable_value_labels={"sex": {1: "m", 2: "f", 3: "d"}},
-                         missing_ranges={"sex": [9]})  # fmt: skip
+                         missing_ranges={"sex": [9, {"lo": 20, "hi": 30}]})  # fmt: skip
     found = read_statistics_file(path)
     assert found.columns["sex"]["range_values"] == [1, 2, 3, 9]
+    assert "sex: a range of missing values is not read: 20.0 to 30.0" in found.messages
     assert found.columns["name"] == {"sdtype": None}
+
+
+def test_a_real_file_of_stata(tmp_path):
+    """A label of Stata's missing value ``.a`` does not make numbers a text."""
+    pyreadstat = pytest.importorskip("pyreadstat")
+    table = pd.DataFrame({"sex": [1, 2, "a"], "name": ["a", "b", "c"]})
+    path = tmp_path / "a.dta"
+    pyreadstat.write_dta(table, str(path), variable_value_labels={"sex": {1: "m", 2: "f", "a": "not asked"}},
+                         missing_user_values={"sex": ["a"]})  # fmt: skip
+    found = read_statistics_file(path)
+    assert found.columns["sex"] == {"sdtype": "categorical", "range_values": [1, 2]}
+    assert "sex: tagged missing values are not read: a" in found.messages
