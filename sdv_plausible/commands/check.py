@@ -53,5 +53,5 @@ def run(options: argparse.Namespace) -> None:
         found, looked = check_rows(rules, known, read(options, types), lines.append)
         lines.append(str(found))
         if given is not None:
-            lines += note_look(given, {*unread, *looked})
+            lines += note_look(given, {*unread, *looked}, rules.digests or None)
     print("\n".join(lines))

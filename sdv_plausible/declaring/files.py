@@ -28,7 +28,9 @@ def read_domain_file(path: str | Path) -> DomainFile:
     return DomainFile.of(document, str(path))
 
 
-def record_look(path: str | Path, names: Collection[str]) -> tuple[str, ...]:
+def record_look(
+    path: str | Path, names: Collection[str], rules: Collection[str] | None = None
+) -> tuple[str, ...]:
     """Write down that cells of columns which do not fit their words are about to be shown.
 
     Parameters
@@ -37,6 +39,8 @@ def record_look(path: str | Path, names: Collection[str]) -> tuple[str, ...]:
         A domain file; a bare mapping becomes one.
     names : collection of str
         The columns.
+    rules : collection of str, optional
+        Digests of the rules, if rows that break one are about to be counted.
 
     Returns
     -------
@@ -51,13 +55,13 @@ def record_look(path: str | Path, names: Collection[str]) -> tuple[str, ...]:
         If it cannot be written: nothing should be shown then.
     """
     before = read_domain_file(path)
-    after = before.looked_at(names)
+    after = before.looked_at(names, rules)
     if after != before:
         after.save(path)
     return tuple(name for name in after.looked if name not in before.looked)
 
 
-def note_look(path: str | Path, names: Collection[str]) -> list[str]:
+def note_look(path: str | Path, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
     """Write a look down, and return what whoever looked is told.
 
     Parameters
@@ -66,15 +70,18 @@ def note_look(path: str | Path, names: Collection[str]) -> list[str]:
         The file that was given as the domain.
     names : collection of str
         Columns of which cells that do not fit are about to be shown.
+    rules : collection of str, optional
+        Digests of the rules, if rows that break one are about to be counted.
     """
     if not names:
         return []
     document = read_json(Path(path))
     if isinstance(document, dict) and document.get("schema") == SCHEMA:
         return [f"{path} is a finished domain, which keeps no record: do not edit it now"]
-    record_look(path, names)
+    record_look(path, names, rules)
     seen = ", ".join(name for name in read_domain_file(path).columns if name in names)
     return [
         f"Written down in {path}: {seen} were looked at. If you edit these declarations now, there is no "
-        "claim, unless each cites its public source"
+        "claim, unless each cites its public source",
+        *([f"The rules too: if one is changed now, {path} must name their rules_source"] if rules else []),
     ]

@@ -113,6 +113,17 @@ def schema_document() -> dict[str, Any]:
                 "description": "Written by the program when cells that do not fit a column are shown: "
                 "SHA-256 of its words. Leave it as it is.",
             },
+            "looked_rules": {
+                "type": "array",
+                "items": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+                "description": "Written by the program when rows that break a rule are counted: SHA-256 of "
+                "every rule. Leave it as it is.",
+            },
+            "rules_source": {
+                "type": "string",
+                "minLength": 1,
+                "description": "The public text that the rules are from, if they were changed after that.",
+            },
             "learned": {
                 "type": "object",
                 "required": ["ledger", "charge"],

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pandas as pd
 
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.rules.rule import MakingRule, Rule
 from sdv_plausible.rules.rule_set import RuleSet
@@ -72,8 +73,22 @@ def _title(rule: Rule) -> str:
 
 
 def rule_entries(rule_set: RuleSet) -> list[LedgerEntry]:
-    """One line without cost: rules are declared without the rows."""
-    if not rule_set:
+    """One line: free where the rules were declared without the rows, without a claim after a look at them."""
+    if not rule_set and not rule_set.edited:
         return []
-    how = f"declared: {'; '.join(map(str, rule_set.rules))}"
-    return [LedgerEntry(name="rules", mechanism=how, losses=(), scope="every row", parts=("domain",))]
+    how = "; ".join(map(str, rule_set.rules)) or "none is left"
+    losses: tuple[Loss, ...] = ()
+    if rule_set.edited:
+        losses, how = (InfiniteLoss(),), f"changed after looking at the rows: {how}"
+        note = (
+            "the rules were changed after rows that break one were counted, and may repeat what was seen; "
+            "put them back as they were, or name the public text that they are from (rules_source in the "
+            "domain file)"
+        )
+    else:
+        how, note = f"declared: {how}", f"from {rule_set.source}" if rule_set.source else ""
+    return [
+        LedgerEntry(
+            name="rules", mechanism=how, losses=losses, scope="every row", parts=("domain",), note=note
+        )
+    ]

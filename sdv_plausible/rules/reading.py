@@ -15,7 +15,7 @@ from sdv_plausible.rules.rule import MakingRule, Rule, Words
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.declarations import domain_document
 from sdv_plausible.table.domain import Attribute
-from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.domain_file import DomainFile, digest
 from sdv_plausible.table.specifications import declare
 from sdv_plausible.table.words import (
     FORM_WORDS,
@@ -72,10 +72,11 @@ def rules_with_declarations(
         if spec.get("sdtype") in MODELLED_SDTYPES
     }
     found = read_rules(rules)
+    history = _history(found, file)
     found += _implied(found, words, given, split_dates=split_dates)
     if not found:
-        return domain, known, RuleSet()
-    rule_set = RuleSet.make(found, words)
+        return domain, known, replace(RuleSet(), **history)
+    rule_set = replace(RuleSet.make(found, words), **history)
     for name in rule_set.made:
         if name in given:
             spec = given[name]
@@ -87,6 +88,13 @@ def rules_with_declarations(
         kept = {name: spec for name, spec in file.columns.items() if name not in rule_set.made}
         domain = replace(file, columns={**_stand_ins(rule_set, words), **kept})
     return domain, model_columns, rule_set
+
+
+def _history(rules: Sequence[Any], file: DomainFile) -> dict[str, Any]:
+    """Digests of the rules, and whether they were changed after they were compared with the rows."""
+    digests = tuple(digest(rule.to_dict()) for rule in rules if isinstance(rule, Rule))
+    edited = file.has_other_rules(digests) and file.rules_source is None
+    return {"digests": digests, "edited": edited, "source": file.rules_source}
 
 
 def _implied(

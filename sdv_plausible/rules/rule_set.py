@@ -37,11 +37,20 @@ class RuleSet:
         Rules that rows can break: those rows are drawn again.
     words : mapping
         What is known of every modelled column of the table: sdtype, format, declaration.
+    digests : tuple of str
+        Of the rules as they were given.
+    edited : bool
+        Whether they were changed after rows that break one were counted, and cite no public source.
+    source : str, optional
+        The public text that they are from.
     """
 
     making: tuple[MakingRule, ...] = ()
     limiting: tuple[Rule, ...] = ()
     words: Mapping[str, Words] | None = None
+    digests: tuple[str, ...] = ()
+    edited: bool = False
+    source: str | None = None
 
     @classmethod
     def make(cls, rules: Iterable[Any], words: Mapping[str, Words]) -> RuleSet:

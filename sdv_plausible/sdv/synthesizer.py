@@ -739,7 +739,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         lines: list[str] = []
         found, looked = check_rows(rules, known, frame, lines.append)
         if isinstance(self.domain, (str, os.PathLike)) and self.domain != "metadata":
-            lines += note_look(Path(self.domain), looked)
+            lines += note_look(Path(self.domain), looked, rules.digests or None)
         for line in lines:
             show(line)
         return found

@@ -21,7 +21,7 @@ from sdv_plausible.whole_files import write_whole
 
 SCHEMA = "sdv-plausible-declarations/1"
 _DIGEST_LENGTH = 64
-_KEYS = ("$schema", "schema", "detected", "columns", "looked", "learned")
+_KEYS = ("$schema", "schema", "detected", "columns", "looked", "looked_rules", "rules_source", "learned")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +40,10 @@ class DomainFile:
         What ``"$schema"`` says, for editors.
     learned : mapping, optional
         What learning some columns cost; they have the form of an Attribute, with a ``kind``.
+    looked_rules : tuple of str, optional
+        Digests of the rules when rows that break one were first counted; None before.
+    rules_source : str, optional
+        The public text that rules changed after that are taken from.
     """
 
     columns: Mapping[str, Any]
@@ -47,6 +51,8 @@ class DomainFile:
     detected: bool = False
     editor_schema: str | None = None
     learned: Mapping[str, Any] | None = None
+    looked_rules: tuple[str, ...] | None = None
+    rules_source: str | None = None
 
     @property
     def private(self) -> tuple[str, ...]:
@@ -105,10 +111,23 @@ class DomainFile:
             return replace(found, provenance="inferred" if self.detected else "edited")
         return found
 
-    def looked_at(self, names: Collection[str]) -> DomainFile:
-        """The file after cells of these columns were shown; the first look at a column counts."""
+    def looked_at(self, names: Collection[str], rules: Collection[str] | None = None) -> DomainFile:
+        """The file after cells of these columns were shown; the first look at a column counts.
+
+        Parameters
+        ----------
+        names : collection of str
+            The columns.
+        rules : collection of str, optional
+            Digests of the rules, if rows that break one were counted.
+        """
         new = {name: digest(self.columns[name]) for name in names if name in self.columns}
-        return replace(self, looked={**new, **self.looked})
+        first = self.looked_rules if rules is None or self.looked_rules is not None else tuple(sorted(rules))
+        return replace(self, looked={**new, **self.looked}, looked_rules=first)
+
+    def has_other_rules(self, rules: Collection[str]) -> bool:
+        """Whether rules (their digests) are not those that were compared with the rows."""
+        return self.looked_rules is not None and set(rules) != set(self.looked_rules)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form for JSON; :meth:`of` reads it back."""
@@ -118,6 +137,8 @@ class DomainFile:
             **({"detected": True} if self.detected else {}),
             "columns": dict(self.columns),
             **({"looked": dict(self.looked)} if self.looked else {}),
+            **({} if self.looked_rules is None else {"looked_rules": list(self.looked_rules)}),
+            **({} if self.rules_source is None else {"rules_source": self.rules_source}),
             **({} if self.learned is None else {"learned": dict(self.learned)}),
         }
 
@@ -168,7 +189,18 @@ class DomainFile:
         learned = document.get("learned")
         if not isinstance(learned, (Mapping, type(None))):
             raise ValueError(f"{what}: 'learned' must be what was written there: put back the file as it was")
-        return cls(columns=columns, looked=looked, detected=detected, editor_schema=editor, learned=learned)
+        rules, source = document.get("looked_rules"), document.get("rules_source")
+        if rules is not None and not (isinstance(rules, list) and all(map(_is_digest, rules))):
+            raise ValueError(
+                f"{what}: 'looked_rules' must list the SHA-256 digests that were written there: put back the "
+                "file as it was"
+            )
+        if not isinstance(source, (str, type(None))) or source == "":
+            raise ValueError(f"{what}: 'rules_source' must name the public text that the rules are from")
+        return cls(
+            columns=columns, looked=looked, detected=detected, editor_schema=editor, learned=learned,
+            looked_rules=None if rules is None else tuple(rules), rules_source=source,
+        )  # fmt: skip
 
 
 def read_json(path: Path) -> Any:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
+import pandas as pd
+import pytest
 import ruled
 
+from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
+from sdv_plausible.cli import main
 from sdv_plausible.rules.checking import rule_entries, rule_findings
 from sdv_plausible.rules.rule_set import RuleSet
 
@@ -31,3 +37,57 @@ def test_the_ledger_names_the_rules_and_charges_nothing() -> None:
     assert entry.losses == ()
     assert all(str(rule) in entry.mechanism for rule in ruled.RULES)
     assert rule_entries(RuleSet()) == []
+
+
+# --- rules changed after a look ---------------------------------------------------------------------------------------
+
+OLD = {"rule": "inequality", "low": "start", "high": "end", "strict": False}
+STRICT, OTHER = {**OLD, "strict": True}, {"rule": "multiple", "column": "start", "step": 1}
+NUMBER = {"sdtype": "numerical", "range_min": 0, "range_max": 9}
+
+
+@pytest.fixture
+def looked(tmp_path, capsys):
+    """A domain file after ``check`` counted rows that break a rule, and the rules that it was given."""
+    table, domain, rules = (tmp_path / name for name in ("rows.csv", "domain.json", "rules.json"))
+    pd.DataFrame({"start": [1, 5, 2], "end": [2, 3, 4]}).to_csv(table, index=False)
+    domain.write_text(json.dumps({"start": NUMBER, "end": NUMBER}))
+    rules.write_text(json.dumps([OLD]))
+    assert main(["check", str(table), "--domain", str(domain), "--rules", str(rules)]) == 0
+    assert "The rules too: if one is changed now" in capsys.readouterr().out
+    return domain
+
+
+def ledger(domain, rules):
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=str(domain), rules=rules)
+    return synth.plan().ledger
+
+
+@pytest.mark.parametrize(
+    ("rules", "claims"), [([OLD], True), ([STRICT], False), ([OLD, OTHER], False), ([], False)]
+)
+def test_rules_that_are_changed_after_a_look_end_the_claim(looked, rules, claims) -> None:
+    assert ledger(looked, rules).claims_privacy == claims
+    if not claims:
+        assert "changed after looking at the rows" in str(ledger(looked, rules))
+
+
+def test_the_first_look_counts_and_a_public_source_is_a_way_out(looked, tmp_path) -> None:
+    again = tmp_path / "strict.json"
+    again.write_text(json.dumps([STRICT]))
+    assert main(["check", str(tmp_path / "rows.csv"), "--domain", str(looked), "--rules", str(again)]) == 0
+    assert not ledger(looked, [STRICT]).claims_privacy
+    document = json.loads(looked.read_text())
+    looked.write_text(json.dumps({**document, "rules_source": "the law of 1999"}))
+    assert ledger(looked, [STRICT]).claims_privacy
+    assert "from the law of 1999" in str(ledger(looked, [STRICT]))
+    looked.write_text(json.dumps({**document, "looked_rules": ["x"]}))
+    with pytest.raises(ValueError, match="put back the"):
+        ledger(looked, [OLD])
+
+
+def test_without_a_look_rules_may_be_changed(tmp_path) -> None:
+    """Control: the record is what ends the claim."""
+    domain = tmp_path / "domain.json"
+    domain.write_text(json.dumps({"start": NUMBER, "end": NUMBER}))
+    assert all(ledger(domain, rules).claims_privacy for rules in ([OLD], [STRICT], []))
