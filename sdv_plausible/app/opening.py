@@ -6,10 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.declaring.review import Table
+from sdv_plausible.app.uploads import Upload
+from sdv_plausible.declaring.codebook import Codebook
+from sdv_plausible.declaring.files import read_domain_file
+from sdv_plausible.declaring.readers import read_codebook
+from sdv_plausible.declaring.review import Review, Table
+from sdv_plausible.declaring.template import drafted
+from sdv_plausible.release.plan import Plan
+from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.parquet import parquet_columns
 from sdv_plausible.table.reading import csv_columns, read_csv
 
+DOMAIN = "domain.json"
 ENDINGS = (".csv", ".tsv", ".txt", ".parquet")
 OF_CSV = ("encoding", "separator", "quote")
 _LOOKED_AT = 100_000  # bytes, for what no text holds
@@ -85,3 +93,56 @@ def _check_single(path: Path, name: str, separator: str) -> None:
     for word, mark in _MARKS.items():
         if mark in name and mark != separator:
             raise NoTableError(f"{path.name} seems to have the separator {word}: choose it, and try again")
+
+
+def review_of(work: Path, sent: Upload) -> tuple[Review, tuple[str, ...]]:
+    """The table that was sent, or that a path names, with what is said of its columns elsewhere.
+
+    Parameters
+    ----------
+    work : Path
+        Folder for what was sent.
+    sent : Upload
+        The form.
+
+    Returns
+    -------
+    tuple of Review and messages
+        The declarations, and what of a code book could not be read.
+
+    Raises
+    ------
+    ValueError
+        If a file is not what it should be.
+    """
+    table = _table(work, sent)
+    file, messages = _declared(work, sent, table)
+    return Review(file, table, work / DOMAIN, _no_planner, is_saved=False), messages
+
+
+def _table(work: Path, sent: Upload) -> Table:
+    """The table that was sent, or that a path names."""
+    path = sent.keep("table", work / "table")
+    named = sent.texts.get("path", "").strip()
+    if path is None and not named:
+        raise NoTableError("choose a file, or give the path of one on this machine")
+    if path is not None and named:
+        raise NoTableError("a file and a path were given: leave one of them out")
+    return opened(path or Path(named).expanduser(), marks_of(sent.texts))
+
+
+def _declared(work: Path, sent: Upload, table: Table) -> tuple[DomainFile, tuple[str, ...]]:
+    """What a domain file and a code book say of the columns, and what could not be read."""
+    book = sent.keep("codebook", work / "codebook")
+    found = Codebook(columns={}) if book is None else read_codebook(book).of_table(table.names)
+    messages = tuple(message.replace(str(book), book.name if book else "") for message in found.messages)
+    file = drafted(table.names, found.columns)
+    domain = sent.keep("domain", work / "given")
+    if domain is None:
+        return file, messages
+    start = read_domain_file(domain)
+    return DomainFile.of({**start.to_dict(), "columns": {**file.columns, **start.columns}}), messages
+
+
+def _no_planner(*_: Any) -> Plan:
+    raise ValueError("the plan is on the page of the budget")

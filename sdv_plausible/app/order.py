@@ -94,6 +94,12 @@ class Order:
             columns[self.person] = {"sdtype": "id"}
         return replace(file, columns=columns).to_dict()
 
+    def in_order(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """The same declarations in the order of the table."""
+        columns = document["columns"]
+        names = dict.fromkeys([*(name for name in self.table.names if name in columns), *columns])
+        return {**document, "columns": {name: columns[name] for name in names}}
+
     def synthesizer(self, document: Mapping[str, Any]) -> PlausibleDeniabilitySynthesizer:
         """Return an unfitted synthesizer with these declarations.
 
@@ -105,6 +111,7 @@ class Order:
         from sdv_plausible.sdv.versions import metadata_of
         from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
+        document = self.in_order(document)
         if not document["columns"]:
             raise ValueError("blank: every column is left out: say what at least one of them is")
         numbers: Any = self.numbers

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import shutil
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,21 +26,17 @@ from sdv_plausible.app import order as orders
 from sdv_plausible.app.columns import ColumnsPage
 from sdv_plausible.app.entrance import SENT, SESSION, UPLOAD
 from sdv_plausible.app.fitting import FILES, STAGES
-from sdv_plausible.app.opening import NoTableError, marks_of, opened
+from sdv_plausible.app.opening import DOMAIN, review_of
 from sdv_plausible.app.running import Fit
 from sdv_plausible.app.sessions import Session, Sessions
 from sdv_plausible.app.steps import steps, templates
 from sdv_plausible.app.uploads import Upload
-from sdv_plausible.declaring.codebook import Codebook
 from sdv_plausible.declaring.errors import one_line
-from sdv_plausible.declaring.files import read_domain_file
-from sdv_plausible.declaring.readers import read_codebook
-from sdv_plausible.declaring.review import Review, Table
-from sdv_plausible.declaring.template import blanks, drafted
+from sdv_plausible.declaring.review import version
+from sdv_plausible.declaring.template import blanks
 from sdv_plausible.declaring.web import pages as review_pages
 from sdv_plausible.declaring.web.guard import form_fields
 from sdv_plausible.release.plan import Plan
-from sdv_plausible.table.domain_file import DomainFile
 
 TEMPLATES = Path(__file__).parent / "templates"
 SHOWN_ROWS = 10
@@ -47,7 +45,7 @@ FIT_FOLDER = "made"
 INSIDE = {  # a page that was made, shown in the browser: it may do nothing at all
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
 }
-OWN_FILES = {"domain": "domain.json", "rules": "rules.json"}
+OWN_FILES = {"domain": DOMAIN, "rules": "rules.json"}
 Act = Callable[[Session, Mapping[str, str]], Response]
 
 
@@ -63,6 +61,8 @@ class App:
     close : callable
         Ends the server.
     """
+
+    fitting = Fit  # what starts one
 
     def __init__(self, place: str, sessions: Sessions, close: Callable[[], object]) -> None:
         self.home, self.sessions, self._close = f"/{place}", sessions, close
@@ -115,17 +115,14 @@ class App:
 
     def _open(self, session: Session, sent: Upload) -> Response:
         with session.lock:
-            session.forget()
+            work = Path(tempfile.mkdtemp(dir=session.folder))
             try:
-                table = _table(session, sent)
-                file, messages = _declared(session, sent, table)
-            except (ValueError, OSError) as error:
-                said = one_line(error, True)
-                session.forget()
+                review, messages = review_of(work, sent)
+            except Exception as error:  # of files that may be anything
+                shutil.rmtree(work)
+                said = f"Nothing was opened: {one_line(error, True)}".replace(f"{work}/", "")
                 return self._page("start", session, "", 422, texts=sent.texts, refused=said)
-            output = session.folder / OWN_FILES["domain"]
-            review = Review(file, table, output, _no_planner, is_saved=False)
-            session.review, session.columns = review, ColumnsPage(review, self.home, session.keys, messages)
+            session.take(work, review, ColumnsPage(review, self.home, session.keys, messages))
             return RedirectResponse(f"{self.home}/columns/", 303)
 
     def forget(self, session: Session, _: Mapping[str, str]) -> Response:
@@ -238,6 +235,7 @@ class App:
         return self._page(
             "budget", session, "budget", status, texts=texts, refusals=refusals or {}, plan=plan,
             blanks=blanks(session.review.file), models=orders.MODELS, tests=orders.TESTS, open=orders.BLANKS,
+            spent=[*session.spent, *([session.fit.charged] if session.fit and session.fit.entries else [])],
         )  # fmt: skip
 
     # --- the fit ----------------------------------------------------------------------------------
@@ -250,14 +248,14 @@ class App:
             return RedirectResponse(f"{self.home}/fit", 303)
         plan, refusals = self._planned(session, typed)
         order, _ = self._order(session, typed)
-        if plan is None or order is None:
+        if plan is None or order is None or session.work is None:
             return self._budget(session, refusals, 422)
-        folder = session.folder / FIT_FOLDER
-        folder.mkdir(mode=0o700, exist_ok=True)
-        for old in folder.iterdir():
-            old.unlink()
-        (session.folder / OWN_FILES["rules"]).write_text(session.texts.get("rules", "").strip() or "[]")
-        session.fit = Fit(order, folder)
+        if not session.review.is_saved:  # a page was left out
+            session.review.save(session.review.file.columns, version(session.review.file))
+        shutil.rmtree(session.work / FIT_FOLDER, ignore_errors=True)
+        (session.work / FIT_FOLDER).mkdir(mode=0o700)
+        (session.work / OWN_FILES["rules"]).write_text(session.texts.get("rules", "").strip() or "[]")
+        session.start(self.fitting(order, session.work / FIT_FOLDER))
         return RedirectResponse(f"{self.home}/fit", 303)
 
     def fit(self, session: Session, _: Mapping[str, str]) -> Response:
@@ -296,8 +294,8 @@ class App:
         """Hand out one of the session's own files; ``?show`` shows a page in the browser."""
         session: Session = request.scope[SESSION]
         key, fit = request.path_params["key"], session.fit
-        if key in OWN_FILES:
-            path, name = session.folder / OWN_FILES[key], OWN_FILES[key]
+        if key in OWN_FILES and session.work is not None:
+            path, name = session.work / OWN_FILES[key], OWN_FILES[key]
         elif fit is not None and key in fit.files:
             path, name = fit.folder / FILES[key].name, FILES[key].name
         else:
@@ -353,31 +351,3 @@ def _posted(act: Act) -> Callable[[Request], Any]:
 
 def _static(path: Path) -> Callable[[Request], Response]:
     return lambda _: FileResponse(path)
-
-
-def _table(session: Session, sent: Upload) -> Table:
-    """The table that was sent, or that a path names."""
-    path = sent.keep("table", session.folder / "table")
-    named = sent.texts.get("path", "").strip()
-    if path is None and not named:
-        raise NoTableError("choose a file, or give the path of one on this machine")
-    if path is not None and named:
-        raise NoTableError("a file and a path were given: leave one of them out")
-    return opened(path or Path(named).expanduser(), marks_of(sent.texts))
-
-
-def _declared(session: Session, sent: Upload, table: Table) -> tuple[DomainFile, tuple[str, ...]]:
-    """What a domain file and a code book say of the columns, and what could not be read."""
-    book = sent.keep("codebook", session.folder / "codebook")
-    found = Codebook(columns={}) if book is None else read_codebook(book).of_table(table.names)
-    messages = tuple(message.replace(str(book), book.name if book else "") for message in found.messages)
-    file = drafted(table.names, found.columns)
-    domain = sent.keep("domain", session.folder / "given")
-    if domain is None:
-        return file, messages
-    start = read_domain_file(domain)
-    return DomainFile.of({**start.to_dict(), "columns": {**file.columns, **start.columns}}), messages
-
-
-def _no_planner(*_: Any) -> Plan:
-    raise ValueError("plan on the page of the budget")

@@ -31,6 +31,8 @@ class Session:
         Its own secrets: its cookie, and what its forms hold.
     folder : Path
         Private; nothing else of the session is on disk.
+    work : Path or None
+        Its folder of the present table.
     review : Review or None
         The table and its declarations, once there is one.
     columns : ColumnsPage or None
@@ -39,14 +41,18 @@ class Session:
         What was typed of rules and budget.
     fit : Fit or None
         The last one.
+    spent : list of str
+        What earlier fits to the present table have charged.
     """
 
     keys: Keys
     folder: Path
+    work: Path | None = None
     review: Review | None = None
     columns: ColumnsPage | None = None
     texts: dict[str, str] = field(default_factory=dict)
     fit: Fit | None = None
+    spent: list[str] = field(default_factory=list)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def forget(self) -> None:
@@ -54,10 +60,24 @@ class Session:
         with self.lock:
             if self.fit is not None:
                 self.fit.cancel()
-            self.review = self.columns = self.fit = None
+            if self.work is not None:
+                shutil.rmtree(self.work, ignore_errors=True)
+            self.work = self.review = self.columns = self.fit = None
             self.texts.clear()
-            for path in self.folder.iterdir():
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            self.spent.clear()
+
+    def take(self, work: Path, review: Review, columns: ColumnsPage) -> None:
+        """Work on another table from now on; the one before is forgotten."""
+        with self.lock:
+            self.forget()
+            self.work, self.review, self.columns = work, review, columns
+
+    def start(self, fit: Fit) -> None:
+        """Watch a fit; what the one before has charged is remembered."""
+        with self.lock:
+            if self.fit is not None and self.fit.entries:
+                self.spent.append(self.fit.charged)
+            self.fit = fit
 
 
 class Sessions:
