@@ -67,12 +67,17 @@ class Told(Protocol):
 
 
 def run(order: Order, folder: Path, told: Told) -> None:
-    """Do what is ordered, and tell how far it is: the process's main function."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
+    """Do what is ordered, and tell how far it is."""
     try:
         _release(order, folder, told)
     except Exception as error:  # whatever SDV or pandas raise: their texts may quote cells
         told.send(("failed", one_line(error, True)))
+
+
+def run_alone(order: Order, folder: Path, told: Told) -> None:
+    """Do the same as a process's main function."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
+    run(order, folder, told)
 
 
 def _release(order: Order, folder: Path, told: Told) -> None:

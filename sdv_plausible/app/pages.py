@@ -181,8 +181,8 @@ class App:
     def _rules(
         self, session: Session, refusals: Mapping[str, str], status: int = 200, said: str = ""
     ) -> Response:
-        texts = {**orders.USUAL, **session.texts}
-        return self._page("rules", session, "rules", status, texts=texts, refusals=refusals, said=said)
+        told = {"texts": {**orders.USUAL, **session.texts}, "refusals": refusals, "said": said}
+        return self._page("rules", session, "rules", status, **told)
 
     # --- the budget -------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Literal, Protocol
 
-from sdv_plausible.app.fitting import FILES, STAGES, run
+from sdv_plausible.app.fitting import FILES, STAGES, run_alone
 from sdv_plausible.app.order import Order
 
 State = Literal["running", "done", "failed", "cancelled"]
@@ -41,7 +41,7 @@ def start_process(order: Order, folder: Path) -> tuple[Process, Connection]:
     """Start a fresh process, which shares nothing with the server, and return what it tells."""
     context = get_context("spawn")
     heard, told = context.Pipe(duplex=False)
-    process = context.Process(target=run, args=(order, folder, told), daemon=True)
+    process = context.Process(target=run_alone, args=(order, folder, told), daemon=True)
     process.start()
     told.close()
     return process, heard
