@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,10 @@ from sdv_plausible.declaring.review import Table
 from sdv_plausible.declaring.template import blanks
 from sdv_plausible.declaring.voted import before_the_vote
 from sdv_plausible.release.plan import Plan
+from sdv_plausible.rules.conditions import Implies
+from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.files import read_rules
+from sdv_plausible.rules.making import Sum
 from sdv_plausible.rules.spacing import Inequality
 from sdv_plausible.table.domain_file import DomainFile
 
@@ -40,6 +43,11 @@ USUAL = {
 _NUMBERS = ("epsilon", "delta", "epsilon0")
 _WHOLE = ("rows", "table_rows", "k", "rows_per_person")
 _CHOICES: Mapping[str, Mapping[str, str]] = {"model": MODELS, "privacy_test": TESTS, "blank": BLANKS}
+EXAMPLES = (
+    Sum("total", ("room", "meals")),
+    Implies({"age": {"max": 15}}, {"marital": "single"}),
+    Determined("code", by="class", mapping={"basic": 1, "suite": 2}),
+)
 Texts = Mapping[str, str]
 
 
@@ -221,7 +229,12 @@ def with_inequality(text: str, typed: Texts) -> str:
     if not low or not high or low == high:
         raise ValueError("choose two columns that differ")
     found = [*parse_rules(text), Inequality(low, high).to_dict()]
-    return "[\n" + ",\n".join(f" {json.dumps(rule, ensure_ascii=False)}" for rule in found) + "\n]"
+    return in_lines(found)
+
+
+def in_lines(rules: Sequence[Any]) -> str:
+    """Rules as JSON, one in a line."""
+    return "[\n" + ",\n".join(f" {json.dumps(rule, ensure_ascii=False)}" for rule in rules) + "\n]"
 
 
 def place_of(message: str) -> str:

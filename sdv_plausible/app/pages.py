@@ -24,6 +24,7 @@ from starlette.routing import Route
 
 from sdv_plausible.app import order as orders
 from sdv_plausible.app.columns import ColumnsPage
+from sdv_plausible.app.endpoints import posted, shown, static
 from sdv_plausible.app.entrance import SENT, SESSION, UPLOAD
 from sdv_plausible.app.fitting import FILES, STAGES
 from sdv_plausible.app.opening import DOMAIN, review_of
@@ -35,7 +36,6 @@ from sdv_plausible.declaring.errors import one_line
 from sdv_plausible.declaring.review import version
 from sdv_plausible.declaring.template import blanks
 from sdv_plausible.declaring.web import pages as review_pages
-from sdv_plausible.declaring.web.guard import form_fields
 from sdv_plausible.release.plan import Plan
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -46,7 +46,6 @@ INSIDE = {  # a page that was made, shown in the browser: it may do nothing at a
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
 }
 OWN_FILES = {"domain": DOMAIN, "rules": "rules.json"}
-Act = Callable[[Session, Mapping[str, str]], Response]
 
 
 class App:
@@ -69,11 +68,11 @@ class App:
 
     def application(self) -> Starlette:
         """Return the application; :class:`~.entrance.Entrance` belongs before it."""
-        shown = {
+        pages = {
             "": self.start, "rules": self.rules, "budget": self.budget, "fit": self.fit,
             "result": self.result, "progress": self.progress,
         }  # fmt: skip
-        posted = {
+        forms = {
             "rules": self.save_rules, "plan": self.plan, "planned": self.planned, "begin": self.begin,
             "cancel": self.cancel, "forget": self.forget, "close": self.close,
         }  # fmt: skip
@@ -83,12 +82,9 @@ class App:
         }  # fmt: skip
         return Starlette(
             routes=[
-                *(Route(f"{self.home}/{name}", _shown(act)) for name, act in shown.items()),
-                *(
-                    Route(f"{self.home}/{name}", _posted(act), methods=["POST"])
-                    for name, act in posted.items()
-                ),
-                *(Route(f"{self.home}/{name}", _static(folder / name)) for name, folder in files.items()),
+                *(Route(f"{self.home}/{name}", shown(act)) for name, act in pages.items()),
+                *(Route(f"{self.home}/{name}", posted(act), methods=["POST"]) for name, act in forms.items()),
+                *(Route(f"{self.home}/{name}", static(folder / name)) for name, folder in files.items()),
                 Route(f"{self.home}/{UPLOAD}", self.open, methods=["POST"]),
                 Route(f"{self.home}/files/{{key}}", self.file),
                 Route(f"{self.home}/columns/", self.columns),
@@ -181,7 +177,12 @@ class App:
     def _rules(
         self, session: Session, refusals: Mapping[str, str], status: int = 200, said: str = ""
     ) -> Response:
-        told = {"texts": {**orders.USUAL, **session.texts}, "refusals": refusals, "said": said}
+        told: dict[str, Any] = {
+            "texts": {**orders.USUAL, **session.texts},
+            "refusals": refusals,
+            "said": said,
+        }
+        told["examples"] = orders.in_lines([rule.to_dict() for rule in orders.EXAMPLES])
         return self._page("rules", session, "rules", status, **told)
 
     # --- the budget -------------------------------------------------------------------------------
@@ -325,29 +326,3 @@ class App:
         }  # fmt: skip
         text = templates().get_template(f"{name}.html").render(token=session.keys.form, **{**usual, **told})
         return HTMLResponse(text, status)
-
-
-def _shown(act: Act) -> Callable[[Request], Any]:
-    async def endpoint(request: Request) -> Response:
-        return await run_in_threadpool(act, request.scope[SESSION], request.query_params)
-
-    return endpoint
-
-
-def _posted(act: Act) -> Callable[[Request], Any]:
-    """Read the form, and act outside the event loop, one thing after the other for each session."""
-
-    async def endpoint(request: Request) -> Response:
-        typed, session = form_fields(await request.body()), request.scope[SESSION]
-
-        def answer() -> Response:
-            with session.lock:
-                return act(session, typed)
-
-        return await run_in_threadpool(answer)
-
-    return endpoint
-
-
-def _static(path: Path) -> Callable[[Request], Response]:
-    return lambda _: FileResponse(path)

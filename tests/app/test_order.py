@@ -7,15 +7,17 @@ import json
 import pytest
 from reviewing import COLUMNS, write_people
 
-from sdv_plausible.app.order import USUAL, parse_rules, place_of, read_order, with_inequality
+from sdv_plausible.app.order import (
+    EXAMPLES,
+    USUAL,
+    in_lines,
+    parse_rules,
+    place_of,
+    read_order,
+    with_inequality,
+)
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.declaring.template import drafted
-
-EXAMPLES = """[
- {"rule": "sum", "total": "total", "parts": ["room", "meals"]},
- {"rule": "implies", "given": {"age": {"max": 15}}, "then": {"marital": "single"}},
- {"rule": "determined", "column": "code", "by": ["class"], "mapping": [[["basic"], 1], [["suite"], 2]]}
-]"""
 
 
 @pytest.fixture
@@ -89,7 +91,7 @@ def test_the_rows_that_a_row_by_row_test_charges_are_those_to_make(read):
 
 
 def test_rules(read):
-    assert len(parse_rules(EXAMPLES)) == 3  # those of the page
+    assert len(parse_rules(in_lines([rule.to_dict() for rule in EXAMPLES]))) == 3  # those of the page
     text = with_inequality("", {"low": "age", "high": "id"})
     assert json.loads(with_inequality(text, {"low": "id", "high": "sex"}))[1]["high"] == "sex"
     for pair in ({}, {"low": "age"}, {"low": "age", "high": "age"}):
