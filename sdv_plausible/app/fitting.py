@@ -140,29 +140,56 @@ def _compare(
     told: Told,
 ) -> None:
     """Write report and inspector; a failure there takes nothing back."""
+    for name, write in (("report", _report), ("inspection", _inspection)):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                write(synth, rows, synthetic, folder, told)
+        except Exception as error:  # its text may quote cells
+            told.send(("without", name, one_line(error, True)))
+
+
+def _report(
+    synth: PlausibleDeniabilitySynthesizer,
+    rows: pd.DataFrame,
+    synthetic: pd.DataFrame,
+    folder: Path,
+    told: Told,
+) -> None:
     from sdv_plausible.evaluation import PlausibleDeniabilityReport
+
+    ledger = synth.privacy_ledger()
+    report = PlausibleDeniabilityReport(
+        ledger=ledger, structure=_structure(synth, synthetic), classifiers=("tree",),
+        distinguishers=("tree",), num_runs=1,
+    )  # fmt: skip
+    report.generate(rows, synthetic, synth.metadata, verbose=False)
+    _write("full_report", folder, told, report.to_html)
+    if ledger.claims_privacy:
+        _write("report", folder, told, lambda path: report.to_html(path, publishable=True))
+
+
+def _structure(synth: PlausibleDeniabilitySynthesizer, synthetic: pd.DataFrame) -> dict[str, list[str]]:
+    """The network, if it is one of the table's own columns: rules put others in their place."""
+    try:
+        found = synth.get_structure()
+    except ValueError:  # this model has none
+        return {}
+    return found if set(found) <= set(synthetic.columns) else {}
+
+
+def _inspection(
+    synth: PlausibleDeniabilitySynthesizer,
+    rows: pd.DataFrame,
+    synthetic: pd.DataFrame,
+    folder: Path,
+    told: Told,
+) -> None:
     from sdv_plausible.evaluation.page.inspection import inspection_page
     from sdv_plausible.evaluation.tables import prepare
 
-    ledger = synth.privacy_ledger()
-    try:
-        structure = synth.get_structure()
-    except ValueError:  # this model has none
-        structure = {}
-    try:
-        report = PlausibleDeniabilityReport(
-            ledger=ledger, structure=structure, classifiers=("tree",), distinguishers=("tree",), num_runs=1
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            report.generate(rows, synthetic, synth.metadata, verbose=False)
-            _write("full_report", folder, told, report.to_html)
-            if ledger.claims_privacy:
-                _write("report", folder, told, lambda path: report.to_html(path, publishable=True))
-            page = inspection_page(prepare(rows, synthetic, synth.metadata), date.today().isoformat())
-        _write("inspection", folder, told, page)
-    except Exception as error:
-        told.send(("without", "report", one_line(error, True)))
+    pair = prepare(rows, synthetic, synth.metadata)
+    _write("inspection", folder, told, inspection_page(pair, date.today().isoformat()))
 
 
 def _write(key: str, folder: Path, told: Told, content: str | bytes | Callable[[Path], object]) -> None:

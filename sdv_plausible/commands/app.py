@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -44,6 +46,7 @@ def run(options: argparse.Namespace) -> None:
         if options.debug:
             traceback.print_exception(error)
 
+    threading.Thread(target=import_module, args=("sdv_plausible.synthesizer",), daemon=True).start()  # slow
     with suppress(KeyboardInterrupt), private_sessions(new_token) as sessions:
 
         def make(keys: Keys, host: str, close: Callable[[], object]) -> Guard:

@@ -114,5 +114,17 @@ def test_a_report_that_fails_takes_nothing_back(ordered, tmp_path, monkeypatch):
     run(ordered(), tmp_path, heard)
     assert heard.of("failed") == []
     assert heard[-1] == ("stage", 4)
-    assert heard.of("without")[0][0] == "report"
+    assert [name for name, _ in heard.of("without")] == ["inspection"]
+    assert "full_report" in [key for (key,) in heard.of("file")]
     assert "Basel" not in str(heard)
+
+
+def test_dates_that_are_split_leave_the_report_without_a_network(ordered, tmp_path, monkeypatch):
+    heard = Heard()
+    lines = ["at,town", *(f"2020-01-{i % 28 + 1:02d} {i % 24:02d}:30:00,Bern" for i in range(500))]
+    (tmp_path / "t.csv").write_text("\n".join([*lines, ""]))
+    table = Table(tmp_path / "t.csv", ("at", "town"), {"encoding": "utf-8"})
+    moments = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %H:%M:%S"}
+    columns = {"at": moments, "town": {"sdtype": "categorical", "range_values": ["Bern", "Chur"]}}
+    run(read_order(table, drafted(table.names, columns), {"rows": "50"})[0], tmp_path, heard)
+    assert heard.of("failed") == heard.of("without") == []

@@ -8,6 +8,7 @@ if (budget) {
   const plan = async () => {
     const mine = ++asked;
     shown.setAttribute("aria-busy", "true");
+    if (shown.querySelector(".hint:only-child")) shown.firstElementChild.textContent = "Planning …";
     try {
       const answer = await fetch(budget.dataset.planned, { method: "POST", body: new URLSearchParams(new FormData(budget)) });
       const text = await answer.text();
