@@ -9,7 +9,6 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -46,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
         if options.debug:
             traceback.print_exception(error)
 
-    threading.Thread(target=import_module, args=("sdv_plausible.synthesizer",), daemon=True).start()  # slow
+    threading.Thread(target=_load_early, daemon=True).start()
     with suppress(KeyboardInterrupt), private_sessions(new_token) as sessions:
 
         def make(keys: Keys, host: str, close: Callable[[], object]) -> Guard:
@@ -57,6 +56,11 @@ def run(options: argparse.Namespace) -> None:
 
         serve(make, _tell)
     print("Closed. Nothing is kept but what you saved.")
+
+
+def _load_early() -> None:
+    """Load what the first plan needs, while somebody chooses a table: SDV takes seconds."""
+    import sdv_plausible.synthesizer  # noqa: F401
 
 
 def _tell(address: str) -> None:
