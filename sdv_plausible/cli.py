@@ -19,6 +19,7 @@ COMMANDS = {
     "generate": "make rows from a description, without the data",
     "inspect": "a page of a table before and after: not private, for your eyes",
     "audit": "attack a synthesizer on a table: not private, for your eyes",
+    "app": "from a table to a release in a browser on this machine, without code",
     "registry": "papers on a release: registry entry, conformance",
 }
 
@@ -96,6 +97,10 @@ def _module(name: str) -> ModuleType:
             from sdv_plausible.commands import inspect
 
             return inspect
+        case "app":
+            from sdv_plausible.commands import app
+
+            return app
         case "audit":
             from sdv_plausible.commands import audit
 

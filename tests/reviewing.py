@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -47,19 +48,18 @@ def write_people(path: Path, rows: int = 400) -> Path:
 @contextmanager
 def program(folder: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """``sdv-plausible declare people.csv -o domain.json --web`` in a folder: its address, and itself."""
-    command = [
-        sys.executable,
-        "-m",
-        "sdv_plausible.cli",
-        "declare",
-        "people.csv",
-        "-o",
-        "domain.json",
-        "--web",
-    ]
+    command = ["declare", "people.csv", "-o", "domain.json", "--web", *arguments]
+    with served(folder, *command) as found:
+        yield found
+
+
+@contextmanager
+def served(folder: Path, *command: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A command that serves pages, in a folder: its address, and itself."""
     running = subprocess.Popen(
-        [*command, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+        [sys.executable, "-m", "sdv_plausible.cli", *command], cwd=folder, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, env={**os.environ, **environment},
+    )  # fmt: skip
     assert running.stdout is not None
     try:
         said = ""

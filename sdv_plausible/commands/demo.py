@@ -6,7 +6,8 @@ import argparse
 import time
 from pathlib import Path
 
-from sdv_plausible.commands.files import UsageError, write_table
+from sdv_plausible.commands.files import UsageError
+from sdv_plausible.table.writing import write_table
 from sdv_plausible.whole_files import write_whole
 
 

@@ -18,17 +18,15 @@ from sdv_plausible.commands.files import (
     names_of,
     read,
 )
-from sdv_plausible.release_file.ledger import Statement, write_ledger
+from sdv_plausible.declaring.voted import with_voted
 from sdv_plausible.sdv.versions import metadata_of
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.declarations import domain_document
 from sdv_plausible.table.domain import MAX_BINS
-from sdv_plausible.table.type_votes import vote_types
 
 MODES = ("correlated", "independent", "random")
-TYPES_SHARE = 0.1  # of epsilon and delta, for the vote on undeclared types; the fit keeps to what is left
 SCHEMA_ONLY: dict[str, Any] = {"schema": "sdv-plausible-declarations/1", "columns": {}}
 
 
@@ -88,14 +86,7 @@ def typed(options: argparse.Namespace, texts: pd.DataFrame | None, spelling: Spe
     given = SCHEMA_ONLY if options.domain is None else domain_document(options.domain).to_dict()
     if texts is None:
         return dict(given)
-    if given.get("learned") is not None:
-        raise ValueError(
-            f"columns {list(texts.columns)} have no sdtype in {options.domain}, which was learned: give it "
-            "them, or add --only-declared"
-        )
-    voted, ledger = vote_types(texts, spelling, TYPES_SHARE * options.epsilon, TYPES_SHARE * options.delta)
-    learned = {"charge": None, "ledger": write_ledger(ledger, Statement.of(ledger))}
-    return {**given, "columns": {**given["columns"], **voted}, "learned": learned}
+    return with_voted(given, texts, spelling, options.epsilon, options.delta)
 
 
 def fitted(

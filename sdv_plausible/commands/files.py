@@ -182,24 +182,5 @@ def _detected(options: argparse.Namespace, names: Sequence[str]) -> dict[str, di
     return detect_types(texts, Spelling(**how(options, *HOW_SPELLED)))
 
 
-def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write rows as CSV or Parquet."""
-    if is_parquet(path):
-        table.to_parquet(path, index=False)
-    else:
-        _whole_numbers(table).to_csv(path, index=False)
-
-
-def _whole_numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """Write 24 and not 24.0 where a synthetic column holds whole numbers alone."""
-    floats = table.select_dtypes("float")
-    whole = [
-        name
-        for name in floats
-        if ((floats[name] % 1 == 0) & (floats[name].abs() < 2**53) | floats[name].isna()).all()
-    ]
-    return table.astype(dict.fromkeys(whole, "Int64"))
-
-
 def _separator(text: str) -> str:
     return "\t" if text in ("tab", "\\t") else text

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from sdv_plausible.commands.files import UsageError, check_output, is_same, write_table
+from sdv_plausible.commands.files import UsageError, check_output, is_same
 from sdv_plausible.privacy.noise.recipients import new_secret
 from sdv_plausible.release_file.release import Release
+from sdv_plausible.table.writing import write_table
 from sdv_plausible.whole_files import write_whole
 
 

@@ -12,8 +12,8 @@ from sdv_plausible.commands.files import (
     declared_types,
     metadata_and_detected,
     read,
-    write_table,
 )
+from sdv_plausible.table.writing import write_table
 from sdv_plausible.whole_files import write_whole
 
 

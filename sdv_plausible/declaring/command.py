@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -122,6 +122,8 @@ def _review(
     options: argparse.Namespace, file: DomainFile, table: Table, planner: Planner, *, is_saved: bool
 ) -> None:
     """Serve the review page until it is closed."""
+    from sdv_plausible.declaring.web.guard import Guard, Keys
+    from sdv_plausible.declaring.web.pages import Pages
     from sdv_plausible.declaring.web.server import serve
 
     def tell(address: str) -> None:
@@ -132,9 +134,12 @@ def _review(
         if options.debug:
             traceback.print_exception(error)
 
+    def make(keys: Keys, host: str, close: Callable[[], object]) -> Guard:
+        return Guard(Pages(review, keys, close).application(), keys, host, on_error)
+
     review = Review(file, table, options.output, planner, is_saved=is_saved)
     with suppress(KeyboardInterrupt):
-        serve(review, tell, on_error)
+        serve(make, tell)
     print(f"Closed. {options.output} is {'saved' if review.is_saved else 'not written: nothing was saved'}.")
 
 

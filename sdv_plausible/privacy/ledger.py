@@ -115,6 +115,8 @@ class PrivacyLedger:
 
     before_charge: Callable[[tuple[Loss, ...]], None] | None = None
     """Told all losses before they are charged, and may refuse: during a fit that drew from a budget."""
+    after_charge: Callable[[PrivacyLedger], object] | None = None
+    """Told of every charge, before what it pays for is asked: during a fit that its holder watches."""
     split: RandomSplit | None = None
     """How the rows were split secretly at random, where that lowers the total."""
 
@@ -162,6 +164,8 @@ class PrivacyLedger:
         if self.before_charge is not None:
             self.before_charge(tuple(loss for entry in extended for loss in entry.losses))
         self._entries = extended
+        if self.after_charge is not None:
+            self.after_charge(self)
 
     def total(self, delta: float | None = None) -> float:
         """Total epsilon of everything charged so far, composed, at the given (or the ledger's) delta."""

@@ -184,6 +184,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     _ledger: PrivacyLedger | None
     _taken: tuple[Any, ...] | None = None  # only while a release is put in
     budget: Budget | None = None
+    watch: Callable[[PrivacyLedger], object] | None = None
+    """Told the ledger after each charge of a fit, before the rows are asked: for its holder; never saved."""
     _drawn: PrivacyLedger | None = None  # what a fit drew from the budget, while it is under way
     _earlier = Earlier()  # what the domain cost when it was learned
     _lost_budget = False  # saved files hold no budget
@@ -506,12 +508,15 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         ledger = self._settings.empty_ledger()
         if self._drawn is not None:
             ledger.before_charge = only_planned(self._drawn)
+        if self.watch is not None:
+            ledger.after_charge = self.watch
         return ledger
 
     def _closed(self, ledger: PrivacyLedger) -> PrivacyLedger:
-        """The ledger of a fit that is done, without its budget."""
-        for held, name in ((self, "_drawn"), (ledger, "before_charge")):  # nor a trace that there was one
-            held.__dict__.pop(name, None)
+        """The ledger of a fit that is done, without its budget, nor a trace that there was one."""
+        self.__dict__.pop("_drawn", None)
+        for name in ("before_charge", "after_charge"):
+            ledger.__dict__.pop(name, None)
         return ledger
 
     def _rows_used(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -587,6 +592,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             held.budget, held._lost_budget = None, True
         held.public = None  # of it the model alone is kept
         held.__dict__.pop("_drawn", None)
+        held.__dict__.pop("watch", None)
         super(PlausibleDeniabilitySynthesizer, held).save(filepath)
 
     # --- the release as a file --------------------------------------------------------------------

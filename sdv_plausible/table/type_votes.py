@@ -39,6 +39,7 @@ MOSTLY = 0.9  # share of the cells that decides for a kind; the others then coun
 CATEGORY = 0.5  # share of the cells that frequent values must have for a category
 CLEAR = 4.0  # deviations of the noise that the cells must have, for any other answer than text
 FAILURE_SHARE = 0.1  # of delta: thresholds of frequent values
+COVERS = "the types of the columns"
 _PROOF = "docs/explanation/proofs/type_votes.md"
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]")  # a code, not a number
 Words = dict[str, Any]
@@ -113,15 +114,20 @@ def vote_types(
     coins : Coins, optional
         Secret ones by default.
     """
-    names = [str(name) for name in texts.columns]
-    mu, failure = calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)), delta * FAILURE_SHARE
-    losses = (GaussianLoss(sensitivity_over_sigma=mu), ApproxDP(epsilon=0.0, delta=failure))
-    how = f"a vote over the cells of {len(names)} undeclared columns, mu {mu:.4g} in all"
-    entry = LedgerEntry(name="types", mechanism=how, losses=losses, scope="the types", parts=("domain",))
-    ledger = PrivacyLedger(delta=delta, covers="the types of the columns")
+    names, failure = [str(name) for name in texts.columns], delta * FAILURE_SHARE
+    entry = vote_entry(len(names), epsilon, delta)
+    ledger = PrivacyLedger(delta=delta, covers=COVERS)
     rows = Queryable(FrameColumns(texts), ledger, [entry], coins or Coins.from_os_entropy())
     each = 1 / max(len(names), 1)
     return {name: _voted(rows, name, spelling, each, failure * each) for name in names}, ledger
+
+
+def vote_entry(columns: int, epsilon: float, delta: float) -> LedgerEntry:
+    """Return what a vote on the types of so many columns charges; no row is looked at."""
+    mu, failure = calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)), delta * FAILURE_SHARE
+    losses = (GaussianLoss(sensitivity_over_sigma=mu), ApproxDP(epsilon=0.0, delta=failure))
+    how = f"a vote over the cells of {columns} undeclared columns, mu {mu:.4g} in all"
+    return LedgerEntry(name="types", mechanism=how, losses=losses, scope="the types", parts=("domain",))
 
 
 def _voted(rows: Queryable, name: str, spelling: Spelling, each: float, failure: float) -> Words:

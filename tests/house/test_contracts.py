@@ -19,7 +19,7 @@ CORE = "The privacy core imports no other room"
 APART = "Accounting draws nothing, noise accounts for nothing"
 JUDGE = "Evaluation judges tables: it knows no mechanism"
 AUDIT = "Audits stand beside what they audit: models, the door and the privacy core"
-JUDGED_BY = "Evaluation is imported by the command line and, for plots, by the synthesizer"
+JUDGED_BY = "Evaluation is imported by the command line, the app and, for plots, by the synthesizer"
 SIMULATED = "Simulated tables are for the demo"
 SDV = "SDV is imported in the sdv room alone"
 SCORES = "SDMetrics and scikit-learn are evaluation's"
@@ -29,8 +29,10 @@ LOSSES = "dp_accounting is the accounting room's"
 CODES = "Models, questions, exact audits and the privacy core know codes, not data frames"
 NOBODY = "Nobody imports what stands behind SDV, nor coins that can be guessed"
 WITHIN = "Evaluation: the report over its page over the measures"
-TEMPLATES = "Templates are for pages: evaluation's, the ledger's and the review of declarations"
-SERVER = "A server is the review page's alone"
+TEMPLATES = "Templates are for pages: evaluation's, the ledger's, the review of declarations and the app"
+PAGES = "Pages are served for the review of declarations and for the app, by one server"
+SERVER = "One server serves all pages, on this machine alone"
+OPENED = "The command line alone opens the app"
 FAKER = "Faker invents what a release file without SDV does not hold"
 BOOKS = "Code books are read where declarations are made"
 FRAMES = "Other frames become pandas where SDV is met"
@@ -91,7 +93,12 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (FIGURES, "audit/planted.py", LAZY, "import plotly.graph_objects"),
     (TEMPLATES, "release/planted.py", LAZY, "import jinja2"),
     (SERVER, "sdv/planted.py", LAZY, "import uvicorn"),
-    (SERVER, "declaring/planted.py", LAZY, "from starlette.requests import Request"),
+    (SERVER, "app/planted.py", LAZY, "import uvicorn"),
+    (PAGES, "declaring/planted.py", LAZY, "from starlette.requests import Request"),
+    (OPENED, "commands/planted.py", LAZY, "from sdv_plausible.app import pages"),
+    (ROAD, "sdv/planted.py", LAZY, "from sdv_plausible.app import pages"),
+    (JUDGED_BY, "app/planted.py", LAZY, "from sdv_plausible.evaluation import report"),
+    (CODES, "app/planted.py", LAZY, "import pandas"),
     (FAKER, "table/planted.py", LAZY, "from faker import Faker"),
     (BOOKS, "table/planted.py", LAZY, "import pyreadstat"),
     (FRAMES, "table/planted.py", LAZY, "import narwhals"),

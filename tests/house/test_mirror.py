@@ -17,6 +17,10 @@ PACKAGE, TESTS = ROOT / "sdv_plausible", ROOT / "tests"
 
 ELSEWHERE = {
     "__init__.py": "what importing the package loads and offers: tests/integration/test_imports.py",
+    **{
+        f"app/{name}.py": "a part of the pages: tests/app/test_app_pages.py, from step to step"
+        for name in ("columns", "endpoints", "steps")
+    },
     "audit/__init__.py": "names that load late: audit/test_transition_matrix.py",
     "audit/page.py": "the page of a result: test_results.py beside it",
     "audit/theory/directed_loss.py": "a pair of figures, told apart by test_random_split.py beside it",
@@ -24,7 +28,7 @@ ELSEWHERE = {
     "cli.py": "a face over everything: tests/integration/test_cli.py",
     **{
         f"commands/{name}.py": "a face: tests/integration/test_cli.py, or the test of what it calls"
-        for name in ("audit", "check", "declare", "demo", "files", "registry", "synthesize")
+        for name in ("app", "audit", "check", "declare", "demo", "files", "registry", "synthesize")
     },
     "datasets/census_schema.py": "the columns of the simulated survey: test_census.py beside it",
     "evaluation/__init__.py": "names that load late: tests/evaluation/test_entry_points.py",

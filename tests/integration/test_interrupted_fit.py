@@ -94,3 +94,21 @@ def test_rows_that_stay_would_be_found(monkeypatch):
     monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_rows_used", keep)
     synth.fit(table())
     assert len(secrets_in(synth)) == len(SECRETS)  # the number as bytes, not as text
+
+
+def test_who_watches_a_fit_sees_every_charge_before_the_rows_are_asked(monkeypatch, tmp_path):
+    synth, seen, asked = make(), [], []
+    synth.watch = lambda ledger: seen.append([entry.name for entry in ledger.entries])
+    honest = AdaptiveLearner.fit
+    monkeypatch.setattr(
+        AdaptiveLearner, "fit", lambda *args, **options: asked.append(seen[-1]) or honest(*args, **options)
+    )
+    synth.fit(table())
+    final = [entry.name for entry in synth.privacy_ledger().entries]
+    assert seen[-1] == final
+    assert all(names == final[: len(names)] for names in seen)
+    learned = [entry.name for entry in synth.privacy_ledger().entries if "parameters" in entry.parts]
+    assert learned
+    assert set(learned) <= set(asked[0])
+    synth.save(tmp_path / "synth.pkl")  # the watcher, which cannot be pickled, is not in it
+    assert "after_charge" not in vars(synth.privacy_ledger())

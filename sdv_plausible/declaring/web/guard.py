@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl
@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BYTES = 2_000_000  # of a form
 MOST_FIELDS = 20_000  # of a form
-COOKIE = "review"
+COOKIE = "sdv-plausible"
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -85,6 +85,8 @@ class Guard:
         log.
     """
 
+    headers: Mapping[str, str] = HEADERS
+
     def __init__(self, app: ASGIApp, keys: Keys, host: str, on_error: Callable[[Exception], object]) -> None:
         self.app, self.keys, self.host, self.on_error = app, keys, host, on_error
 
@@ -96,10 +98,9 @@ class Guard:
         refused = self._refusal(request)
         body = b""
         if refused is None and request.method == "POST":
-            read = await _body(request)
-            refused = read if isinstance(read, Response) else self._form_refusal(read)
-            body = read if isinstance(read, bytes) else b""
-        guarded = _Headers(send)
+            read = await self._read(request)
+            refused, body = (read, b"") if isinstance(read, Response) else (None, read)
+        guarded = _Headers(send, self.headers)
         if refused is not None:
             await refused(scope, receive, guarded)
             return
@@ -123,20 +124,38 @@ class Guard:
             if not is_same(given, self.keys.token):
                 return PlainTextResponse("Open the address that the program printed.", 403)
             entry = RedirectResponse(home, 303)
-            entry.set_cookie(COOKIE, self.keys.cookie, path=home, httponly=True, samesite="strict")
+            cookie = self._enter(request)
+            if isinstance(cookie, Response):
+                return cookie
+            entry.set_cookie(COOKIE, cookie, path=home, httponly=True, samesite="strict")
             return entry
-        if not is_same(_cookie(request), self.keys.cookie):
+        if self._form_secret(request) is None:
             return PlainTextResponse("Open the address that the program printed.", 403)
         if request.method == "POST" and request.headers.get("origin") != f"http://{self.host}":
             return PlainTextResponse("This form is of another page.", 403)
         return None
 
-    def _form_refusal(self, body: bytes) -> Response | None:
+    def _enter(self, _: Request) -> str | Response:
+        """The cookie of a browser that was given the address, or why it gets none."""
+        return self.keys.cookie
+
+    def _form_secret(self, request: Request) -> str | None:
+        """What forms of the asking browser must hold; None if it was not let in."""
+        return self.keys.form if is_same(cookie_of(request), self.keys.cookie) else None
+
+    async def _read(self, request: Request) -> bytes | Response:
+        """The form, read before anything is done with it, or why it is not taken."""
+        body = await _body(request)
+        if isinstance(body, Response):
+            return body
+        return self._form_refusal(body, self._form_secret(request)) or body
+
+    def _form_refusal(self, body: bytes, secret: str | None) -> Response | None:
         try:
             fields = form_fields(body)
         except ValueError:
             return PlainTextResponse("This is no form, or has too many fields.", 400)
-        if not is_same(fields.get("token", ""), self.keys.form):
+        if secret is None or not is_same(fields.get("token", ""), secret):
             return PlainTextResponse("This form is of another page.", 403)
         return None
 
@@ -164,7 +183,8 @@ def form_fields(body: bytes) -> dict[str, str]:
     return fields
 
 
-def _cookie(request: Request) -> str:
+def cookie_of(request: Request) -> str:
+    """The cookie that a browser sends; empty if there is none."""
     try:
         morsel = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
     except CookieError:
@@ -200,14 +220,16 @@ def _again(body: bytes, receive: Receive) -> Receive:
 
 
 class _Headers:
-    """Sends, with our headers on every answer."""
+    """Sends, with our headers on every answer that has none of its own by their names."""
 
-    def __init__(self, send: Send) -> None:
-        self._send, self.started = send, False
+    def __init__(self, send: Send, ours: Mapping[str, str]) -> None:
+        self._send, self._ours, self.started = send, ours, False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started = True
-            ours = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-            message = {**message, "headers": [*message.get("headers", ()), *ours]}
+            theirs = list(message.get("headers", ()))
+            named = {name for name, _ in theirs}
+            ours = [(name.lower().encode(), value.encode()) for name, value in self._ours.items()]
+            message = {**message, "headers": [*theirs, *(h for h in ours if h[0] not in named)]}
         await self._send(message)

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -99,19 +99,31 @@ class Pages:
         Ends the server.
     """
 
+    template = "review.html"
+
     def __init__(self, review: Review, keys: Keys, close: Callable[[], object]) -> None:
         self.review, self.keys, self._close = review, keys, close
 
+    @property
+    def place(self) -> str:
+        """Where the page is."""
+        return f"/{self.keys.place}"
+
+    @property
+    def form_token(self) -> str:
+        """What its forms hold."""
+        return self.keys.form
+
     def application(self) -> Starlette:
         """Return the application; :class:`~.guard.Guard` belongs before it."""
-        home = f"/{self.keys.place}"
+        home = self.place
         return Starlette(
             routes=[
                 Route(f"{home}/", self.home),
                 Route(f"{home}/style.css", lambda _: FileResponse(TEMPLATES / "style.css")),
                 Route(f"{home}/review.js", lambda _: FileResponse(TEMPLATES / "review.js")),
                 *(
-                    Route(f"{home}/{name}", self._posted(act), methods=["POST"])
+                    Route(f"{home}/{name}", self.posted(act), methods=["POST"])
                     for name, act in (("save", self.save), ("compare", self.compare), ("plan", self.plan))
                 ),
                 Route(f"{home}/close", self.close, methods=["POST"]),
@@ -121,7 +133,7 @@ class Pages:
     def home(self, request: Request) -> Response:
         """Show the file as it is."""
         file = self.review.file
-        said = f"Saved in {self.review.output}." if "saved" in request.query_params else ""
+        said = f"{self.saved}." if "saved" in request.query_params else ""
         return self._page(file, self._filled(file, {}), Answer(said=said))
 
     def close(self, _: Request) -> Response:
@@ -131,13 +143,13 @@ class Pages:
 
     def save(self, file: DomainFile, filled: Filled, typed: Texts) -> Response:
         """Write the file, unless a word is refused."""
-        if refused := self._save(file, filled, typed):
+        if refused := self.save_words(file, filled, typed):
             return self._page(file, filled, Answer(refused=refused), 422)
-        return RedirectResponse(f"/{self.keys.place}/?saved", 303)
+        return RedirectResponse(f"{self.place}/?saved", 303)
 
     def compare(self, file: DomainFile, filled: Filled, typed: Texts) -> Response:
         """Write the file, then the look, then show what does not fit."""
-        if refused := self._save(file, filled, typed):
+        if refused := self.save_words(file, filled, typed):
             return self._page(file, filled, Answer(refused=refused), 422)
         try:
             look = self.review.compare()
@@ -168,8 +180,8 @@ class Pages:
             return self._page(file, filled, answer, 422)
         return self._page(file, filled, Answer(plan=found, numbers=texts))
 
-    def _posted(self, act: Callable[..., Response]) -> Callable[[Request], Any]:
-        """Read the form, and act outside the event loop."""
+    def posted(self, act: Callable[..., Response]) -> Callable[[Request], Any]:
+        """Return an endpoint that reads the form, and acts outside the event loop."""
 
         async def endpoint(request: Request) -> Response:
             typed = form_fields(await request.body())
@@ -191,7 +203,7 @@ class Pages:
                 found[name] = _one(name, number, words, typed, is_in=name in file.columns)
         return found
 
-    def _save(self, file: DomainFile, filled: Filled, typed: Texts) -> str:
+    def save_words(self, file: DomainFile, filled: Filled, typed: Texts) -> str:
         """Save; what is said if that was refused."""
         columns = _words(file, filled)
         if columns is None:
@@ -204,11 +216,25 @@ class Pages:
 
     def _page(self, file: DomainFile, filled: Filled, answer: Answer, status: int = 200) -> Response:
         shown = [self._shown(number, name, file, filled) for number, name in enumerate(self.review.names)]
-        text = environment().get_template("review.html").render(
+        text = self.environment().get_template(self.template).render(
             columns=shown, answer=answer, review=self.review, fields=forms.FIELDS, left_out=forms.LEFT_OUT,
-            place=self.keys.place, token=self.keys.form, version=version(file), edited=file.edited,
+            place=self.place, token=self.form_token, version=version(file), edited=file.edited,
+            **self.more(),
         )  # fmt: skip
         return HTMLResponse(text, status)
+
+    @property
+    def saved(self) -> str:
+        """What is said once the file is saved."""
+        return f"Saved in {self.review.output}"
+
+    def more(self) -> Mapping[str, Any]:
+        """What else the template is told."""
+        return {}
+
+    def environment(self) -> Environment:
+        """Where the template is."""
+        return environment()
 
     def _shown(self, number: int, name: str, file: DomainFile, filled: Filled) -> Shown:
         one = filled.get(name)
@@ -291,10 +317,11 @@ def _of_plan(message: str) -> dict[str, str]:
 
 
 @cache
-def environment() -> Environment:
-    """Return the templates; no filter in them marks text as safe."""
+def environment(*packages: str) -> Environment:
+    """Return the templates, those of further packages first; no filter in them marks text as safe."""
+    rooms = (*packages, "sdv_plausible.declaring.web")
     made = Environment(
-        loader=PackageLoader("sdv_plausible.declaring.web"),
+        loader=ChoiceLoader([PackageLoader(room) for room in rooms]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -1,4 +1,4 @@
-"""The server of the review page: on this machine alone, on a free port, until it is closed."""
+"""The server of the pages: on this machine alone, on a free port, until it is closed."""
 
 from __future__ import annotations
 
@@ -8,34 +8,31 @@ from collections.abc import Callable
 
 import uvicorn
 
-from sdv_plausible.declaring.review import Review
 from sdv_plausible.declaring.web.guard import Guard, Keys
-from sdv_plausible.declaring.web.pages import Pages
 from sdv_plausible.privacy.noise.coins import Coins
 
 LOOPBACK = "127.0.0.1"
+Make = Callable[[Keys, str, Callable[[], object]], Guard]
+"""Secrets, host and what ends the server -> the application behind its guard."""
 
 
-def serve(review: Review, tell: Callable[[str], object], on_error: Callable[[Exception], object]) -> None:
-    """Serve the page until it is closed there, or interrupted.
+def serve(make: Make, tell: Callable[[str], object]) -> None:
+    """Serve pages until they are closed there, or interrupted.
 
     Parameters
     ----------
-    review : Review
-        What the page works on.
+    make : callable
+        Makes what is served.
     tell : callable
         Gets the address, once somebody listens there. It holds the token, so it goes to a terminal and into
         no file; no browser is started with it, since every user of a machine sees arguments of programs.
-    on_error : callable
-        Gets errors of the application, which may quote cells.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.bind((LOOPBACK, 0))
         listening.listen()
         host = f"{LOOPBACK}:{listening.getsockname()[1]}"
         keys = Keys(new_token())
-        pages = Pages(review, keys, lambda: setattr(server, "should_exit", True))
-        server = uvicorn.Server(settings(Guard(pages.application(), keys, host, on_error)))
+        server = uvicorn.Server(settings(make(keys, host, lambda: setattr(server, "should_exit", True))))
         tell(f"http://{host}/{keys.place}/?token={keys.token}")
         server.run(sockets=[listening])
 
@@ -59,5 +56,5 @@ def settings(app: Guard) -> uvicorn.Config:
 
 def new_token() -> str:
     """Return 256 random bits as text for an address."""
-    drawn = Coins.from_os_entropy().spawn("review page").bytes(32)
+    drawn = Coins.from_os_entropy().spawn("pages").bytes(32)
     return base64.urlsafe_b64encode(drawn).decode().rstrip("=")

@@ -141,7 +141,7 @@ class NoHost(Guard):
 
 
 class NoFormToken(Guard):
-    def _form_refusal(self, body):
+    def _form_refusal(self, body, secret):
         return None
 
 

@@ -27,7 +27,7 @@ form.addEventListener("submit", (event) => {
 window.addEventListener("beforeunload", (event) => { if (edited) event.preventDefault(); });
 
 // Return in a field of the plan plans; elsewhere it saves.
-document.getElementById("plan").addEventListener("keydown", (event) => {
+document.getElementById("plan")?.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && event.target.tagName === "INPUT") {
     event.preventDefault();
     form.requestSubmit(document.getElementById("plan-button"));

@@ -1,0 +1,61 @@
+"""The review page of declarations as a step of the app."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jinja2 import Environment
+from starlette.responses import RedirectResponse, Response
+
+from sdv_plausible.app.steps import steps, templates
+from sdv_plausible.declaring.review import Review
+from sdv_plausible.declaring.web.guard import Keys
+from sdv_plausible.declaring.web.pages import Answer, Filled, Pages, Texts
+from sdv_plausible.table.domain_file import DomainFile
+
+
+class ColumnsPage(Pages):
+    """Types and values of the columns of one session's table.
+
+    Parameters
+    ----------
+    review : Review
+        What it works on.
+    home : str
+        Where the app is.
+    keys : Keys
+        Of the session.
+    messages : tuple of str
+        What of a code book could not be read.
+    """
+
+    template = "columns.html"
+
+    def __init__(self, review: Review, home: str, keys: Keys, messages: tuple[str, ...] = ()) -> None:
+        super().__init__(review, keys, lambda: None)
+        self._home, self._messages = home, messages
+
+    @property
+    def place(self) -> str:
+        """Where the page is."""
+        return f"{self._home}/columns"
+
+    @property
+    def saved(self) -> str:
+        """What is said once the file is saved."""
+        return "Kept for this session: take the domain file with you on the last page"
+
+    def next(self, file: DomainFile, filled: Filled, typed: Texts) -> Response:
+        """Keep the words, and go on, unless one is refused."""
+        if refused := self.save_words(file, filled, typed):
+            return self._page(file, filled, Answer(refused=refused), 422)
+        return RedirectResponse(f"{self._home}/rules", 303)
+
+    def more(self) -> Mapping[str, Any]:
+        """What else the template is told."""
+        return {"home": self._home, "steps": steps("columns", has_table=True), "messages": self._messages}
+
+    def environment(self) -> Environment:
+        """Where the template is."""
+        return templates()

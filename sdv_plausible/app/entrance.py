@@ -1,0 +1,73 @@
+"""Who is answered by the app: as on every page, and each browser as itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp
+
+from sdv_plausible.app.sessions import Session, Sessions
+from sdv_plausible.app.uploads import read_upload
+from sdv_plausible.declaring.web.guard import HEADERS, Guard, Keys, cookie_of, is_same
+
+UPLOAD, SESSION, SENT = "open", "app.session", "app.upload"
+OUR_HEADERS = {
+    **HEADERS,  # and the pages' own script may ask for progress and plans
+    "Content-Security-Policy": f"{HEADERS['Content-Security-Policy']}; connect-src 'self'",
+}
+
+
+class Entrance(Guard):
+    """Lets in who has the token, each browser into a session of its own.
+
+    Parameters
+    ----------
+    app, keys, host, on_error
+        As for :class:`~sdv_plausible.declaring.web.guard.Guard`.
+    sessions : Sessions
+        Where the browsers' work is.
+    most_bytes : int
+        Of an upload.
+    """
+
+    headers = OUR_HEADERS
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        keys: Keys,
+        host: str,
+        on_error: Callable[[Exception], object],
+        *,
+        sessions: Sessions,
+        most_bytes: int,
+    ) -> None:
+        super().__init__(app, keys, host, on_error)
+        self.sessions, self.most_bytes = sessions, most_bytes
+
+    def _enter(self, request: Request) -> str | Response:
+        session = self.sessions.find(cookie_of(request)) or self.sessions.begin()
+        if session is None:
+            return PlainTextResponse("Too many browsers are working here: close one of them.", 503)
+        return session.keys.cookie
+
+    def _form_secret(self, request: Request) -> str | None:
+        session = self.sessions.find(cookie_of(request))
+        request.scope[SESSION] = session
+        return None if session is None else session.keys.form
+
+    async def _read(self, request: Request) -> bytes | Response:
+        kind = request.headers.get("content-type", "").split(";")[0].strip()
+        if kind != "multipart/form-data" or request.url.path != f"/{self.keys.place}/{UPLOAD}":
+            return await super()._read(request)
+        sent = await read_upload(request, self.most_bytes)
+        if isinstance(sent, Response):
+            return sent
+        session: Session = request.scope[SESSION]
+        if not is_same(sent.texts.get("token", ""), session.keys.form):
+            await sent.form.close()
+            return PlainTextResponse("This form is of another page.", 403)
+        request.scope[SENT] = sent
+        return b""

@@ -1,0 +1,197 @@
+"""A fit in a process of its own: it tells what it charged before it asks, and what files are there."""
+
+from __future__ import annotations
+
+import signal
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sdv_plausible.app.order import Order
+from sdv_plausible.declaring.errors import one_line
+from sdv_plausible.declaring.voted import TYPES_SHARE, with_voted
+from sdv_plausible.privacy.ledger import PrivacyLedger, rounded_up
+from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.type_votes import vote_entry
+from sdv_plausible.table.writing import write_table
+from sdv_plausible.whole_files import write_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+
+STAGES = (
+    "Starting, and reading the table", "Learning the model", "Making the rows", "Comparing, for your eyes",
+    "Done",
+)  # fmt: skip
+FOR_YOU = "for you, not for publication"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A file that a fit leaves.
+
+    Attributes
+    ----------
+    name, title : str
+        Of the file, and what it is.
+    is_public : bool
+        Whether it may be handed out under the ledger's claim.
+    """
+
+    name: str
+    title: str
+    is_public: bool = False
+
+
+FILES = {
+    "rows": Made("synthetic.csv", "The rows (CSV)", True),
+    "release": Made("table.release", "The release file: makes any number of rows, without your table", True),
+    "ledger": Made("ledger.json", "The privacy ledger (JSON)", True),
+    "report": Made("report_public.html", "Report, the part that may be published (HTML)", True),
+    "full_report": Made("report_private.html", "Full report: compares with your rows (HTML)"),
+    "inspection": Made("inspection_private.html", "Inspector: your table before and after (HTML)"),
+}
+
+
+class Told(Protocol):
+    """The end of a pipe."""
+
+    def send(self, obj: Any, /) -> None:
+        """Send something."""
+
+
+def run(order: Order, folder: Path, told: Told) -> None:
+    """Do what is ordered, and tell how far it is."""
+    try:
+        _release(order, folder, told)
+    except Exception as error:  # whatever SDV or pandas raise: their texts may quote cells
+        told.send(("failed", one_line(error, True)))
+
+
+def run_alone(order: Order, folder: Path, told: Told) -> None:
+    """Do the same as a process's main function."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
+    run(order, folder, told)
+
+
+def _release(order: Order, folder: Path, told: Told) -> None:
+    told.send(("stage", 0))
+    document = order.document
+    if voted := order.open_columns:
+        document = _with_types(order, document, voted, told)
+    synth = order.synthesizer(document)
+    synth.watch = lambda ledger: told.send(("charged", cost(ledger), [e.name for e in ledger.entries]))
+    rows = order.table.read(column_types(document))
+    told.send(("stage", 1))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        synth.fit(rows)
+    told.send(("warnings", [str(one.message) for one in caught if FOR_YOU in str(one.message)]))
+    told.send(("stage", 2))
+    synthetic = synth.sample(int(order.numbers["rows"] or 1))
+    _write_release(synth, synthetic, folder, told)
+    told.send(("stage", 3))
+    _compare(synth, rows, synthetic, folder, told)
+    told.send(("stage", 4))
+
+
+def _with_types(order: Order, document: dict[str, Any], names: tuple[str, ...], told: Told) -> dict[str, Any]:
+    """The declarations with types that are voted for; the charge is told before a cell is looked at."""
+    texts = order.table.read(column_types({name: {"sdtype": "categorical"} for name in names}))
+    ledger = PrivacyLedger(delta=order.delta)
+    ledger.charge(vote_entry(len(names), TYPES_SHARE * order.epsilon, TYPES_SHARE * order.delta))
+    told.send(("charged", cost(ledger), ["types"]))
+    spelling = Spelling(**{key: order.table.marks[key] for key in ("na_values",) if key in order.table.marks})
+    return with_voted(document, texts, spelling, order.epsilon, order.delta)
+
+
+def cost(ledger: PrivacyLedger) -> str:
+    """What a ledger has charged so far, in words."""
+    if not ledger.claims_privacy:
+        return "more than any claim covers: there is none"
+    return f"total epsilon {rounded_up(ledger.total())} at delta {ledger.delta:.3g}"
+
+
+def _write_release(
+    synth: PlausibleDeniabilitySynthesizer, synthetic: pd.DataFrame, folder: Path, told: Told
+) -> None:
+    ledger = synth.privacy_ledger()
+    _write("rows", folder, told, lambda path: write_table(synthetic, path))
+    _write("ledger", folder, told, ledger.to_json())
+    try:
+        _write("release", folder, told, synth.release().to_bytes())
+    except ValueError as error:
+        told.send(("without", "release", " ".join(str(error).split())))
+    said = [ledger.sentence(), ledger.meaning(), str(ledger)]
+    told.send(("released", *said, ledger.claims_privacy))
+
+
+def _compare(
+    synth: PlausibleDeniabilitySynthesizer,
+    rows: pd.DataFrame,
+    synthetic: pd.DataFrame,
+    folder: Path,
+    told: Told,
+) -> None:
+    """Write report and inspector; a failure there takes nothing back."""
+    for name, write in (("report", _report), ("inspection", _inspection)):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                write(synth, rows, synthetic, folder, told)
+        except Exception as error:  # its text may quote cells
+            told.send(("without", name, one_line(error, True)))
+
+
+def _report(
+    synth: PlausibleDeniabilitySynthesizer,
+    rows: pd.DataFrame,
+    synthetic: pd.DataFrame,
+    folder: Path,
+    told: Told,
+) -> None:
+    from sdv_plausible.evaluation import PlausibleDeniabilityReport
+
+    ledger = synth.privacy_ledger()
+    report = PlausibleDeniabilityReport(
+        ledger=ledger, structure=_structure(synth, synthetic), classifiers=("tree",),
+        distinguishers=("tree",), num_runs=1,
+    )  # fmt: skip
+    report.generate(rows, synthetic, synth.metadata, verbose=False)
+    _write("full_report", folder, told, report.to_html)
+    if ledger.claims_privacy:
+        _write("report", folder, told, lambda path: report.to_html(path, publishable=True))
+
+
+def _structure(synth: PlausibleDeniabilitySynthesizer, synthetic: pd.DataFrame) -> dict[str, list[str]]:
+    """The network, if it is one of the table's own columns: rules put others in their place."""
+    try:
+        found = synth.get_structure()
+    except ValueError:  # this model has none
+        return {}
+    return found if set(found) <= set(synthetic.columns) else {}
+
+
+def _inspection(
+    synth: PlausibleDeniabilitySynthesizer,
+    rows: pd.DataFrame,
+    synthetic: pd.DataFrame,
+    folder: Path,
+    told: Told,
+) -> None:
+    from sdv_plausible.evaluation.page.inspection import inspection_page
+    from sdv_plausible.evaluation.tables import prepare
+
+    pair = prepare(rows, synthetic, synth.metadata)
+    _write("inspection", folder, told, inspection_page(pair, date.today().isoformat()))
+
+
+def _write(key: str, folder: Path, told: Told, content: str | bytes | Callable[[Path], object]) -> None:
+    write_whole(folder / FILES[key].name, content)
+    told.send(("file", key))

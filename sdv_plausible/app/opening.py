@@ -1,0 +1,148 @@
+"""A file that somebody names is a table, or it is said in one clear line why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.app.uploads import Upload
+from sdv_plausible.declaring.codebook import Codebook
+from sdv_plausible.declaring.files import read_domain_file
+from sdv_plausible.declaring.readers import read_codebook
+from sdv_plausible.declaring.review import Review, Table
+from sdv_plausible.declaring.template import drafted
+from sdv_plausible.release.plan import Plan
+from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.parquet import parquet_columns
+from sdv_plausible.table.reading import csv_columns, read_csv
+
+DOMAIN = "domain.json"
+ENDINGS = (".csv", ".tsv", ".txt", ".parquet")
+OF_CSV = ("encoding", "separator", "quote")
+_LOOKED_AT = 100_000  # bytes, for what no text holds
+_MARKS = {"tab": "\t", "semicolon": ";", "comma": ",", "bar": "|"}
+
+
+class NoTableError(ValueError):
+    """A file that is no table, with the way out."""
+
+
+def marks_of(texts: Mapping[str, str]) -> dict[str, Any]:
+    """How a file is read, from the fields of a form."""
+    missing = [line.strip() for line in texts.get("na_values", "").splitlines() if line.strip()]
+    return {
+        "encoding": texts.get("encoding", "").strip() or "utf-8",
+        "separator": _MARKS.get(texts.get("separator", ""), ","),
+        "quote": '"',
+        **({"na_values": ["", *missing]} if missing else {}),
+    }
+
+
+def opened(path: Path, marks: Mapping[str, Any]) -> Table:
+    """Return a table after a look at its form: not at what is in its cells.
+
+    Parameters
+    ----------
+    path : Path
+        CSV or Parquet file.
+    marks : mapping
+        From :func:`marks_of`.
+
+    Raises
+    ------
+    NoTableError
+        If it is empty, no table, in another encoding, or has lines or names that do not fit.
+    """
+    if not path.is_file():
+        raise NoTableError(f"there is no file {path}: give the whole path, such as /home/me/people.csv")
+    if path.suffix.lower() not in ENDINGS:
+        raise NoTableError(f"{path.name} must end in {', '.join(ENDINGS)}: save the table as CSV or Parquet")
+    if path.stat().st_size == 0:
+        raise NoTableError(f"{path.name} is empty: choose the file that holds the table")
+    try:
+        names = parquet_columns(path) if path.suffix.lower() == ".parquet" else _csv_names(path, marks)
+    except (ValueError, OSError) as error:
+        raise NoTableError(" ".join(str(error).replace(str(path), path.name).split())) from None
+    if path.suffix.lower() == ".parquet":
+        marks = {key: value for key, value in marks.items() if key not in OF_CSV}
+    return Table(path, names, marks)
+
+
+def _csv_names(path: Path, marks: Mapping[str, Any]) -> list[str]:
+    """Names in the header line, after every line was counted through."""
+    with path.open("rb") as file:
+        start = file.read(_LOOKED_AT)
+    if b"\0" in start and not marks["encoding"].lower().startswith(("utf-16", "utf-32")):
+        raise NoTableError(
+            f"{path.name} is no text, though its name ends in {path.suffix}: save the table as CSV (UTF-8)"
+        )
+    names = csv_columns(path, **{key: marks[key] for key in OF_CSV})
+    if len(names) == 1:
+        _check_single(path, names[0], marks["separator"])
+    rows = read_csv(path, {names[0]: {"sdtype": "categorical"}}, **{key: marks[key] for key in OF_CSV})
+    if rows.empty:
+        raise NoTableError(f"{path.name} has a header line and no rows")
+    return names
+
+
+def _check_single(path: Path, name: str, separator: str) -> None:
+    """Refuse what has one column because it is something else."""
+    if name.lstrip().startswith(("{", "[", "<", "%PDF")):
+        raise NoTableError(f"{path.name} is no table of lines and cells: save the table as CSV or Parquet")
+    for word, mark in _MARKS.items():
+        if mark in name and mark != separator:
+            raise NoTableError(f"{path.name} seems to have the separator {word}: choose it, and try again")
+
+
+def review_of(work: Path, sent: Upload) -> tuple[Review, tuple[str, ...]]:
+    """The table that was sent, or that a path names, with what is said of its columns elsewhere.
+
+    Parameters
+    ----------
+    work : Path
+        Folder for what was sent.
+    sent : Upload
+        The form.
+
+    Returns
+    -------
+    tuple of Review and messages
+        The declarations, and what of a code book could not be read.
+
+    Raises
+    ------
+    ValueError
+        If a file is not what it should be.
+    """
+    table = _table(work, sent)
+    file, messages = _declared(work, sent, table)
+    return Review(file, table, work / DOMAIN, _no_planner, is_saved=False), messages
+
+
+def _table(work: Path, sent: Upload) -> Table:
+    """The table that was sent, or that a path names."""
+    path = sent.keep("table", work / "table")
+    named = sent.texts.get("path", "").strip()
+    if path is None and not named:
+        raise NoTableError("choose a file, or give the path of one on this machine")
+    if path is not None and named:
+        raise NoTableError("a file and a path were given: leave one of them out")
+    return opened(path or Path(named).expanduser(), marks_of(sent.texts))
+
+
+def _declared(work: Path, sent: Upload, table: Table) -> tuple[DomainFile, tuple[str, ...]]:
+    """What a domain file and a code book say of the columns, and what could not be read."""
+    book = sent.keep("codebook", work / "codebook")
+    found = Codebook(columns={}) if book is None else read_codebook(book).of_table(table.names)
+    messages = tuple(message.replace(str(book), book.name if book else "") for message in found.messages)
+    file = drafted(table.names, found.columns)
+    domain = sent.keep("domain", work / "given")
+    if domain is None:
+        return file, messages
+    start = read_domain_file(domain)
+    return DomainFile.of({**start.to_dict(), "columns": {**file.columns, **start.columns}}), messages
+
+
+def _no_planner(*_: Any) -> Plan:
+    raise ValueError("the plan is on the page of the budget")

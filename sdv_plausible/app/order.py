@@ -1,0 +1,243 @@
+"""What somebody asks for: the fields of the app's forms as parameters of a synthesizer, and its plan."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sdv_plausible.declaring.review import Table
+from sdv_plausible.declaring.template import blanks
+from sdv_plausible.declaring.voted import before_the_vote
+from sdv_plausible.release.plan import Plan
+from sdv_plausible.rules.conditions import Implies
+from sdv_plausible.rules.determined import Determined
+from sdv_plausible.rules.files import read_rules
+from sdv_plausible.rules.making import Sum
+from sdv_plausible.rules.spacing import Inequality
+from sdv_plausible.table.domain_file import DomainFile
+
+if TYPE_CHECKING:
+    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+
+MODELS = {
+    "bayesian_network": "Bayesian network, adaptive (default)",
+    "correlated": "correlated attributes (DataSynthesizer)",
+    "independent": "independent attributes (DataSynthesizer)",
+    "random": "random: declared values alone (DataSynthesizer)",
+    "gaussian_copula": "Gaussian copula",
+}
+TESTS = {
+    "release": "one guarantee for any number of rows (default)",
+    "randomized": "row by row, randomised: every row costs",
+    "deterministic": "row by row, plausible deniability without an epsilon",
+}
+BLANKS = {"vote": "find their types by a vote, for a tenth of the budget", "leave": "leave them out"}
+USUAL = {
+    "epsilon": "1", "delta": "1e-9", "rows": "10000", "table_rows": "", "model": "bayesian_network",
+    "privacy_test": "release", "k": "50", "epsilon0": "1", "blank": "vote", "person": "",
+    "rows_per_person": "1", "rules": "",
+}  # fmt: skip
+_NUMBERS = ("epsilon", "delta", "epsilon0")
+_WHOLE = ("rows", "table_rows", "k", "rows_per_person")
+_CHOICES: Mapping[str, Mapping[str, str]] = {"model": MODELS, "privacy_test": TESTS, "blank": BLANKS}
+EXAMPLES = (
+    Sum("total", ("room", "meals")),
+    Implies({"age": {"max": 15}}, {"marital": "single"}),
+    Determined("code", by="class", mapping={"basic": 1, "suite": 2}),
+)
+Texts = Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A release that somebody asks for.
+
+    Attributes
+    ----------
+    table : Table
+        Where the rows are.
+    file : DomainFile
+        Types and values of its columns.
+    numbers : mapping
+        Figures of the forms.
+    choices : mapping
+        What was chosen in them.
+    rules : tuple of dict
+        What holds in every row.
+    """
+
+    table: Table
+    file: DomainFile
+    numbers: Mapping[str, float | int | None]
+    choices: Mapping[str, str]
+    rules: tuple[Any, ...] = ()
+
+    @property
+    def person(self) -> str | None:
+        """Column that says whose a row is."""
+        return self.choices["person"] or None
+
+    @property
+    def open_columns(self) -> tuple[str, ...]:
+        """Columns whose types are to be voted for."""
+        left = tuple(name for name in blanks(self.file) if name != self.person)
+        if not left or self.choices["blank"] == "leave":
+            return ()
+        if self.person is not None:
+            raise ValueError(
+                f"blank: a vote on the types of {', '.join(left)} protects rows, not people who have "
+                "several: say what they are on the page of the columns, or leave them out"
+            )
+        return left
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The domain file without its blanks."""
+        file, left = self.file, blanks(self.file)
+        columns = {name: words for name, words in file.columns.items() if name not in left}
+        if self.person is not None and self.person in left:
+            columns[self.person] = {"sdtype": "id"}
+        return replace(file, columns=columns).to_dict()
+
+    def in_order(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """The same declarations in the order of the table."""
+        columns = document["columns"]
+        names = dict.fromkeys([*(name for name in self.table.names if name in columns), *columns])
+        return {**document, "columns": {name: columns[name] for name in names}}
+
+    def synthesizer(self, document: Mapping[str, Any]) -> PlausibleDeniabilitySynthesizer:
+        """Return an unfitted synthesizer with these declarations.
+
+        Raises
+        ------
+        ValueError
+            If something is not as it must be.
+        """
+        from sdv_plausible.sdv.versions import metadata_of
+        from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+
+        document = self.in_order(document)
+        if not document["columns"]:
+            raise ValueError("blank: every column is left out: say what at least one of them is")
+        numbers: Any = self.numbers
+        test: Any = self.choices["privacy_test"]
+        cap: dict[str, Any] = {} if test == "release" else {"row_cap": max(int(numbers["rows"]), 1)}
+        return PlausibleDeniabilitySynthesizer(
+            metadata_of(document), domain=document, rules=list(self.rules), person=self.person,
+            rows_per_person=numbers["rows_per_person"], epsilon=numbers["epsilon"], delta=numbers["delta"],
+            k=numbers["k"], epsilon0=numbers["epsilon0"], privacy_test=test, model=self.choices["model"],
+            **cap,
+        )  # fmt: skip
+
+    def plan(self) -> Plan:
+        """Say what the release will cost and carry; no row is looked at."""
+        document, numbers = self.document, self.numbers
+        if voted := self.open_columns:
+            document = before_the_vote(document, voted, self.epsilon, self.delta)
+        rows: Any = numbers["rows"]
+        table_rows: Any = numbers["table_rows"]
+        return self.synthesizer(document).plan(rows, table_rows=table_rows)
+
+    @property
+    def epsilon(self) -> float:
+        """Of the whole release."""
+        return float(self.numbers["epsilon"] or 0)
+
+    @property
+    def delta(self) -> float:
+        """Of the whole release."""
+        return float(self.numbers["delta"] or 0)
+
+
+def read_order(table: Table, file: DomainFile, texts: Texts) -> tuple[Order | None, dict[str, str]]:
+    """An order from what was typed, and what of it is refused, by field."""
+    filled = {**USUAL, **texts}
+    numbers, refusals = {}, {}
+    for name in (*_NUMBERS, *_WHOLE):
+        try:
+            numbers[name] = read_number(name, filled[name].strip())
+        except ValueError as error:
+            refusals[name] = str(error)
+    for name, known in _CHOICES.items():
+        if filled[name] not in known:
+            refusals[name] = f"{name} ({filled[name]!r}) must be one of {', '.join(known)}"
+    if filled["person"] and filled["person"] not in table.names:
+        refusals["person"] = f"person ({filled['person']!r}) must be a column of the table, or left out"
+    try:
+        rules = parse_rules(filled["rules"])
+    except ValueError as error:
+        refusals["rules"] = str(error)
+    if refusals:
+        return None, refusals
+    choices = {name: filled[name] for name in (*_CHOICES, "person")}
+    return Order(table=table, file=file, numbers=numbers, choices=choices, rules=tuple(rules)), {}
+
+
+def read_number(name: str, text: str) -> float | int | None:
+    """A figure of a form.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    if name == "table_rows" and not text:
+        return None
+    try:
+        value = float(text.replace(",", "")) if name in _WHOLE else float(text)
+    except ValueError:
+        raise ValueError(f"{name} ({text!r}) must be a number, such as {USUAL[name] or 10000}") from None
+    if name not in _WHOLE:
+        return value
+    if not math.isfinite(value) or not value.is_integer() or value < 1:
+        raise ValueError(f"{name} ({text!r}) must be a whole number from 1 on")
+    return int(value)
+
+
+def parse_rules(text: str) -> list[Any]:
+    """Rules in JSON, as a file of them has it; none in an empty text.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    if not text.strip():
+        return []
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"rules: this is not JSON: {error}") from None
+    if not isinstance(given, list):
+        raise ValueError("rules: write a list, [ ... ], of rules")
+    read_rules(given)
+    return given
+
+
+def with_inequality(text: str, typed: Texts) -> str:
+    """Rules with one more: that one column is never above another.
+
+    Raises
+    ------
+    ValueError
+        If no two columns were chosen, or the rules so far are none.
+    """
+    low, high = typed.get("low", ""), typed.get("high", "")
+    if not low or not high or low == high:
+        raise ValueError("choose two columns that differ")
+    found = [*parse_rules(text), Inequality(low, high).to_dict()]
+    return in_lines(found)
+
+
+def in_lines(rules: Sequence[Any]) -> str:
+    """Rules as JSON, one in a line."""
+    return "[\n" + ",\n".join(f" {json.dumps(rule, ensure_ascii=False)}" for rule in rules) + "\n]"
+
+
+def place_of(message: str) -> str:
+    """The field that a refusal begins with; empty if it is about none."""
+    first = message.split(" ", maxsplit=1)[0].rstrip(":")
+    return {"num_rows": "rows", "rule": "rules"}.get(first, first if first in USUAL else "")

@@ -1,0 +1,140 @@
+"""Who is working: each browser has a state and a private folder of its own, and sees no other.
+
+The folder is gone when the browser says so, or when the program ends.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sdv_plausible.app.columns import ColumnsPage
+from sdv_plausible.app.running import Fit
+from sdv_plausible.declaring.review import Review
+from sdv_plausible.declaring.web.guard import Keys, is_same
+
+MOST = 8  # browsers at once: each may hold a table on disk
+
+
+@dataclass
+class Session:
+    """One browser's work.
+
+    Attributes
+    ----------
+    keys : Keys
+        Its own secrets: its cookie, and what its forms hold.
+    folder : Path
+        Private; nothing else of the session is on disk.
+    work : Path or None
+        Its folder of the present table.
+    review : Review or None
+        The table and its declarations, once there is one.
+    columns : ColumnsPage or None
+        Their page.
+    texts : dict
+        What was typed of rules and budget.
+    fit : Fit or None
+        The last one.
+    spent : list of str
+        What earlier fits to the present table have charged.
+    """
+
+    keys: Keys
+    folder: Path
+    work: Path | None = None
+    review: Review | None = None
+    columns: ColumnsPage | None = None
+    texts: dict[str, str] = field(default_factory=dict)
+    fit: Fit | None = None
+    spent: list[str] = field(default_factory=list)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def forget(self) -> None:
+        """Stop what runs, and remove every file."""
+        with self.lock:
+            if self.fit is not None:
+                self.fit.cancel()
+            if self.work is not None:
+                shutil.rmtree(self.work, ignore_errors=True)
+            self.work = self.review = self.columns = self.fit = None
+            self.texts.clear()
+            self.spent.clear()
+
+    def take(self, work: Path, review: Review, columns: ColumnsPage) -> None:
+        """Work on another table from now on; the one before is forgotten."""
+        with self.lock:
+            self.forget()
+            self.work, self.review, self.columns = work, review, columns
+
+    def start(self, fit: Fit) -> None:
+        """Watch a fit; what the one before has charged is remembered."""
+        with self.lock:
+            if self.fit is not None and self.fit.entries:
+                self.spent.append(self.fit.charged)
+            self.fit = fit
+
+
+class Sessions:
+    """All browsers that were let in.
+
+    Parameters
+    ----------
+    root : Path
+        A private folder.
+    token : callable
+        Draws a fresh secret.
+    """
+
+    def __init__(self, root: Path, token: Callable[[], str]) -> None:
+        self.root, self._token = root, token
+        self._all: list[Session] = []
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def find(self, cookie: str) -> Session | None:
+        """The session that a cookie is of."""
+        found = None
+        for session in self._all:  # all of them, so that the time tells nothing
+            if is_same(cookie, session.keys.cookie):
+                found = session
+        return found
+
+    def begin(self) -> Session | None:
+        """A new session; None if there are too many."""
+        with self._lock:
+            if len(self._all) >= MOST:
+                return None
+            session = Session(Keys(self._token()), Path(tempfile.mkdtemp(dir=self.root)))
+            self._all.append(session)
+            return session
+
+    def end(self, session: Session) -> None:
+        """Forget a session and all its files."""
+        session.forget()
+        with self._lock:
+            self._all = [one for one in self._all if one is not session]
+        shutil.rmtree(session.folder, ignore_errors=True)
+
+    def end_all(self) -> None:
+        """Forget every session."""
+        for session in list(self._all):
+            self.end(session)
+
+
+@contextmanager
+def private_sessions(token: Callable[[], str]) -> Iterator[Sessions]:
+    """Sessions in a temporary folder that nobody else may read, removed with all that is in it."""
+    with tempfile.TemporaryDirectory(prefix="sdv-plausible-", ignore_cleanup_errors=True) as folder:
+        sessions = Sessions(Path(folder), token)
+        try:
+            yield sessions
+        finally:
+            sessions.end_all()

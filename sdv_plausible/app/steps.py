@@ -1,0 +1,47 @@
+"""The way through the app, step after step, and the templates of its pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jinja2 import Environment
+
+from sdv_plausible.declaring.web.pages import environment
+
+TITLES = {
+    "": "Table", "columns": "Columns", "rules": "Rules and people", "budget": "Budget", "fit": "Fit",
+    "result": "Result",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step.
+
+    Attributes
+    ----------
+    place, title : str
+        Its path, and what it is called.
+    is_here, is_open : bool
+        Whether it is shown, and whether one can go there.
+    """
+
+    place: str
+    title: str
+    is_here: bool
+    is_open: bool
+
+
+def steps(
+    here: str, *, has_table: bool = False, has_fit: bool = False, has_result: bool = False
+) -> list[Step]:
+    """All steps, as they are seen from one of them."""
+    is_open = {"": True, "fit": has_fit, "result": has_result}
+    return [
+        Step(place, title, place == here, is_open.get(place, has_table)) for place, title in TITLES.items()
+    ]
+
+
+def templates() -> Environment:
+    """Return the templates of the app, and those that it shares with the review page."""
+    return environment("sdv_plausible.app")

@@ -1,0 +1,56 @@
+// Without this script everything works: it plans while you type, and shows how far a fit is.
+"use strict";
+
+const budget = document.getElementById("budget");
+if (budget) {
+  const shown = document.getElementById("planned");
+  let timer = 0, asked = 0;
+  const plan = async () => {
+    const mine = ++asked;
+    shown.setAttribute("aria-busy", "true");
+    if (shown.querySelector(".hint:only-child")) shown.firstElementChild.textContent = "Planning …";
+    try {
+      const answer = await fetch(budget.dataset.planned, { method: "POST", body: new URLSearchParams(new FormData(budget)) });
+      const text = await answer.text();
+      if (mine === asked && answer.ok) shown.innerHTML = text;  // made by our own template, which escapes
+    } finally {
+      if (mine === asked) shown.removeAttribute("aria-busy");
+    }
+  };
+  budget.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(plan, 500); });
+  if (!document.querySelector(".refused")) plan();
+  // Return in a field plans: it must not spend.
+  budget.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target.tagName === "INPUT") {
+      event.preventDefault();
+      budget.requestSubmit(document.getElementById("plan-button"));
+    }
+  });
+}
+
+const step = document.getElementById("step");
+if (step) {
+  const set = (id, text) => {
+    const place = document.getElementById(id);
+    if (place && place.textContent !== text) place.textContent = text;
+  };
+  const look = async () => {
+    const found = await (await fetch(step.dataset.progress)).json();
+    const bar = document.getElementById("bar");
+    if (found.state !== "running") return window.location.reload();
+    if (bar && found.released) return window.location.assign("result");
+    set("step", `${found.step} …`);
+    set("charged", found.charged + (found.entries.length ? `, for ${found.entries.join(", ")}` : ""));
+    if (bar) {
+      bar.value = found.stage;
+      document.querySelectorAll(".stages li").forEach((item, i) => {
+        item.className = i < found.stage ? "past" : i === found.stage ? "now" : "later";
+      });
+    }
+    window.setTimeout(look, 700);
+  };
+  window.setTimeout(look, 700);
+}
+
+const told = document.getElementById("told");
+if (told) told.focus();

@@ -1,0 +1,79 @@
+"""Declarations of which some types are voted for: what the vote says, and what it will cost."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pandas as pd
+
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.release_file.ledger import Statement, write_ledger
+from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table.type_votes import COVERS, vote_entry, vote_types
+
+TYPES_SHARE = 0.1  # of epsilon and delta, for the vote on undeclared types; the fit keeps to what is left
+
+
+def with_voted(
+    document: Mapping[str, Any], texts: pd.DataFrame, spelling: Spelling, epsilon: float, delta: float
+) -> dict[str, Any]:
+    """Declarations with the types that were voted for, and what the vote cost.
+
+    Parameters
+    ----------
+    document : mapping
+        A domain file.
+    texts : DataFrame
+        Undeclared columns as text.
+    spelling : Spelling
+        How cells are written.
+    epsilon, delta : float
+        Of the whole release: the vote takes a tenth.
+
+    Raises
+    ------
+    ValueError
+        If the domain file was learned before: its types are declared then.
+    """
+    _check(document, list(texts.columns))
+    voted, ledger = vote_types(texts, spelling, TYPES_SHARE * epsilon, TYPES_SHARE * delta)
+    return _with(document, voted, ledger)
+
+
+def before_the_vote(
+    document: Mapping[str, Any], names: Collection[str], epsilon: float, delta: float
+) -> dict[str, Any]:
+    """The same before any row is looked at, for a plan: as if the columns were categories.
+
+    Parameters
+    ----------
+    document : mapping
+        A domain file.
+    names : collection of str
+        Columns whose types will be voted for.
+    epsilon, delta : float
+        Of the whole release.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`with_voted`.
+    """
+    _check(document, names)
+    ledger = PrivacyLedger(delta=TYPES_SHARE * delta, covers=COVERS)
+    ledger.charge(vote_entry(len(names), TYPES_SHARE * epsilon, TYPES_SHARE * delta))
+    return _with(document, {name: {"sdtype": "categorical"} for name in names}, ledger)
+
+
+def _check(document: Mapping[str, Any], names: Collection[str]) -> None:
+    if document.get("learned") is not None:
+        raise ValueError(
+            f"columns {list(names)} have no sdtype in the domain file, which was learned: give it them, or "
+            "leave them out (--only-declared)"
+        )
+
+
+def _with(document: Mapping[str, Any], voted: Mapping[str, Any], ledger: PrivacyLedger) -> dict[str, Any]:
+    learned = {"charge": None, "ledger": write_ledger(ledger, Statement.of(ledger))}
+    return {**document, "columns": {**document["columns"], **voted}, "learned": learned}

@@ -1,0 +1,130 @@
+"""What a fit does in its process: every charge is told before the rows are asked; files; no cell in an error."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from reviewing import COLUMNS, write_people
+
+from sdv_plausible import Release
+from sdv_plausible.app import fitting
+from sdv_plausible.app.fitting import FILES, run
+from sdv_plausible.app.order import read_order
+from sdv_plausible.declaring import voted as voted_module
+from sdv_plausible.declaring.review import Table
+from sdv_plausible.declaring.template import drafted
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+
+
+class Heard(list):
+    send = list.append
+
+    def of(self, what):
+        return [said[1:] for said in self if said[0] == what]
+
+
+@pytest.fixture
+def ordered(tmp_path):
+    table = Table(write_people(tmp_path / "people.csv", 2000), tuple(COLUMNS), {"encoding": "utf-8"})
+
+    def made(columns=COLUMNS, **texts):
+        return read_order(table, drafted(table.names, columns), {"rows": "50", **texts})[0]
+
+    return made
+
+
+def test_a_whole_release(ordered, tmp_path):
+    heard, some = Heard(), {name: words for name, words in COLUMNS.items() if name != "town"}
+    run(ordered(some), tmp_path, heard)
+    assert heard.of("failed") == []
+    assert [number for (number,) in heard.of("stage")] == [0, 1, 2, 3, 4]
+    assert [key for (key,) in heard.of("file")] == [
+        "rows",
+        "ledger",
+        "release",
+        "full_report",
+        "report",
+        "inspection",
+    ]
+    assert heard.of("charged")[0][1] == ["types"]
+    ledger = json.loads((tmp_path / FILES["ledger"].name).read_text())
+    sentence, _, text, claims = heard.of("released")[0]
+    assert claims
+    assert sentence in text
+    assert ledger["epsilon"] == pytest.approx(1, rel=1e-3)
+    assert len(Release.load(tmp_path / FILES["release"].name).sample(5)) == 5
+    assert (tmp_path / FILES["rows"].name).read_text().splitlines()[0] == "id,age,sex,town,day"
+    public = (tmp_path / FILES["report"].name).read_text()
+    assert "NOT" not in public.split("<body")[1][:2000]
+
+
+def charges_before_questions(ordered, tmp_path, monkeypatch):
+    heard, asked, honest = Heard(), [], AdaptiveLearner.fit
+    monkeypatch.setattr(
+        AdaptiveLearner, "fit", lambda *a, **o: asked.append(heard.of("charged")[-1][1]) or honest(*a, **o)
+    )
+    vote = voted_module.vote_types
+    monkeypatch.setattr(
+        voted_module, "vote_types", lambda *a: asked.append(heard.of("charged")[-1:]) or vote(*a)
+    )
+    some = {name: words for name, words in COLUMNS.items() if name != "town"}
+    run(ordered(some), tmp_path, heard)
+    assert heard.of("failed") == []
+    assert asked[0]
+    assert {"types", "model"} <= set(asked[1])
+
+
+def test_every_charge_is_told_before_the_rows_are_asked(ordered, tmp_path, monkeypatch):
+    charges_before_questions(ordered, tmp_path, monkeypatch)
+
+
+def test_a_planted_vote_that_is_told_too_late_is_caught(ordered, tmp_path, monkeypatch):
+    def late(order, document, names, told):
+        texts = order.table.read({name: {"sdtype": "categorical"} for name in names})
+        return voted_module.with_voted(document, texts, fitting.Spelling(), order.epsilon, order.delta)
+
+    monkeypatch.setattr(fitting, "_with_types", late)
+    with pytest.raises(AssertionError):
+        charges_before_questions(ordered, tmp_path, monkeypatch)
+
+
+def test_without_a_release_file_it_is_said_why(ordered, tmp_path, monkeypatch):
+    monkeypatch.setattr(fitting, "_compare", lambda *_: None)
+    heard = Heard()
+    run(ordered(privacy_test="deterministic", k="2"), tmp_path, heard)
+    assert heard.of("failed") == []
+    assert heard.of("without")[0][0] == "release"
+    assert "release" not in [key for (key,) in heard.of("file")]
+
+
+def test_an_error_quotes_no_cell(ordered, tmp_path, monkeypatch):
+    monkeypatch.setattr(Table, "read", lambda *_: json.loads("Basel"))
+    heard = Heard()
+    run(ordered(), tmp_path, heard)
+    assert "JSONDecodeError while the rows were worked on" in heard.of("failed")[0][0]
+    assert "Basel" not in str(heard)
+
+
+def test_a_report_that_fails_takes_nothing_back(ordered, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "sdv_plausible.evaluation.page.inspection.inspection_page", lambda *_: json.loads("Basel")
+    )
+    heard = Heard()
+    run(ordered(), tmp_path, heard)
+    assert heard.of("failed") == []
+    assert heard[-1] == ("stage", 4)
+    assert [name for name, _ in heard.of("without")] == ["inspection"]
+    assert "full_report" in [key for (key,) in heard.of("file")]
+    assert "Basel" not in str(heard)
+
+
+def test_dates_that_are_split_leave_the_report_without_a_network(ordered, tmp_path, monkeypatch):
+    heard = Heard()
+    lines = ["at,town", *(f"2020-01-{i % 28 + 1:02d} {i % 24:02d}:30:00,Bern" for i in range(500))]
+    (tmp_path / "t.csv").write_text("\n".join([*lines, ""]))
+    table = Table(tmp_path / "t.csv", ("at", "town"), {"encoding": "utf-8"})
+    moments = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %H:%M:%S"}
+    columns = {"at": moments, "town": {"sdtype": "categorical", "range_values": ["Bern", "Chur"]}}
+    run(read_order(table, drafted(table.names, columns), {"rows": "50"})[0], tmp_path, heard)
+    assert heard.of("failed") == heard.of("without") == []

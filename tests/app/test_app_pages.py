@@ -1,0 +1,181 @@
+"""The pages without a browser: from an upload to a download, step by step."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+
+import pytest
+from apps import HOME, Place
+from reviewing import COLUMNS, write_people
+
+from sdv_plausible.app.pages import INSIDE
+from sdv_plausible.app.running import Fit
+from sdv_plausible.app.steps import steps
+
+
+@pytest.fixture
+def people(tmp_path):
+    return write_people(tmp_path / "people.csv", 2000).read_bytes()
+
+
+@pytest.fixture
+def domain():
+    return ("domain.json", json.dumps({**COLUMNS}).encode())
+
+
+def told(fit):
+    fit.wait(100)
+    return fit.state, fit.error
+
+
+def test_from_an_upload_to_a_download(place, people, domain):
+    browser = place.browser()
+    assert browser.open(content=people, domain=domain).url.path == f"{HOME}columns/"
+    assert browser.keep_columns().url.path == f"{HOME}rules"
+    assert browser.post("rules", person="", rows_per_person="1", rules="").url.path == f"{HOME}budget"
+    planned = browser.post("planned", epsilon="1", rows="50", table_rows="2000").text
+    assert planned.lstrip().startswith('<p class="sentence">Total epsilon 1 ')
+    assert "At about 2,000 rows" in planned
+    assert browser.post("begin", epsilon="1", rows="50").url.path == f"{HOME}fit"
+    assert told(browser.session.fit) == ("done", "")
+    assert browser.get("progress").json()["state"] == "done"
+    page = browser.get("result").text
+    first = re.search(r'<p class="sentence" id="sentence">(.*?)</p>', page)[1]
+    assert page.index(first) < page.index("The first rows") < page.index("Bern")
+    rows = browser.get("files/rows")
+    assert rows.text.splitlines()[0] == "id,age,sex,town,day"
+    assert len(rows.text.splitlines()) == 51
+    assert "attachment" in rows.headers["content-disposition"]
+    assert html.unescape(first) == json.loads(browser.get("files/ledger").text)["headline"]
+    for key in ("release", "report", "full_report", "inspection", "domain", "rules"):
+        assert browser.get(f"files/{key}").status_code == 200
+    shown = browser.get("files/inspection", show="")
+    assert shown.headers["content-security-policy"] == INSIDE["Content-Security-Policy"]
+    assert "content-disposition" not in shown.headers
+    assert place.errors == []
+    assert "has charged total epsilon 1" in browser.get("budget").text
+    folder = browser.session.folder
+    browser.post("forget")
+    assert list(folder.iterdir()) == []
+    assert browser.get("files/rows").status_code == 404
+
+
+def test_refusals_are_beside_their_fields(place, people, domain):
+    browser = place.browser()
+    browser.open(content=people, domain=domain)
+    answer = browser.post("rules", rules="{", person="nobody", rows_per_person="0")
+    assert answer.status_code == 422
+    assert all(f'id="{name}-refusal"' in answer.text for name in ("rules", "person", "rows_per_person"))
+    assert browser.post("rules", add="1", low="age", high="age", rules="").status_code == 422
+    assert "inequality" in browser.post("rules", add="1", low="age", high="sex", rules="").text
+    browser.post("rules", rules="", person="", rows_per_person="1")
+    answer = browser.post("begin", epsilon="-1", delta="2", rows="x")
+    assert answer.status_code == 422
+    assert 'id="rows-refusal"' in answer.text
+    assert 'value="x"' in answer.text
+    assert browser.session.fit is None
+    assert 'id="epsilon-refusal"' in browser.post("plan", epsilon="-1", rows="5").text
+    assert "No plan yet" in browser.post("planned", epsilon="-1").text
+
+
+def test_no_step_without_the_one_before(place):
+    browser = place.browser()
+    for page in ("columns/", "rules", "budget", "fit", "result"):
+        assert browser.get(page).url.path == HOME
+    for page in ("rules", "plan", "planned", "begin", "columns/save"):
+        assert browser.post(page).url.path == HOME
+    assert browser.get("progress").json() == {"state": "none"}
+    assert browser.get("files/rows").status_code == browser.get("files/domain").status_code == 404
+    assert [step.is_open for step in steps("", has_table=True)] == [True, True, True, True, False, False]
+
+
+class Held:
+    """A fit that goes on until it is ended."""
+
+    def __init__(self):
+        from multiprocessing import Pipe
+
+        self.heard, self.told = Pipe(duplex=False)
+        self.told.send(("charged", "total epsilon 0.5 at delta 1e-09", ["domain", "model"]))
+
+    def terminate(self):
+        self.told.close()
+
+    kill = terminate
+
+    def join(self, timeout=None):
+        """It is gone at once."""
+
+    def is_alive(self):
+        return False
+
+
+@pytest.fixture
+def held(sessions):
+    def start(*_):
+        process = Held()
+        return process, process.heard
+
+    return Place(sessions, start=start)
+
+
+def test_a_cancelled_fit_says_what_it_has_spent(held, people, domain):
+    browser = held.browser()
+    browser.open(content=people, domain=domain)
+    browser.post("begin", epsilon="1", rows="50")
+    assert "Fitting" in browser.get("fit").text
+    assert browser.post("begin", epsilon="1", rows="50").url.path == f"{HOME}fit"  # one at a time
+    text = browser.post("cancel").text
+    assert "Nothing was released" in text
+    assert "total epsilon 0.5 at delta 1e-09, for domain, model" in text
+    assert "Count this as spent" in text
+    assert browser.get("result").url.path == f"{HOME}fit"
+    assert browser.get("files/rows").status_code == 404
+    assert "has charged total epsilon 0.5" in browser.get("budget").text
+    browser.post("begin", epsilon="1", rows="50")
+    assert browser.session.spent == ["total epsilon 0.5 at delta 1e-09"]
+
+
+def test_two_browsers_at_once(held, people, domain):
+    first, second = held.browser(), held.browser()
+    first.open("first.csv", people, domain=domain)
+    second.open("second.csv", b"a,b\n1,2\n")
+    first.post("begin", epsilon="1", rows="50")
+    assert "second.csv" not in first.get("budget").text
+    assert "first.csv" not in second.get("columns/").text
+    assert second.get("fit").url.path == f"{HOME}budget"
+    second.post("cancel")
+    assert isinstance(first.session.fit, Fit)
+    assert first.session.fit.state == "running"
+    folder, fit = first.session.folder, first.session.fit
+    assert "Closed" in first.post("close").text
+    assert fit.state == "cancelled"
+    assert not folder.exists()
+    assert first.get("").status_code == 403
+    assert held.closed == []
+    assert second.get("columns/").status_code == 200
+    second.post("close")
+    assert held.closed == [True]
+
+
+def test_names_are_escaped(place):
+    browser = place.browser()
+    name = "<script>alert(1)</script>"
+    answer = browser.open(content=f'{name},"><b>\n1,2\n'.encode())
+    for page in (answer, browser.get("rules"), browser.get("budget")):
+        assert "<script>alert" not in page.text
+        assert "<b>" not in page.text
+
+
+def test_every_field_has_a_label_and_nothing_comes_from_elsewhere(place, people):
+    browser = place.browser()
+    browser.open(content=people)
+    for page in ("", "columns/", "rules", "budget"):
+        text = browser.get(page).text
+        fields = set(re.findall(r'<(?:input|select|textarea)[^>]* id="([^"]+)"', text))
+        assert fields
+        assert fields <= set(re.findall(r'<label for="([^"]+)"', text))
+        assert not re.findall(r'(?:src|href|action)="(?!/|#|data:)', text)
+        assert "http" not in text

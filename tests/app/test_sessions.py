@@ -1,0 +1,47 @@
+"""Private folders, gone at the end whatever happens."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+from apps import new_token
+
+from sdv_plausible.app.sessions import MOST, private_sessions
+
+
+def test_folders_are_private_and_apart():
+    with private_sessions(new_token) as sessions:
+        folders = [sessions.root, *(sessions.begin().folder for _ in range(MOST))]
+        assert len(set(folders)) == MOST + 1
+        assert sessions.begin() is None
+        if os.name == "posix":
+            assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ValueError])
+def test_everything_is_removed_whatever_happens(error):
+    def interrupted():
+        with private_sessions(new_token) as sessions:
+            seen.append(sessions.root)
+            (sessions.begin().folder / "people.csv").write_text("a")
+            raise error
+
+    seen = []
+    with pytest.raises(error):
+        interrupted()
+    assert not seen[0].exists()
+
+
+def test_a_session_is_found_by_its_cookie_alone():
+    with private_sessions(new_token) as sessions:
+        first, second = sessions.begin(), sessions.begin()
+        assert sessions.find(first.keys.cookie) is first
+        assert sessions.find(second.keys.cookie) is second
+        assert sessions.find(first.keys.form) is sessions.find("") is None
+        assert len({s.keys.cookie for s in (first, second)} | {s.keys.form for s in (first, second)}) == 4
+        sessions.end(first)
+        assert sessions.find(first.keys.cookie) is None
+        assert not first.folder.exists()
+        assert second.folder.exists()

@@ -1,0 +1,194 @@
+"""The app in a real browser, from an upload to a download: wide, as narrow as a phone, cancelled, interrupted."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from reviewing import CHROMIUM, COLUMNS, DRIVER, NO_BROWSER, browser, served, write_people
+
+from sdv_plausible import Release
+
+pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason=NO_BROWSER),
+    pytest.mark.slow,  # each fit is a process that loads SDV
+]
+
+MAIN = ".actions button.main"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "held").mkdir()
+    write_people(tmp_path / "people.csv", 2000)
+    some = {name: words for name, words in COLUMNS.items() if name != "town"}
+    (tmp_path / "domain.json").write_text(json.dumps(some))
+    return tmp_path
+
+
+def find(driver, selector):
+    return driver.find_element("css selector", selector)
+
+
+def until(driver, true, seconds=120):
+    from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    between = (NoSuchElementException, StaleElementReferenceException)  # a page that is being replaced
+    WebDriverWait(driver, seconds, ignored_exceptions=between).until(true)
+
+
+def press(driver, selector):
+    """Press a button that loads another page, and wait for it."""
+    driver.execute_script("window.isOld = true")
+    find(driver, selector).click()
+    until(driver, lambda d: d.execute_script("return !window.isOld && document.readyState === 'complete'"))
+
+
+def is_sound(driver):
+    """Nothing sticks out, scrolls sideways, is too small, lacks a name, or comes from elsewhere."""
+    assert driver.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    sizes = driver.execute_script(
+        "return [...document.querySelectorAll('button, input, select, textarea, nav a')].filter(e => e.offsetParent)"
+        ".map(e => [e.id || e.innerText, e.offsetHeight, e.getBoundingClientRect().right])"
+    )
+    width = driver.execute_script("return window.innerWidth")
+    assert all(height >= 40 and right <= width for _, height, right in sizes), sizes
+    nameless = driver.execute_script(
+        "return [...document.querySelectorAll('input, select, textarea')]"
+        ".filter(e => e.type !== 'hidden' && !e.labels.length).map(e => e.outerHTML)"
+    )
+    assert nameless == []
+    assert driver.execute_script("return document.querySelectorAll('h1, main').length") == 2
+    assert driver.execute_script("return document.querySelectorAll('[aria-current=step]').length") == 1
+    loaded = driver.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
+    home = "/".join(driver.current_url.split("/")[:4])
+    assert all(name.startswith(home) for name in loaded), loaded
+    assert [line for line in driver.get_log("browser") if "status of 422" not in line["message"]] == []
+
+
+def upload(driver, folder):
+    find(driver, "#table").send_keys(str(folder / "people.csv"))
+    find(driver, "#domain").send_keys(str(folder / "domain.json"))
+    press(driver, MAIN)
+
+
+def to_the_budget(driver, folder):
+    upload(driver, folder)
+    press(driver, MAIN)
+    press(driver, MAIN)
+    until(driver, lambda d: "Total epsilon" in find(d, "#planned").text)  # the script planned
+    find(driver, "#rows").clear()
+    find(driver, "#rows").send_keys("200")
+
+
+def download(driver, folder, key, name):
+    driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
+    find(driver, f"a[href$='/files/{key}'][download]").click()
+    until(driver, lambda _: (folder / name).exists(), 30)
+    return folder / name
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_from_an_upload_to_a_download(folder, width):
+    held = folder / "held"
+    with (
+        served(folder, "app", "--debug", TMPDIR=str(held)) as (address, running),
+        browser(folder, width) as driver,
+    ):
+        driver.get(address)
+        assert "token" not in driver.current_url
+        is_sound(driver)
+        find(driver, "#path").send_keys("/none.csv")
+        press(driver, MAIN)
+        assert driver.switch_to.active_element.get_attribute("id") == "told"
+        assert "there is no file /none.csv" in find(driver, "#told").text
+        is_sound(driver)
+        find(driver, "#path").clear()
+        upload(driver, folder)
+        is_sound(driver)
+        press(driver, MAIN)
+        is_sound(driver)
+        press(driver, MAIN)
+        until(driver, lambda d: "Total epsilon" in find(d, "#planned").text)
+        find(driver, "#table_rows").send_keys("2000")
+        until(driver, lambda d: "At about 2,000 rows" in find(d, "#planned").text)
+        find(driver, "#rows").clear()
+        find(driver, "#rows").send_keys("200")
+        is_sound(driver)
+        press(driver, "#begin")
+        is_sound(driver)
+        assert find(driver, "[role=status]").is_displayed()
+        until(driver, lambda d: d.current_url.endswith("/result"))
+        until(driver, lambda d: "inspection_private.html" in find(d, "main").text)
+        is_sound(driver)
+        assert find(driver, "#sentence").text.startswith("Total epsilon 1 at delta")
+        rows = download(driver, folder, "rows", "synthetic.csv").read_text().splitlines()
+        assert (rows[0], len(rows)) == ("id,age,sex,town,day", 201)
+        release = Release.load(download(driver, folder, "release", "table.release"))
+        assert len(release.sample(7)) == 7
+        assert json.loads(download(driver, folder, "ledger", "ledger.json").read_text())["delta"] == 1e-9
+        home = driver.current_url.removesuffix("/result")
+        for page in ("full_report", "inspection"):
+            driver.get(f"{home}/files/{page}?show")
+            assert driver.execute_script("return document.querySelectorAll('svg').length") > 0
+            assert [line for line in driver.get_log("browser") if "script" not in line["message"]] == []
+        driver.get(f"{home}/result")
+        press(driver, ".end button")
+        assert "Closed" in find(driver, "h1").text
+        assert running.wait(30) == 0
+    assert list(held.glob("sdv-plausible-*")) == []
+
+
+def test_cancelled_and_without_script(folder):
+    with served(folder, "app") as (address, _), browser(folder, 390) as driver:
+        driver.get(address)
+        to_the_budget(driver, folder)
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+        find(driver, "#begin").click()
+        until(driver, lambda d: d.find_elements("css selector", "#cancel"))
+        until(driver, lambda d: "total epsilon" in find(d, "#charged").text)  # the page refreshes itself
+        find(driver, "#cancel").click()
+        until(driver, lambda d: "Cancelled" in find(d, "h1").text or "Done" in find(d, "h1").text)
+        assert "total epsilon" in find(driver, "#charged").text
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_program_leaves_nothing(folder, number):
+    held = folder / "held"
+    with (
+        served(folder, "app", TMPDIR=str(held)) as (address, running),
+        browser(folder, 390) as driver,
+    ):
+        driver.get(address)
+        to_the_budget(driver, folder)
+        press(driver, "#begin")
+        assert list(held.glob("sdv-plausible-*/*/*/table/people.csv"))
+        children = children_of(running.pid)
+        assert children
+        running.send_signal(number)
+        assert running.wait(30) in (0, 128 + number)
+        assert list(held.glob("sdv-plausible-*")) == []
+        for _ in range(50):
+            if not any(map(is_running, children)):
+                break
+            time.sleep(0.2)
+        assert not any(map(is_running, children))
+
+
+def children_of(process):
+    """Processes that a process started, on Linux."""
+    return [
+        int(child)
+        for task in Path(f"/proc/{process}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    ]
+
+
+def is_running(process):
+    stat = Path(f"/proc/{process}/stat")
+    return stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] != "Z"
