@@ -132,6 +132,9 @@ def declared_types(options: argparse.Namespace) -> dict[str, ColumnType]:
     from sdv_plausible.table.column_types import column_types
 
     types = column_types(options.domain, options.metadata)
+    person = getattr(options, "person", None)
+    if person is not None and person not in types:  # that it tells people apart is said, and is its type
+        types = {**types, **column_types({person: {"sdtype": "id"}})}
     if options.only_declared and not types:
         raise UsageError(
             "--only-declared leaves no column: declare what each is, with --domain or --metadata"
@@ -139,15 +142,15 @@ def declared_types(options: argparse.Namespace) -> dict[str, ColumnType]:
     return types
 
 
-def read(options: argparse.Namespace, types: Mapping[str, Any]) -> pd.DataFrame:
-    """The table, with the columns that have a type."""
+def read(options: argparse.Namespace, types: Mapping[str, Any], path: Path | None = None) -> pd.DataFrame:
+    """The table, or another one that is spelled like it, with the columns that have a type."""
     from sdv_plausible.table.parquet import read_parquet
     from sdv_plausible.table.reading import read_csv
 
-    spelled = how(options, *HOW_SPELLED)
-    if is_parquet(options.data):
-        return read_parquet(options.data, types, **spelled)
-    return read_csv(options.data, types, **how(options, *HOW_READ), **spelled)
+    path, spelled = path or options.data, how(options, *HOW_SPELLED)
+    if is_parquet(path):
+        return read_parquet(path, types, **spelled)
+    return read_csv(path, types, **how(options, *HOW_READ), **spelled)
 
 
 def metadata_and_detected(
@@ -163,14 +166,15 @@ def metadata_and_detected(
     return load_metadata(options.metadata, detected), detected
 
 
-def names_of(options: argparse.Namespace) -> Sequence[str]:
-    """Column names of the table."""
+def names_of(options: argparse.Namespace, path: Path | None = None) -> Sequence[str]:
+    """Column names of the table, or of another one."""
     from sdv_plausible.table.parquet import parquet_columns
     from sdv_plausible.table.reading import csv_columns
 
-    if is_parquet(options.data):
-        return parquet_columns(options.data)
-    return csv_columns(options.data, **how(options, *HOW_READ))
+    path = path or options.data
+    if is_parquet(path):
+        return parquet_columns(path)
+    return csv_columns(path, **how(options, *HOW_READ))
 
 
 def _detected(options: argparse.Namespace, names: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -36,7 +36,7 @@ BOOKS = "Code books are read where declarations are made"
 FRAMES = "Other frames become pandas where SDV is met"
 ARROW = "Arrow is for files: where tables are read, and where rows are written in parts"
 ENGINES = "Engines that hold tables are met where tables stay where they are"
-PROGRESS = "Progress is shown where tables are read in parts"
+PROGRESS = "Progress is shown where tables are read in parts, and on the command line"
 NOISE = "Noise is added at the door to the rows and in the privacy tests"
 CIRCLES = "No circles within a room"
 

@@ -1,0 +1,86 @@
+"""What the commands that fit have in common: their options, the synthesizer, and the fit itself."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sdv_plausible.commands.files import (
+    UsageError,
+    add_reading,
+    declared_types,
+    metadata_and_detected,
+    names_of,
+    read,
+)
+from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
+from sdv_plausible.commands.speaking import add_json
+
+if TYPE_CHECKING:
+    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+
+DETECTED = "Types detected: {}. Declare them (--domain), or leave them out (--only-declared)."
+
+
+def add_fitting(command: argparse.ArgumentParser) -> None:
+    """What is read, how it is learned, and where the ledger goes."""
+    add_reading(command)
+    command.add_argument(
+        "--only-declared", action="store_true", help="leave out columns whose type is not declared"
+    )
+    command.add_argument("--ledger", type=Path, help="also write the privacy ledger as JSON")
+    command.add_argument(
+        "--overwrite", action="store_true", help="replace files that exist, never one that is read"
+    )
+    add_json(command)
+    add_parameters(command)
+
+
+def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> PlausibleDeniabilitySynthesizer:
+    """The synthesizer that was asked for; what was not said is as its constructor has it.
+
+    Parameters
+    ----------
+    options : Namespace
+        Of a command with the synthesizer's parameters.
+    metadata : Metadata
+        Of the table.
+    **known
+        Arguments that the command knows itself.
+    """
+    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+
+    if options.domain == "metadata":
+        known["source"] = "written"
+    return PlausibleDeniabilitySynthesizer(
+        metadata, domain=options.domain, rules=options.rules or (), **{**known, **given(options)}
+    )
+
+
+def fitted(
+    options: argparse.Namespace, begin: Callable[[], None], **known: Any
+) -> tuple[PlausibleDeniabilitySynthesizer, list[str]]:
+    """The synthesizer, fitted to the table, and the columns whose types had to be detected."""
+    if options.public is not None and not options.public.is_file():
+        raise UsageError(f"there is no file {options.public}")
+    types = declared_types(options)
+    begin()
+    metadata, detected = metadata_and_detected(options, types)
+    if options.public is not None:  # its columns are the table's, or some of them
+        names = names_of(options, options.public)
+        shared = {name: kind for name, kind in types.items() if name in names}
+        known["public"] = read(options, shared, options.public)
+    synth = synthesizer(
+        options,
+        metadata,
+        types="detected" if detected else "declared",
+        budget=opened_budget(options),
+        **known,
+    )
+    options.rows_were_read = True  # from here on errors of others may quote cells
+    table = read(options, {**types, **detected})
+    begin()
+    synth.fit(table)
+    return synth, list(detected)
