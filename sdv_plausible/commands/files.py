@@ -25,6 +25,12 @@ class UsageError(ValueError):
 def add_reading(command: argparse.ArgumentParser) -> None:
     """What is read, and how: every cell by itself, by what is declared of its column."""
     command.add_argument("data", type=Path, help="CSV or Parquet file")
+    add_declarations(command)
+    add_spelling(command)
+
+
+def add_declarations(command: argparse.ArgumentParser) -> None:
+    """What is known of the columns without a table."""
     command.add_argument(
         "--metadata", type=Path, help="SDV metadata JSON that you wrote: the types of the columns"
     )
@@ -32,6 +38,10 @@ def add_reading(command: argparse.ArgumentParser) -> None:
         "--domain", help='domain JSON: types and values; or "metadata" if you wrote the ranges in --metadata'
     )
     command.add_argument("--rules", type=Path, help="rules JSON: what holds in every row")
+
+
+def add_spelling(command: argparse.ArgumentParser) -> None:
+    """How files and their cells are written."""
     command.add_argument("--encoding", default="utf-8", help="of the CSV file (default: utf-8)")
     command.add_argument(
         "--separator", type=_separator, default=",", help='between cells (default: ","); "tab" for tabs'
@@ -52,7 +62,11 @@ def add_reading(command: argparse.ArgumentParser) -> None:
 
 def check_inputs(options: argparse.Namespace) -> None:
     """Refuse files that are not there, before anything is read."""
-    inputs = ((options.data, "file"), (options.metadata, "metadata file"), (options.rules, "rules file"))
+    inputs = (
+        (getattr(options, "data", None), "file"),
+        (options.metadata, "metadata file"),
+        (options.rules, "rules file"),
+    )
     for path, what in inputs:
         if path is not None and not path.is_file():
             raise UsageError(f"there is no {what} {path}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from sdv_plausible.commands.speaking import add_json
 if TYPE_CHECKING:
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
+ROW_BY_ROW = ("randomized", "deterministic")
 DETECTED = "Types detected: {}. Declare them (--domain), or leave them out (--only-declared)."
 
 
@@ -36,6 +37,13 @@ def add_fitting(command: argparse.ArgumentParser) -> None:
     )
     add_json(command)
     add_parameters(command)
+
+
+def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
+    """Rows that are paid for where every row costs: those that are asked for, and no other ones are drawn."""
+    if rows is None or getattr(options, "privacy_test", None) not in ROW_BY_ROW:
+        return {}
+    return {"row_cap": max(rows, 1)}
 
 
 def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> PlausibleDeniabilitySynthesizer:
@@ -60,9 +68,25 @@ def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> Pla
 
 
 def fitted(
-    options: argparse.Namespace, begin: Callable[[], None], **known: Any
+    options: argparse.Namespace,
+    begin: Callable[[], None],
+    check: Callable[[PlausibleDeniabilitySynthesizer], object] | None = None,
+    known: Mapping[str, Any] | None = None,
 ) -> tuple[PlausibleDeniabilitySynthesizer, list[str]]:
-    """The synthesizer, fitted to the table, and the columns whose types had to be detected."""
+    """The synthesizer, fitted to the table, and the columns whose types had to be detected.
+
+    Parameters
+    ----------
+    options : Namespace
+        Of a command with :func:`add_fitting`.
+    begin : callable
+        Told when a step begins: reading, fitting.
+    check : callable, optional
+        Shown the synthesizer before the rows are read; it may refuse.
+    known : mapping, optional
+        Arguments that the command knows itself.
+    """
+    known = dict(known or {})
     if options.public is not None and not options.public.is_file():
         raise UsageError(f"there is no file {options.public}")
     types = declared_types(options)
@@ -79,6 +103,8 @@ def fitted(
         budget=opened_budget(options),
         **known,
     )
+    if check is not None:
+        check(synth)
     options.rows_were_read = True  # from here on errors of others may quote cells
     table = read(options, {**types, **detected})
     begin()

@@ -90,11 +90,16 @@ def documented(docstring: str) -> dict[str, tuple[str, str]]:
     return found
 
 
-def add_parameters(command: argparse.ArgumentParser, *, leave_out: tuple[str, ...] = ()) -> None:
+def default_of(name: str) -> Any:
+    """The constructor's default of a parameter."""
+    return ast.literal_eval(next(p.default for p in parameters() if p.name == name))
+
+
+def add_parameters(command: argparse.ArgumentParser) -> None:
     """Make an option of every parameter, but those that are said otherwise."""
     group = command.add_argument_group("parameters of the synthesizer")
     for parameter in parameters():
-        if parameter.name not in OTHERWISE and parameter.name not in leave_out:
+        if parameter.name not in OTHERWISE:
             _add(group, parameter)
     group.add_argument(
         "--budget", nargs=3, metavar=("FILE", "EPSILON", "DELTA"),

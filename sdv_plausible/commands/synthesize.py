@@ -6,11 +6,9 @@ import argparse
 from pathlib import Path
 
 from sdv_plausible.commands.files import check_outputs, write_table
-from sdv_plausible.commands.fitting import DETECTED, add_fitting, fitted
+from sdv_plausible.commands.fitting import DETECTED, add_fitting, fitted, row_cap
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.whole_files import write_whole
-
-ROW_BY_ROW = ("randomized", "deterministic")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -29,11 +27,8 @@ def run(options: argparse.Namespace) -> None:
 
     check.whole("num_rows", options.rows, 0, "try 10000")
     check_outputs(options)
-    known = {}
-    if getattr(options, "privacy_test", None) in ROW_BY_ROW:  # every row costs, and no other ones are drawn
-        known["row_cap"] = max(options.rows, 1)
     with steps("reading", "fitting", "drawing rows", "writing") as begin:
-        synth, detected = fitted(options, begin, **known)
+        synth, detected = fitted(options, begin, known=row_cap(options, options.rows))
         begin()
         synthetic = synth.sample(options.rows)
         begin()
