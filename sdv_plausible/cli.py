@@ -23,6 +23,7 @@ COMMANDS = {
     "generate": "sample, for descriptions",
     "inspect": "a page of a table before and after: not private, for your eyes",
     "audit": "attack a synthesizer on a table: not private, for your eyes",
+    "card": "the page on a release that a data-protection officer files",
     "registry": "papers on a release: registry entry, conformance",
 }
 EXIT_CODES = (

@@ -29,7 +29,9 @@ LOSSES = "dp_accounting is the accounting room's"
 CODES = "Models, questions, exact audits and the privacy core know codes, not data frames"
 NOBODY = "Nobody imports what stands behind SDV, nor coins that can be guessed"
 WITHIN = "Evaluation: the report over its page over the measures"
-TEMPLATES = "Templates are for pages: evaluation's, the ledger's and the review of declarations"
+TEMPLATES = (
+    "Templates are for pages: evaluation's, the ledger's, a release's card and the review of declarations"
+)
 SERVER = "A server is the review page's alone"
 FAKER = "Faker invents what a release file without SDV does not hold"
 BOOKS = "Code books are read where declarations are made"

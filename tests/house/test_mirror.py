@@ -50,6 +50,7 @@ ELSEWHERE = {
             "values",
         )
     },
+    "release_file/card_lines.py": "what is on a card: test_card.py beside it",
     "sources/learning.py": "a fit without its rows: test_sources_fitting.py beside it",
     "sdv/base.py": "SDV's face, tested as SDV calls it: tests/integration/test_sdv_citizen.py",
     "sdv/detection.py": "types of a file's columns: tests/integration/test_cli.py",
