@@ -25,6 +25,7 @@ COMMANDS = {
     "audit": "attack a synthesizer on a table: not private, for your eyes",
     "card": "the page on a release that a data-protection officer files",
     "registry": "papers on a release: registry entry, conformance",
+    "completion": "what bash, zsh or fish need to complete commands and options",
 }
 EXIT_CODES = (
     "exit codes: 0 done; 2 refused or failed, with one line on standard error, and nothing was written; "
@@ -73,7 +74,7 @@ def parser(wanted: Sequence[str]) -> argparse.ArgumentParser:
         if name in wanted:
             module = import_module(f"sdv_plausible.commands.{name}")
             module.add_options(command)
-            command.set_defaults(run=module.run)
+            command.set_defaults(run=module.run, all_commands=lambda: parser(tuple(COMMANDS)))
             command.usage = _usage(command)
         command.add_argument(
             "--debug",

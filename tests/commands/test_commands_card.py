@@ -31,7 +31,7 @@ def test_a_card(holder, tmp_path, capsys, ending):
 
 
 def test_for_programs(holder, tmp_path, capsys):
-    assert card(holder, tmp_path / "c.md", "--json") == 0
+    assert card(holder, tmp_path / "c.json", "--json") == 0
     said = json.loads(capsys.readouterr().out)
     assert said["claim"] is True
     assert said["lead"].startswith("Total epsilon ")
