@@ -28,8 +28,8 @@ COMMANDS = {
     "completion": "what bash, zsh or fish need to complete commands and options",
 }
 EXIT_CODES = (
-    "exit codes: 0 done; 2 refused or failed, with one line on standard error, and nothing was written; "
-    "130 interrupted, and nothing was written. Under a privacy claim the rows have no say in it."
+    "exit codes: 0 done; 2 refused or failed, with one line on standard error and no output; "
+    "130 interrupted, without output. Under a privacy claim the rows have no say in it."
 )
 REFUSED, INTERRUPTED = 2, 130
 
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read the answer has enough of it; the work is done
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
-        to_holder("interrupted; nothing was written")
+        to_holder("interrupted, without output")
         return INTERRUPTED
     except Exception as error:  # whatever SDV or pandas raise: their texts may quote cells
         from sdv_plausible.declaring.errors import one_line

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdv_plausible.commands.files import UsageError, check_outputs
-from sdv_plausible.commands.fitting import DETECTED, ROW_BY_ROW, add_fitting, fitted
+from sdv_plausible.commands.fitting import ROW_BY_ROW, add_fitting, fitted, hint
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.whole_files import write_whole
 
@@ -53,14 +53,13 @@ def run(options: argparse.Namespace) -> None:
         )
         if options.ledger is not None:
             write_whole(options.ledger, ledger.to_json())
-    hint = f"\n\n  {DETECTED.format(', '.join(detected))}" if detected else ""
     say(
         options,
-        f"{ledger}{hint}\n\nWrote {options.output}, sha256 {digest}",
+        f"{ledger}{hint(detected)}\n\nWrote {options.output}, sha256 {digest}",
         {
             "output": options.output,
             "sha256": digest,
-            "types_detected": detected,
+            "types_detected": list(detected),
             "ledger": ledger.to_dict(),
         },
     )

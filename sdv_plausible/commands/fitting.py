@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
 ROW_BY_ROW = ("randomized", "deterministic")
-DETECTED = "Types detected: {}. Declare them (--domain), or leave them out (--only-declared)."
 
 
 def add_fitting(command: argparse.ArgumentParser) -> None:
@@ -72,8 +71,8 @@ def fitted(
     begin: Callable[[], None],
     check: Callable[[PlausibleDeniabilitySynthesizer], object] | None = None,
     known: Mapping[str, Any] | None = None,
-) -> tuple[PlausibleDeniabilitySynthesizer, list[str]]:
-    """The synthesizer, fitted to the table, and the columns whose types had to be detected.
+) -> tuple[PlausibleDeniabilitySynthesizer, dict[str, dict[str, Any]]]:
+    """The synthesizer, fitted to the table, and the types that had to be detected.
 
     Parameters
     ----------
@@ -109,4 +108,17 @@ def fitted(
     table = read(options, {**types, **detected})
     begin()
     synth.fit(table)
-    return synth, list(detected)
+    return synth, detected
+
+
+def hint(detected: Mapping[str, Mapping[str, Any]]) -> str:
+    """What is said of columns whose types nobody declared; empty if there are none."""
+    if not detected:
+        return ""
+    said = f"\n\n  Types detected: {', '.join(detected)}. Declare them (--domain), or leave them out "
+    said += "(--only-declared)."
+    if personal := [name for name, kind in detected.items() if kind.get("pii")]:
+        example = f'{{"{personal[0]}": {{"sdtype": "categorical"}}}}'
+        said += f"\n  Taken for personal data, and invented: {', '.join(personal)}. If they are categories, "
+        said += f"declare them so: {example}"
+    return said

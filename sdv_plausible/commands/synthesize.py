@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from sdv_plausible.commands.files import check_outputs, write_table
-from sdv_plausible.commands.fitting import DETECTED, add_fitting, fitted, row_cap
+from sdv_plausible.commands.fitting import add_fitting, fitted, hint, row_cap
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.whole_files import write_whole
 
@@ -36,14 +36,13 @@ def run(options: argparse.Namespace) -> None:
         write_whole(options.output, lambda path: write_table(synthetic, path))
         if options.ledger is not None:
             write_whole(options.ledger, ledger.to_json())
-    hint = f"\n\n  {DETECTED.format(', '.join(detected))}" if detected else ""
     say(
         options,
-        f"{ledger}{hint}\n\nWrote {len(synthetic):,} rows to {options.output}",
+        f"{ledger}{hint(detected)}\n\nWrote {len(synthetic):,} rows to {options.output}",
         {
             "output": options.output,
             "rows": len(synthetic),
-            "types_detected": detected,
+            "types_detected": list(detected),
             "ledger": ledger.to_dict(),
         },
     )
