@@ -3,112 +3,96 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import traceback
-import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.metadata import version
-from types import ModuleType
 
 COMMANDS = {
     "demo": "fit the embedded census example and look at the result",
-    "synthesize": "make a synthetic copy of a CSV or Parquet table",
     "declare": "draft a domain file: the columns, and what public sources say",
     "check": "count cells that the declarations do not fit: not private, for your eyes",
-    "describe": "learn a description of a table: a release file",
-    "generate": "make rows from a description, without the data",
+    "plan": "what a release will cost, before any row is looked at",
+    "synthesize": "make a synthetic copy of a CSV or Parquet table",
+    "fit": "learn a release file, from which rows are drawn without the table",
+    "sample": "draw rows from a release file",
+    "report": "compare synthetic with real rows on a page: not private unless --publishable",
+    "describe": "learn a description of a table in DataSynthesizer's modes: a readable release file",
+    "generate": "sample, for descriptions",
     "inspect": "a page of a table before and after: not private, for your eyes",
     "audit": "attack a synthesizer on a table: not private, for your eyes",
     "app": "from a table to a release in a browser on this machine, without code",
+    "card": "the page on a release that a data-protection officer files",
     "registry": "papers on a release: registry entry, conformance",
+    "completion": "what bash, zsh or fish need to complete commands and options",
 }
+EXIT_CODES = (
+    "exit codes: 0 done; 2 refused or failed, with one line on standard error and no output; "
+    "130 interrupted, without output. Under a privacy claim the rows have no say in it."
+)
+REFUSED, INTERRUPTED = 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; 0 on success, 2 with one clear line on bad input."""
+    """Run the command line; 0 on success, 2 with one clear line on bad input, 130 if interrupted."""
+    from sdv_plausible.commands.speaking import to_holder, warnings_in_lines
+
     given = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser(given).parse_args(given)
+    options = parser(given[:1]).parse_args(given)
     options.rows_were_read = False
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # SDV's hints on saving metadata are not for this audience
+        with warnings_in_lines():
             options.run(options)
+            sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the answer has enough of it; the work is done
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        to_holder("interrupted, without output")
+        return INTERRUPTED
     except Exception as error:  # whatever SDV or pandas raise: their texts may quote cells
         from sdv_plausible.declaring.errors import one_line
 
         if options.debug:
             traceback.print_exception(error)
-        said = one_line(error, options.rows_were_read, ", --debug shows it")
-        print(f"sdv-plausible: error: {said}", file=sys.stderr)
-        return 2
+        to_holder(f"error: {one_line(error, options.rows_were_read, ', --debug shows it')}")
+        return REFUSED
     return 0
 
 
-def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    """All commands, and the options of the one that is asked for: the others are not imported."""
-    parser = argparse.ArgumentParser(
+def parser(wanted: Sequence[str]) -> argparse.ArgumentParser:
+    """All commands, with the options of those that are wanted: the others are not imported."""
+    made = argparse.ArgumentParser(
         prog="sdv-plausible",
         description="Synthetic tables with plausible deniability and differential privacy.",
+        epilog=EXIT_CODES,
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version('sdv-plausible')}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    made.add_argument("--version", action="version", version=f"%(prog)s {version('sdv-plausible')}")
+    commands = made.add_subparsers(required=True, metavar="COMMAND")
     for name, purpose in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose, description=purpose)
-        if name in given[:1]:
-            module = _module(name)
+        command = commands.add_parser(name, help=purpose, description=purpose, epilog=EXIT_CODES)
+        if name in wanted:
+            module = import_module(f"sdv_plausible.commands.{name}")
             module.add_options(command)
-            command.set_defaults(run=module.run)
+            command.set_defaults(run=module.run, all_commands=lambda: parser(tuple(COMMANDS)))
+            command.usage = _usage(command)
         command.add_argument(
             "--debug",
             action="store_true",
             help="show tracebacks of errors: they may quote cells of the table",
         )
-    return parser
+    return made
 
 
-def _module(name: str) -> ModuleType:
-    """The module of a command."""
-    match name:
-        case "demo":
-            from sdv_plausible.commands import demo
-
-            return demo
-        case "synthesize":
-            from sdv_plausible.commands import synthesize
-
-            return synthesize
-        case "declare":
-            from sdv_plausible.commands import declare
-
-            return declare
-        case "check":
-            from sdv_plausible.commands import check
-
-            return check
-        case "describe":
-            from sdv_plausible.commands import describe
-
-            return describe
-        case "generate":
-            from sdv_plausible.commands import generate
-
-            return generate
-        case "inspect":
-            from sdv_plausible.commands import inspect
-
-            return inspect
-        case "app":
-            from sdv_plausible.commands import app
-
-            return app
-        case "audit":
-            from sdv_plausible.commands import audit
-
-            return audit
-        case _:
-            from sdv_plausible.commands import registry
-
-            return registry
+def _usage(command: argparse.ArgumentParser) -> str:
+    """What must be given; all that may be given is explained below it."""
+    needed = [
+        f"{action.option_strings[0]} {action.dest.upper()}" if action.option_strings else action.dest.upper()
+        for action in command._actions
+        if action.required
+    ]
+    return " ".join([command.prog, *needed, "[options]"])
 
 
 if __name__ == "__main__":

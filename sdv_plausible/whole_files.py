@@ -25,7 +25,9 @@ except ImportError:  # on Windows: what a killed program leaves there stays
 PREFIX = ".sdv-plausible-part-"  # nobody else's: what has it may be removed
 
 
-def write_whole(path: str | Path, content: str | bytes | Callable[[Path], object]) -> None:
+def write_whole(
+    path: str | Path, content: str | bytes | Callable[[Path], object], *, owner_only: bool = False
+) -> None:
     """Write a file whole or not at all.
 
     Parameters
@@ -35,6 +37,9 @@ def write_whole(path: str | Path, content: str | bytes | Callable[[Path], object
     content : str, bytes or callable
         Text, written as UTF-8; or bytes; or a function that writes to the path it is given, which has the
         same file name.
+    owner_only : bool
+        Whether nobody but the owner may read it: for what shows real rows. It is so from the first moment
+        that the file is in its place.
     """
     path = Path(path)
     with part_folder(path.parent) as folder:
@@ -43,6 +48,8 @@ def write_whole(path: str | Path, content: str | bytes | Callable[[Path], object
             content(temporary)
         else:
             temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+        if owner_only:
+            temporary.chmod(0o600)
         temporary.replace(path)
 
 

@@ -56,3 +56,13 @@ def test_a_lock_is_held_by_one_at_a_time_and_given_back(tmp_path):
     thread.join()
     assert order == ["first", "other"]
     assert not path.exists()
+
+
+def test_what_shows_real_rows_is_for_its_owner_alone(tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text("everybody may read this")
+    path.chmod(0o644)
+    write_whole(path, "a real row", owner_only=True)
+    assert path.stat().st_mode & 0o777 == 0o600
+    write_whole(path, lambda place: place.write_text("another"), owner_only=True)
+    assert path.stat().st_mode & 0o777 == 0o600

@@ -147,7 +147,9 @@ class _Keeper:
 
     def keep(self, result: StageResult) -> None:
         if (path := self._path(result.name)) is not None:
-            write_whole(path, json.dumps({"mark": self._mark, **asdict(result)}, indent=2) + "\n")
+            write_whole(
+                path, json.dumps({"mark": self._mark, **asdict(result)}, indent=2) + "\n", owner_only=True
+            )
 
     def _path(self, stage: str) -> Path | None:
         return None if self._folder is None else self._folder / f"stage_{stage.replace(' ', '_')}.json"

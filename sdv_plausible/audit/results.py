@@ -121,7 +121,7 @@ class AuditResult:
         return self.to_dict()
 
     def to_html(self, path: str | Path, day: str | None = None) -> None:
-        """Write a page in the report's style.
+        """Write a page in the report's style: for its owner alone unless the table was public.
 
         Parameters
         ----------
@@ -135,8 +135,8 @@ class AuditResult:
             self.synthesizer, self.claim, self.verdict, stages,
             banner=self.banner, public=self.public, day=day or date.today().isoformat(),
         )  # fmt: skip
-        write_whole(path, page)
+        write_whole(path, page, owner_only=not self.public)
 
     def save(self, path: str | Path) -> None:
-        """Write everything as JSON, whole or not at all."""
-        write_whole(path, json.dumps(self.to_dict(), indent=2) + "\n")
+        """Write everything as JSON, whole or not at all: for its owner alone unless the table was public."""
+        write_whole(path, json.dumps(self.to_dict(), indent=2) + "\n", owner_only=not self.public)

@@ -14,11 +14,13 @@ from sdv_plausible.commands.files import (
     is_parquet,
     read,
 )
+from sdv_plausible.commands.speaking import add_json, say
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``check`` is told."""
     add_reading(command)
+    add_json(command)
     command.set_defaults(only_declared=True)
 
 
@@ -54,4 +56,4 @@ def run(options: argparse.Namespace) -> None:
         lines.append(str(found))
         if given is not None:
             lines += note_look(given, {*unread, *looked}, rules.digests or None)
-    print("\n".join(lines))
+    say(options, "\n".join(lines), {"for_the_holder_alone": True, "unreadable": unread, "found": lines[1:]})

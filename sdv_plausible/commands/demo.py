@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from sdv_plausible.commands.files import UsageError
+from sdv_plausible.commands.parameters import default_of
 from sdv_plausible.table.writing import write_table
 from sdv_plausible.whole_files import write_whole
 
@@ -17,7 +18,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--table-rows", type=int, default=100_000, help="rows of the simulated table (default: 100000)"
     )
-    command.add_argument("--epsilon", type=float, default=1.0, help="total privacy budget (default: 1)")
+    command.add_argument(
+        "--epsilon", type=float, default=default_of("epsilon"),
+        help="total privacy budget (default: %(default)s)",
+    )  # fmt: skip
     command.add_argument(
         "-o", "--output", type=Path, default=Path("demo_output"), help="folder (default: demo_output)"
     )

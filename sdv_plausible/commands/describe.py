@@ -18,6 +18,8 @@ from sdv_plausible.commands.files import (
     names_of,
     read,
 )
+from sdv_plausible.commands.parameters import default_of
+from sdv_plausible.commands.speaking import add_json, say
 from sdv_plausible.declaring.voted import with_voted
 from sdv_plausible.sdv.versions import metadata_of
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -40,7 +42,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--epsilon", type=float, default=0.1, help="total privacy budget, types included (default: 0.1)"
     )
-    command.add_argument("--delta", type=float, default=1e-9, help="failure probability (default: 1e-9)")
+    command.add_argument(
+        "--delta", type=float, default=default_of("delta"), help="failure probability (default: %(default)s)"
+    )
     command.add_argument("--max-parents", type=int, default=4, help="of --mode correlated (default: 4)")
     command.add_argument(
         "--bins", type=int, default=MAX_BINS, help=f"of numbers and dates, at most (default: {MAX_BINS})"
@@ -49,6 +53,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--only-declared", action="store_true", help="leave out columns whose type is not declared"
     )
     command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    add_json(command)
     command.set_defaults(ledger=None)
 
 
@@ -63,7 +68,12 @@ def run(options: argparse.Namespace) -> None:
     document = typed(options, texts, spelling)
     synth = fitted(options, read(options, column_types(document)), document)
     digest = synth.release(allow_no_claim=True).save(options.output, readable=True)
-    print(f"{synth.privacy_ledger()}\n\nWrote {options.output}, sha256 {digest}")
+    ledger = synth.privacy_ledger()
+    say(
+        options,
+        f"{ledger}\n\nWrote {options.output}, sha256 {digest}",
+        {"output": options.output, "sha256": digest, "ledger": ledger.to_dict()},
+    )
 
 
 def typed(options: argparse.Namespace, texts: pd.DataFrame | None, spelling: Spelling) -> dict[str, Any]:

@@ -25,6 +25,12 @@ class UsageError(ValueError):
 def add_reading(command: argparse.ArgumentParser) -> None:
     """What is read, and how: every cell by itself, by what is declared of its column."""
     command.add_argument("data", type=Path, help="CSV or Parquet file")
+    add_declarations(command)
+    add_spelling(command)
+
+
+def add_declarations(command: argparse.ArgumentParser) -> None:
+    """What is known of the columns without a table."""
     command.add_argument(
         "--metadata", type=Path, help="SDV metadata JSON that you wrote: the types of the columns"
     )
@@ -32,6 +38,10 @@ def add_reading(command: argparse.ArgumentParser) -> None:
         "--domain", help='domain JSON: types and values; or "metadata" if you wrote the ranges in --metadata'
     )
     command.add_argument("--rules", type=Path, help="rules JSON: what holds in every row")
+
+
+def add_spelling(command: argparse.ArgumentParser) -> None:
+    """How files and their cells are written."""
     command.add_argument("--encoding", default="utf-8", help="of the CSV file (default: utf-8)")
     command.add_argument(
         "--separator", type=_separator, default=",", help='between cells (default: ","); "tab" for tabs'
@@ -52,7 +62,11 @@ def add_reading(command: argparse.ArgumentParser) -> None:
 
 def check_inputs(options: argparse.Namespace) -> None:
     """Refuse files that are not there, before anything is read."""
-    inputs = ((options.data, "file"), (options.metadata, "metadata file"), (options.rules, "rules file"))
+    inputs = (
+        (getattr(options, "data", None), "file"),
+        (options.metadata, "metadata file"),
+        (options.rules, "rules file"),
+    )
     for path, what in inputs:
         if path is not None and not path.is_file():
             raise UsageError(f"there is no {what} {path}")
@@ -132,6 +146,9 @@ def declared_types(options: argparse.Namespace) -> dict[str, ColumnType]:
     from sdv_plausible.table.column_types import column_types
 
     types = column_types(options.domain, options.metadata)
+    person = getattr(options, "person", None)
+    if person is not None and person not in types:  # that it tells people apart is said, and is its type
+        types = {**types, **column_types({person: {"sdtype": "id"}})}
     if options.only_declared and not types:
         raise UsageError(
             "--only-declared leaves no column: declare what each is, with --domain or --metadata"
@@ -139,15 +156,15 @@ def declared_types(options: argparse.Namespace) -> dict[str, ColumnType]:
     return types
 
 
-def read(options: argparse.Namespace, types: Mapping[str, Any]) -> pd.DataFrame:
-    """The table, with the columns that have a type."""
+def read(options: argparse.Namespace, types: Mapping[str, Any], path: Path | None = None) -> pd.DataFrame:
+    """The table, or another one that is spelled like it, with the columns that have a type."""
     from sdv_plausible.table.parquet import read_parquet
     from sdv_plausible.table.reading import read_csv
 
-    spelled = how(options, *HOW_SPELLED)
-    if is_parquet(options.data):
-        return read_parquet(options.data, types, **spelled)
-    return read_csv(options.data, types, **how(options, *HOW_READ), **spelled)
+    path, spelled = path or options.data, how(options, *HOW_SPELLED)
+    if is_parquet(path):
+        return read_parquet(path, types, **spelled)
+    return read_csv(path, types, **how(options, *HOW_READ), **spelled)
 
 
 def metadata_and_detected(
@@ -163,14 +180,15 @@ def metadata_and_detected(
     return load_metadata(options.metadata, detected), detected
 
 
-def names_of(options: argparse.Namespace) -> Sequence[str]:
-    """Column names of the table."""
+def names_of(options: argparse.Namespace, path: Path | None = None) -> Sequence[str]:
+    """Column names of the table, or of another one."""
     from sdv_plausible.table.parquet import parquet_columns
     from sdv_plausible.table.reading import csv_columns
 
-    if is_parquet(options.data):
-        return parquet_columns(options.data)
-    return csv_columns(options.data, **how(options, *HOW_READ))
+    path = path or options.data
+    if is_parquet(path):
+        return parquet_columns(path)
+    return csv_columns(path, **how(options, *HOW_READ))
 
 
 def _detected(options: argparse.Namespace, names: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 
 from sdv_plausible.commands.files import UsageError, check_output
+from sdv_plausible.commands.speaking import add_json, say
 from sdv_plausible.evaluation.page.inspection import inspection_page
 from sdv_plausible.evaluation.tables import prepare
 from sdv_plausible.sdv.detection import detect_types
@@ -24,6 +25,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("-o", "--output", type=Path, required=True, help="HTML page to write: not public")
     command.add_argument("--domain", type=Path, help="domain JSON: types; others are detected")
     command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    add_json(command)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -33,8 +35,12 @@ def run(options: argparse.Namespace) -> None:
             raise UsageError(f"there is no file {path}")
     check_output(options.output, options.overwrite, (".html",))
     options.rows_were_read = True
-    write_whole(options.output, inspected(options))
-    print(f"Wrote {options.output}. NOT private: it shows real rows; for your eyes alone")
+    write_whole(options.output, inspected(options), owner_only=True)
+    say(
+        options,
+        f"Wrote {options.output}. NOT private: it shows real rows; for your eyes alone",
+        {"output": options.output, "for_the_holder_alone": True},
+    )
 
 
 def inspected(options: argparse.Namespace) -> str:

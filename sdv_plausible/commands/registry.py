@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdv_plausible.commands.files import UsageError, check_output, how, is_same
+from sdv_plausible.commands.speaking import add_json, say
 from sdv_plausible.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--pages", default="docs", help="where this package's docs are, for links in the table"
     )
     command.add_argument("--overwrite", action="store_true", help="replace files that exist")
+    add_json(command)
     for name, field in KNOWN.items():
         option = f"--{name.replace('_', '-')}"
         if field.many:
@@ -48,9 +50,12 @@ def run(options: argparse.Namespace) -> None:
     write_whole(options.output, to_yaml(registry_entry(record, domain=domain, **known)))
     if options.conformance is not None:
         write_whole(options.conformance, conformance_page(record, pages=options.pages))
-    print(f"Wrote {' and '.join(str(p) for p in (options.output, options.conformance) if p is not None)}")
-    if blank := [name for name in missing(known) if domain is None or name != "data_domain"]:
-        print(f"To be filled in, in {options.output}: {', '.join(blank)}")
+    written = [path for path in (options.output, options.conformance) if path is not None]
+    blank = [name for name in missing(known) if domain is None or name != "data_domain"]
+    words = f"Wrote {' and '.join(map(str, written))}"
+    if blank:
+        words += f"\nTo be filled in, in {options.output}: {', '.join(blank)}"
+    say(options, words, {"written": written, "to_be_filled_in": blank})
 
 
 def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:

@@ -54,21 +54,32 @@ def conformance_page(record: LedgerRecord, *, pages: str = "docs") -> str:
     lines = [
         "# Conformance, in the words of NIST SP 800-226",
         "",
-        f"> {_cell(record.headline)}",
+        f"> {markdown_cell(record.headline)}",
         "",
         "Made from the privacy ledger: the software's own account and no certificate.",
         "",
         "| question | this release | |",
         "|---|---|---|",
     ]
-    for item in (*_guarantee(record), *_algorithms(record), *_deployment()):
+    for item in conformance_items(record):
         state = f"[{item.state}]({pages.rstrip('/')}/{item.page})" if item.page else item.state
-        lines.append(f"| {item.topic} | {_cell(item.answer)} | {state} |")
+        lines.append(f"| {markdown_cell(item.topic)} | {markdown_cell(item.answer)} | {state} |")
     return "\n".join(lines) + "\n"
 
 
-def _cell(text: str) -> str:
-    """Text that stays text, and in its cell, whatever the columns are called."""
+def conformance_items(record: LedgerRecord) -> tuple[Item, ...]:
+    """Return the lines of the page.
+
+    Parameters
+    ----------
+    record : LedgerRecord
+        The ledger.
+    """
+    return (*_guarantee(record), *_algorithms(record), *_deployment())
+
+
+def markdown_cell(text: str) -> str:
+    """Return text that stays text, and in its cell, whatever the columns are called."""
     return " ".join(re.sub(r"([\\|\[])", r"\\\1", text).replace("<", "&lt;").split())
 
 
@@ -203,7 +214,7 @@ def _before_the_noise(record: LedgerRecord) -> Iterator[Item]:
     for entry in record.declared:
         if entry.parts != ("seeds",):
             yield Item(
-                topic=f"Declared: {_cell(entry.name)}",
+                topic=f"Declared: {entry.name}",
                 answer=f"{entry.mechanism}. Vouch that this was not chosen by looking at the rows",
                 state="yours to do",
                 page=f"{PROMISE}#when-nothing-is-promised",

@@ -225,25 +225,26 @@ class PrivacyLedger:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form: headline, total, unit, entries, what is not covered."""
-        claim = self.claims_privacy
+        claim, total = self.claims_privacy, self.total()
         return {
             "headline": self.sentence(),
             "said": [text for text in map(self.said, SAID) if text],
             "meaning": self.meaning(),
-            "epsilon": self.total() if claim else None,
+            "epsilon": total if claim else None,
             "delta": self.delta if claim else None,
             "unit": self.neighbours.unit,
             "neighbours": self.neighbours.relation,
-            "entries": [self._entry_dict(entry) for entry in self._entries if entry.name not in SAID],
+            "entries": [self._entry_dict(entry, total) for entry in self._entries if entry.name not in SAID],
             "not_covered": list(self.not_covered),
         }
 
-    def _entry_dict(self, entry: LedgerEntry) -> dict[str, Any]:
+    def _entry_dict(self, entry: LedgerEntry, total: float) -> dict[str, Any]:
+        """One entry; what it released is a function of all, so that it costs no more than the total."""
         finite = entry.status == "charged"
         return {
             "name": entry.name,
             "mechanism": entry.mechanism,
-            "epsilon": round(entry.epsilon(self.delta), 6) if finite else None,
+            "epsilon": round(min(entry.epsilon(self.delta), total), 6) if finite else None,
             "delta": self.delta if finite else None,
             "scope": entry.scope,
             "provenance": entry.status,

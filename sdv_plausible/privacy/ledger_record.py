@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
+ROUNDED = 1e-6  # epsilons of entries are written with six digits after the point
 _TEXTS = ("name", "mechanism", "scope", "provenance", "note")
 
 
@@ -85,7 +86,7 @@ class LedgerRecord:
                 f"{record.headline}"
             )
         largest = max((e.epsilon for e in record.entries if e.epsilon is not None), default=0.0)
-        if record.epsilon < largest * (1 - 1e-6) or not _agrees(record.headline, record.epsilon):
+        if record.epsilon < largest * (1 - 1e-6) - ROUNDED or not _agrees(record.headline, record.epsilon):
             raise ValueError(
                 f"this ledger contradicts itself: its total ({record.epsilon:g}) is not that of its words, "
                 "or below an entry's; write it again with ledger.to_json() or --ledger"

@@ -25,6 +25,8 @@ from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_model
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release_file import documents
 from sdv_plausible.release_file.answers import Answers, read_answers, write_answers
+from sdv_plausible.release_file.card import PrivacyCard
+from sdv_plausible.release_file.card_lines import card_of
 from sdv_plausible.release_file.domain import read_domain, write_domain
 from sdv_plausible.release_file.ledger import Statement, credit_split, read_ledger, write_ledger
 from sdv_plausible.release_file.many_rows import PART_ROWS, Call, in_turn, write_parts
@@ -285,6 +287,29 @@ class Release:
         return {
             names[child]: [names[parent] for parent in parents] for child, parents in self.model.structure()
         }
+
+    def card(self, *, budget: Any = None, audit: Any = None, domain: Any = None, **known: str) -> PrivacyCard:
+        """Make the page on this release that a data-protection officer files: of what the release holds.
+
+        Parameters
+        ----------
+        budget : Budget, optional
+            What the fit drew from: its sentence covers all releases of these people.
+        audit : AuditResult or mapping, optional
+            An audit of a public or simulated table; others are refused.
+        domain : path or mapping, optional
+            The domain file that was declared: which public source each column's declaration cites.
+        **known
+            What only a person knows: ``name``, ``holder``, ``purpose``, ``declared_by``,
+            ``reviewed_by``, ``date``, ``registry`` (where the registry entry is). What is not given is a
+            blank to be filled in.
+
+        Returns
+        -------
+        PrivacyCard
+            It can be saved as HTML, Markdown or JSON.
+        """
+        return card_of(self, budget=budget, audit=audit, domain=domain, known=known)
 
     # --- as a file --------------------------------------------------------------------------------
 

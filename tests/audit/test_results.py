@@ -41,3 +41,11 @@ def test_page_and_file_carry_the_mark(tmp_path) -> None:
     assert "threat &lt;leak found&gt;" in page
     result("leak found", public=True).save(tmp_path / "a.json")
     assert json.loads((tmp_path / "a.json").read_text())["may_be_published"] is True
+
+
+def test_what_was_made_of_real_rows_is_for_its_owner_alone(tmp_path) -> None:
+    for public in (False, True):
+        result("leak found", public=public).to_html(tmp_path / "a.html")
+        result("leak found", public=public).save(tmp_path / "a.json")
+        for path in tmp_path.iterdir():
+            assert (path.stat().st_mode & 0o077 == 0) is not public

@@ -19,6 +19,7 @@ def test_a_page_is_written_and_says_whom_it_is_for(tmp_path, capsys):
     page = tmp_path / "page.html"
     assert main(["inspect", *files, "-o", str(page)]) == 0
     assert "NOT private" in capsys.readouterr().out
+    assert page.stat().st_mode & 0o077 == 0
     text = page.read_text(encoding="utf-8")
     assert "NOT private" in text
     for part in ("First and last rows", "Divergence", "Correlation", "Networks"):

@@ -28,7 +28,7 @@ ELSEWHERE = {
     "cli.py": "a face over everything: tests/integration/test_cli.py",
     **{
         f"commands/{name}.py": "a face: tests/integration/test_cli.py, or the test of what it calls"
-        for name in ("app", "audit", "check", "declare", "demo", "files", "registry", "synthesize")
+        for name in ("app", "audit", "check", "declare", "demo", "files", "fitting", "registry", "synthesize")
     },
     "datasets/census_schema.py": "the columns of the simulated survey: test_census.py beside it",
     "evaluation/__init__.py": "names that load late: tests/evaluation/test_entry_points.py",
@@ -54,6 +54,7 @@ ELSEWHERE = {
             "values",
         )
     },
+    "release_file/card_lines.py": "what is on a card: test_card.py beside it",
     "sources/learning.py": "a fit without its rows: test_sources_fitting.py beside it",
     "sdv/base.py": "SDV's face, tested as SDV calls it: tests/integration/test_sdv_citizen.py",
     "sdv/detection.py": "types of a file's columns: tests/integration/test_cli.py",

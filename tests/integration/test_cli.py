@@ -14,7 +14,7 @@ import yaml
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.cli import main
-from sdv_plausible.commands import synthesize
+from sdv_plausible.commands import fitting
 from sdv_plausible.datasets import census_like
 from sdv_plausible.sdv.versions import SDV_MAJOR
 
@@ -244,7 +244,7 @@ def test_under_a_claim_nothing_that_is_said_depends_on_the_rows(tmp_path, capsys
 
 
 def test_a_reader_that_complains_about_cells_would_be_caught(tmp_path, capsys, monkeypatch):
-    honest = synthesize.read
+    honest = fitting.read
 
     def complaining(options, types):
         table = honest(options, types)
@@ -253,7 +253,7 @@ def test_a_reader_that_complains_about_cells_would_be_caught(tmp_path, capsys, m
         return table
 
     fine = said_of(tmp_path, capsys, FINE, TYPES)
-    monkeypatch.setattr(synthesize, "read", complaining)
+    monkeypatch.setattr(fitting, "read", complaining)
     assert said_of(tmp_path, capsys, ODD["missing cells"], TYPES) != fine
 
 
@@ -403,7 +403,7 @@ def test_outputs_that_are_inputs_are_refused_before_anything_is_read(tmp_path, c
     metadata.write_text("{}")
     ledger = tmp_path / "ledger.json"
     ledger.write_text("precious")
-    monkeypatch.setattr(synthesize, "declared_types", read)
+    monkeypatch.setattr(fitting, "declared_types", read)
     before = {path: path.read_text() for path in (data, domain, metadata, ledger)}
     for alias in spellings(
         tmp_path, {"data": data, "domain": domain, "metadata": metadata, "ledger": ledger}[which]

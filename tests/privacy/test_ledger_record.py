@@ -62,6 +62,26 @@ def test_no_claim_no_papers():
                 paper()
 
 
+@pytest.mark.parametrize("mu", [0.0123456, 0.00071237, 0.3000004, 0.5])
+def test_rounded_entries_are_no_contradiction(mu):
+    """An entry is written with six digits, and may be rounded above a total that it makes alone."""
+    made = LedgerEntry(
+        name="x", mechanism="m", losses=(GaussianLoss(sensitivity_over_sigma=mu),), scope="all"
+    )
+    assert LedgerRecord.of(ledger(made).to_dict()).epsilon > 0
+
+
+def test_an_entry_costs_no_more_than_the_whole():
+    """Under a secret split the whole may cost less than an entry would on all rows."""
+    made = ledger(CHARGED)
+    whole = made.total()
+    made.split = type("Half", (), {"total": lambda self, charged, delta: whole / 2})()
+    plain = made.to_dict()
+    assert plain["epsilon"] == whole / 2
+    assert max(entry["epsilon"] or 0 for entry in plain["entries"]) <= whole / 2 + 1e-6
+    assert LedgerRecord.of(plain).epsilon == whole / 2
+
+
 DAMAGES = [
     lambda plain: plain.pop("unit"),
     lambda plain: plain.update(epsilon="1"),

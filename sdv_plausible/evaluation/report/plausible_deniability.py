@@ -242,6 +242,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     def to_html(self, path: str | Path, *, publishable: bool = False) -> None:
         """Write the report as one self-contained HTML file: no script, no network.
 
+        One that is not publishable can be read by its owner alone.
+
         Parameters
         ----------
         path : str or Path
@@ -279,11 +281,15 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
                 failed,
                 self._margins,
             )
-        write_whole(path, text)
+        write_whole(path, text, owner_only=not publishable)
 
     def save(self, filepath: str | Path) -> None:
-        """Write the report, whole or not at all; :meth:`load` reads it."""
-        write_whole(filepath, lambda path: super(PlausibleDeniabilityReport, self).save(str(path)))
+        """Write the report, whole or not at all, for its owner alone; :meth:`load` reads it."""
+        write_whole(
+            filepath,
+            lambda path: super(PlausibleDeniabilityReport, self).save(str(path)),
+            owner_only=True,
+        )
 
     def _results(self) -> list[TableResults]:
         scores = self.get_properties().set_index("Property")["Score"].to_dict()

@@ -1,0 +1,76 @@
+"""The command ``sdv-plausible card``: one page on a release, to be filed."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.commands.files import UsageError, check_output, how, is_same
+from sdv_plausible.commands.speaking import add_json, say
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """What the card is made from, and what only a person knows."""
+    from sdv_plausible.release_file.card import KNOWN
+
+    command.add_argument("release", type=Path, help="the release file")
+    command.add_argument("-o", "--output", type=Path, required=True, help="card: .html, .md or .json")
+    command.add_argument("--expect-sha256", metavar="DIGEST", help="refuse any other release file")
+    command.add_argument("--domain", type=Path, help="the domain file: which public sources it cites")
+    command.add_argument(
+        "--budget", nargs=3, metavar=("FILE", "EPSILON", "DELTA"),
+        help="the budget that the fit drew from: its sentence is on the card",
+    )  # fmt: skip
+    command.add_argument("--budget-filter", choices=("sum", "rho"), help="of --budget (default: sum)")
+    command.add_argument(
+        "--audit", type=Path, help="audit.json of a public or simulated table; others are refused"
+    )
+    for name, hint in KNOWN.items():
+        command.add_argument(f"--{name.replace('_', '-')}", metavar="TEXT", help=hint)
+    command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    add_json(command)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write the card."""
+    from sdv_plausible.commands.parameters import opened_budget
+    from sdv_plausible.release_file.card import KNOWN
+    from sdv_plausible.release_file.release import Release
+
+    budget = None if options.budget is None else Path(options.budget[0])
+    given = [path for path in (options.release, options.domain, options.audit, budget) if path is not None]
+    for path in given:
+        if not path.is_file():
+            raise UsageError(f"there is no file {path}")
+    for path, output in itertools.product(given, [options.output]):
+        if is_same(path, output):
+            raise UsageError(f"{output} is read, and the card would replace it; choose another name")
+    check_output(options.output, options.overwrite, (".html", ".md", ".json"))
+    release = Release.load(options.release, options.expect_sha256)
+    card = release.card(
+        budget=opened_budget(options),
+        audit=_audit(options.audit),
+        domain=options.domain,
+        **how(options, *KNOWN),
+    )
+    card.save(options.output)
+    words = f"{card.lead}\n\nWrote {options.output}"
+    if card.blanks:
+        words += f"\nTo be filled in: {', '.join(card.blanks)}"
+    say(
+        options,
+        words,
+        {"output": options.output, "claim": card.claim, "lead": card.lead, "to_be_filled_in": card.blanks},
+    )
+
+
+def _audit(path: Path | None) -> Any:
+    if path is None:
+        return None
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise UsageError(f"{path} is no audit: give the audit.json that audit wrote") from None

@@ -1,0 +1,65 @@
+"""The command ``sdv-plausible fit``: a release file, from which rows are drawn without the table."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sdv_plausible.commands.files import UsageError, check_outputs
+from sdv_plausible.commands.fitting import ROW_BY_ROW, add_fitting, fitted, hint
+from sdv_plausible.commands.speaking import say, steps
+from sdv_plausible.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """What of a table is learned, how, and where the release goes."""
+    add_fitting(command)
+    command.add_argument("-o", "--output", type=Path, required=True, help="release file to write (.release)")
+    command.add_argument("--readable", action="store_true", help="with line breaks, for people")
+    command.add_argument(
+        "--allow-no-claim", action="store_true",
+        help="write the file even without a privacy claim: it may hold single people's values",
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> None:
+    """Fit, and write the release with its ledger."""
+    check_outputs(options, (".release", ".json"))
+    test = getattr(options, "privacy_test", None)
+    if test in ROW_BY_ROW:
+        raise UsageError(
+            f"--privacy-test {test} keeps records, and a release file holds none: leave it out, or take "
+            "synthesize"
+        )
+
+    def check(synth: PlausibleDeniabilitySynthesizer) -> None:
+        ledger = synth.plan().ledger
+        if not ledger.claims_privacy and not options.allow_no_claim:
+            raise UsageError(
+                f"{ledger.sentence()} The file may hold single people's values: mend that, or add "
+                "--allow-no-claim. Nothing was fitted"
+            )
+
+    with steps("reading", "fitting", "writing") as begin:
+        synth, detected = fitted(options, begin, check)
+        begin()
+        ledger = synth.privacy_ledger()
+        digest = synth.release(allow_no_claim=options.allow_no_claim).save(
+            options.output, readable=options.readable
+        )
+        if options.ledger is not None:
+            write_whole(options.ledger, ledger.to_json())
+    say(
+        options,
+        f"{ledger}{hint(detected)}\n\nWrote {options.output}, sha256 {digest}",
+        {
+            "output": options.output,
+            "sha256": digest,
+            "types_detected": list(detected),
+            "ledger": ledger.to_dict(),
+        },
+    )

@@ -1,0 +1,124 @@
+"""What the commands that fit have in common: their options, the synthesizer, and the fit itself."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sdv_plausible.commands.files import (
+    UsageError,
+    add_reading,
+    declared_types,
+    metadata_and_detected,
+    names_of,
+    read,
+)
+from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
+from sdv_plausible.commands.speaking import add_json
+
+if TYPE_CHECKING:
+    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+
+ROW_BY_ROW = ("randomized", "deterministic")
+
+
+def add_fitting(command: argparse.ArgumentParser) -> None:
+    """What is read, how it is learned, and where the ledger goes."""
+    add_reading(command)
+    command.add_argument(
+        "--only-declared", action="store_true", help="leave out columns whose type is not declared"
+    )
+    command.add_argument("--ledger", type=Path, help="also write the privacy ledger as JSON")
+    command.add_argument(
+        "--overwrite", action="store_true", help="replace files that exist, never one that is read"
+    )
+    add_json(command)
+    add_parameters(command)
+
+
+def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
+    """Rows that are paid for where every row costs: those that are asked for, and no other ones are drawn."""
+    if rows is None or getattr(options, "privacy_test", None) not in ROW_BY_ROW:
+        return {}
+    return {"row_cap": max(rows, 1)}
+
+
+def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> PlausibleDeniabilitySynthesizer:
+    """The synthesizer that was asked for; what was not said is as its constructor has it.
+
+    Parameters
+    ----------
+    options : Namespace
+        Of a command with the synthesizer's parameters.
+    metadata : Metadata
+        Of the table.
+    **known
+        Arguments that the command knows itself.
+    """
+    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+
+    if options.domain == "metadata":
+        known["source"] = "written"
+    return PlausibleDeniabilitySynthesizer(
+        metadata, domain=options.domain, rules=options.rules or (), **{**known, **given(options)}
+    )
+
+
+def fitted(
+    options: argparse.Namespace,
+    begin: Callable[[], None],
+    check: Callable[[PlausibleDeniabilitySynthesizer], object] | None = None,
+    known: Mapping[str, Any] | None = None,
+) -> tuple[PlausibleDeniabilitySynthesizer, dict[str, dict[str, Any]]]:
+    """The synthesizer, fitted to the table, and the types that had to be detected.
+
+    Parameters
+    ----------
+    options : Namespace
+        Of a command with :func:`add_fitting`.
+    begin : callable
+        Told when a step begins: reading, fitting.
+    check : callable, optional
+        Shown the synthesizer before the rows are read; it may refuse.
+    known : mapping, optional
+        Arguments that the command knows itself.
+    """
+    known = dict(known or {})
+    if options.public is not None and not options.public.is_file():
+        raise UsageError(f"there is no file {options.public}")
+    types = declared_types(options)
+    begin()
+    metadata, detected = metadata_and_detected(options, types)
+    if options.public is not None:  # its columns are the table's, or some of them
+        names = names_of(options, options.public)
+        shared = {name: kind for name, kind in types.items() if name in names}
+        known["public"] = read(options, shared, options.public)
+    synth = synthesizer(
+        options,
+        metadata,
+        types="detected" if detected else "declared",
+        budget=opened_budget(options),
+        **known,
+    )
+    if check is not None:
+        check(synth)
+    options.rows_were_read = True  # from here on errors of others may quote cells
+    table = read(options, {**types, **detected})
+    begin()
+    synth.fit(table)
+    return synth, detected
+
+
+def hint(detected: Mapping[str, Mapping[str, Any]]) -> str:
+    """What is said of columns whose types nobody declared; empty if there are none."""
+    if not detected:
+        return ""
+    said = f"\n\n  Types detected: {', '.join(detected)}. Declare them (--domain), or leave them out "
+    said += "(--only-declared)."
+    if personal := [name for name, kind in detected.items() if kind.get("pii")]:
+        example = f'{{"{personal[0]}": {{"sdtype": "categorical"}}}}'
+        said += f"\n  Taken for personal data, and invented: {', '.join(personal)}. If they are categories, "
+        said += f"declare them so: {example}"
+    return said

@@ -1,0 +1,105 @@
+"""The command ``sdv-plausible report``: synthetic rows beside real ones, on a page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.commands.files import (
+    UsageError,
+    add_declarations,
+    add_spelling,
+    check_inputs,
+    check_output,
+    declared_types,
+    is_same,
+    metadata_and_detected,
+    read,
+)
+from sdv_plausible.commands.speaking import add_json, say, steps
+
+FOR_HOLDER = "NOT private: it shows real rows; for your eyes alone"
+PUBLISHABLE = "It may be published: real rows are on it through the guarantee alone"
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """What is compared, what is known of it, and where the page goes."""
+    command.add_argument("data", type=Path, help="the real table (CSV or Parquet)")
+    command.add_argument("synthetic", type=Path, help="the synthetic rows (CSV or Parquet)")
+    command.add_argument("-o", "--output", type=Path, required=True, help="HTML page to write")
+    add_declarations(command)
+    add_spelling(command)
+    command.add_argument("--release", type=Path, help="the release file: its guarantee and network")
+    command.add_argument("--ledger", type=Path, help="instead of --release: what --ledger wrote")
+    command.add_argument("--holdout", type=Path, help="real rows that were not fitted, for comparison")
+    command.add_argument("--target", help="column that classifiers predict")
+    command.add_argument(
+        "--publishable", action="store_true",
+        help="only what may be published: the guarantee and the synthetic rows",
+    )  # fmt: skip
+    command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    add_json(command)
+    command.set_defaults(only_declared=False)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Compare, and write the page."""
+    from sdv_plausible.evaluation import PlausibleDeniabilityReport
+
+    _check(options)
+    with steps("reading", "comparing", "writing") as begin:
+        begin()
+        ledger, structure = _guarantee(options)
+        types = declared_types(options)
+        metadata, detected = metadata_and_detected(options, types)
+        options.rows_were_read = True
+        known = {**types, **detected}
+        real, synthetic = read(options, known), read(options, known, options.synthetic)
+        holdout = None if options.holdout is None else read(options, known, options.holdout)
+        report = PlausibleDeniabilityReport(
+            ledger=ledger, structure=structure, holdout=holdout, target=options.target
+        )
+        begin()
+        report.generate(real, synthetic, metadata, verbose=False)
+        begin()
+        report.to_html(options.output, publishable=options.publishable)
+    words = PUBLISHABLE if options.publishable else FOR_HOLDER
+    say(
+        options,
+        f"Wrote {options.output}. {words}",
+        {"output": options.output, "for_the_holder_alone": not options.publishable},
+    )
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuse files that are not there or would be replaced, before anything is read."""
+    check_inputs(options)
+    given = (options.synthetic, options.holdout, options.release, options.ledger)
+    for path in (path for path in given if path is not None):
+        if not path.is_file():
+            raise UsageError(f"there is no file {path}")
+    if options.release is not None and options.ledger is not None:
+        raise UsageError("--release and --ledger both say what the guarantee is: give one of them")
+    check_output(options.output, options.overwrite, (".html",))
+    for path in (options.data, *given):
+        if path is not None and is_same(path, options.output):
+            raise UsageError(f"{options.output} is read, and the page would replace it; choose another name")
+
+
+def _guarantee(options: argparse.Namespace) -> tuple[Any, Any]:
+    """Ledger and network of what was released."""
+    from sdv_plausible.models.base import HasStructure
+    from sdv_plausible.release_file.release import Release
+
+    if options.release is not None:
+        release = Release.load(options.release)
+        known = isinstance(release.model, HasStructure)
+        return release.ledger, release.structure() if known else None
+    if options.ledger is None:
+        return None, None
+    try:
+        return json.loads(options.ledger.read_text(encoding="utf-8")), None
+    except ValueError:
+        raise UsageError(f"{options.ledger} is no ledger: give what --ledger wrote") from None

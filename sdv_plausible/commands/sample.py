@@ -1,0 +1,148 @@
+"""The command ``sdv-plausible sample``: rows from a release file, without the data and without SDV."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from sdv_plausible.commands.files import UsageError, check_output, is_same
+from sdv_plausible.commands.speaking import add_json, rows_bar, say
+from sdv_plausible.privacy.noise.recipients import new_secret
+from sdv_plausible.release_file.release import Release
+from sdv_plausible.table.writing import write_table
+from sdv_plausible.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from sdv_plausible.table.domain import Attribute
+
+PART_ROWS = 50_000  # drawn at a time, so that progress can be shown
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """What ``sample`` is told."""
+    command.add_argument("release", type=Path, help="what fit or describe wrote, or any release file")
+    command.add_argument("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
+    command.add_argument(
+        "-n", "--rows", type=int, help="rows (default: the noisy number of rows in the release)"
+    )
+    command.add_argument(
+        "--where", nargs="+", default=[], metavar="COLUMN=VALUE",
+        help='values that every row has, such as sex=f "age=34"; nothing after = is missing',
+    )  # fmt: skip
+    command.add_argument(
+        "--uniform", nargs="+", default=[], metavar="COLUMN", help="columns drawn uniformly from their domain"
+    )
+    command.add_argument("--random-state", type=int, help="the same rows again for the same options")
+    command.add_argument("--expect-sha256", metavar="DIGEST", help="refuse any other release file")
+    command.add_argument(
+        "--recipient", help="who gets the rows: the same name always gets the same ones; needs --secret"
+    )
+    command.add_argument(
+        "--secret", type=Path, help="the holder's secret file, made if it is not there: never hand it out"
+    )
+    command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    add_json(command)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Draw the rows and write them."""
+    if not options.release.is_file():
+        raise UsageError(f"there is no release file {options.release}")
+    check_output(options.output, options.overwrite, (".csv", ".parquet"))
+    for path, what in ((options.release, "release file"), (options.secret, "secret file")):
+        if path is not None and is_same(path, options.output):
+            raise UsageError(f"{options.output} is the {what}, which rows would replace; choose another name")
+    if (options.recipient is None) != (options.secret is None):
+        raise UsageError(
+            "--recipient and --secret go together: who gets the rows, and the holder's secret file"
+        )
+    release = Release.load(options.release, options.expect_sha256)
+    rows = drawn(options, release)
+    write_whole(options.output, lambda path: write_table(rows, path))
+    say(
+        options,
+        f"Wrote {len(rows):,} rows to {options.output}",
+        {"output": options.output, "rows": len(rows), "sha256": release.digest},
+    )
+
+
+def drawn(options: argparse.Namespace, release: Release) -> pd.DataFrame:
+    """The rows that were asked for; many of them in parts, with progress."""
+    known: dict[str, Any] = {
+        "given": conditions(options.where, release),
+        "uniform": options.uniform,
+        "recipient": options.recipient,
+        "secret": None if options.secret is None else _secret(options.secret),
+        "random_state": options.random_state,
+    }
+    wanted = options.rows
+    if wanted is None:
+        wanted = release.answers.number_of_rows()
+    if wanted <= PART_ROWS or any(value not in (None, [], {}) for value in known.values()):
+        return release.sample(wanted, **known)
+    parts = []
+    with rows_bar(wanted) as done:
+        for part in release.sample_parts(wanted, rows=PART_ROWS):
+            parts.append(part)
+            done(len(part))
+    return pd.concat(parts, ignore_index=True)
+
+
+def conditions(words: Sequence[str], release: Release) -> dict[str, Any]:
+    """Values by column, from texts such as ``age=34``.
+
+    Parameters
+    ----------
+    words : sequence of str
+        As they were written.
+    release : Release
+        Whose domain says what a text stands for.
+
+    Raises
+    ------
+    ValueError
+        If a text has no ``=``, names a column twice, or is no number where one belongs.
+    """
+    domain = {attribute.name: attribute for attribute in release.rules.whole(release.domain)}
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or name in found:
+            raise UsageError(
+                f"--where ({word!r}) must be COLUMN=VALUE, each column once: try --where age=34 sex=f"
+            )
+        found[name] = value_of(text, domain[name]) if name in domain else text
+    return found
+
+
+def value_of(text: str, attribute: Attribute) -> Any:
+    """What a text stands for in a column; a value that it may not hold is refused when rows are drawn."""
+    named = {str(value): value for value in attribute.values}
+    named |= {str(value).lower(): value for value in attribute.values if isinstance(value, bool)}
+    if text in named:
+        return named[text]
+    if not text and attribute.nullable:
+        return None
+    if attribute.kind not in ("integer", "float"):
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        raise UsageError(f"--where: column {attribute.name!r} holds numbers, and {text!r} is none") from None
+    return int(number) if attribute.kind == "integer" and number.is_integer() else number
+
+
+def _secret(path: Path) -> bytes:
+    """The secret in a file of the holder's own; a new one where there is none."""
+    if not path.exists():
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(new_secret().hex() + "\n")
+    try:
+        return bytes.fromhex(path.read_text(encoding="ascii").strip())
+    except ValueError:
+        raise ValueError(f"{path} holds no secret: it must be the file that --secret made") from None

@@ -1,0 +1,96 @@
+"""What a command says: an answer for people or programs, warnings in a line each, progress on a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+PROGRAM = "sdv-plausible"
+_PACKAGE = Path(__file__).parents[1]
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    """Let programs ask for an answer that they can read."""
+    command.add_argument("--json", action="store_true", help="print one JSON object instead of words")
+
+
+def say(options: argparse.Namespace, words: str, document: Mapping[str, Any]) -> None:
+    """Print the answer: words, or with ``--json`` one JSON object."""
+    print(json.dumps(_plain(document), indent=1, ensure_ascii=False) if options.json else words)
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no infinity, and no paths."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, Path) else value
+
+
+@contextmanager
+def warnings_in_lines() -> Iterator[None]:
+    """Show this package's warnings in one line each, on standard error, and those of others not at all.
+
+    SDV's hints on saving metadata are not for this audience, and what others say of rows may quote cells.
+    """
+    said: set[str] = set()
+
+    def show(message: Warning | str, _: type[Warning], filename: str, *_rest: Any, **_more: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in said and _PACKAGE in Path(filename).parents:
+            said.add(text)
+            to_holder(f"warning: {text}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
+def to_holder(words: str) -> None:
+    """Print a line on standard error, which is for whoever holds the table."""
+    bars = sys.modules.get("tqdm")  # a bar on the terminal makes room for it
+    write: Callable[..., object] = print if bars is None else bars.tqdm.write
+    write(f"{PROGRAM}: {words}", file=sys.stderr)
+
+
+@contextmanager
+def steps(*names: str) -> Iterator[Callable[[], None]]:
+    """Show on a terminal which step a command is at; nothing in a pipe.
+
+    Yields
+    ------
+    callable
+        To be called when a step begins.
+    """
+    from tqdm import tqdm
+
+    form = "{desc} (step {n_fmt} of {total_fmt}) {bar} {elapsed}"
+    waiting = iter(names)
+    with tqdm(total=len(names), disable=None, leave=False, file=sys.stderr, bar_format=form) as bar:
+
+        def begin() -> None:
+            bar.set_description_str(next(waiting), refresh=False)
+            bar.update()
+            bar.refresh()
+
+        yield begin
+
+
+@contextmanager
+def rows_bar(total: int) -> Iterator[Callable[[int], object]]:
+    """Show on a terminal how many rows there are; nothing in a pipe."""
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit=" rows", disable=None, leave=False, file=sys.stderr) as bar:
+        yield bar.update

@@ -1,0 +1,185 @@
+"""What is on a privacy card: read off a release, and checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sdv_plausible.privacy.conformance import conformance_items
+from sdv_plausible.privacy.ledger_record import LedgerRecord
+from sdv_plausible.release_file.card import CLAIM, KNOWN, PrivacyCard
+from sdv_plausible.release_file.ledger import Statement
+from sdv_plausible.table.declarations import domain_document
+
+LONGEST = 2000  # characters of what a person says
+PROVENANCE = {
+    "declared": "declared, without the rows",
+    "private": "learned from the rows, paid for in the ledger",
+    "inferred": "read off the rows: no claim",
+    "edited": "edited after a look at the rows: no claim",
+}
+INVENTED, MADE = "invented, nothing of it is learned", "made from other columns, by a rule"
+ERROR_BARS = (
+    "counts of columns with intervals (margins)",
+    "tables from which estimates get error bars (sample_multiple)",
+)
+NO_ERROR_BARS = "none: no noisy counts are in this release"
+LIMITS = (
+    "Whether what was declared was known without the rows: the software cannot check it, somebody vouches.",
+    "Single rows: the rows are nobody's, and rare values and links of many columns are lost in the noise.",
+    "Analyses that take the rows for real ones: without the error bars above they are too sure.",
+    "The software itself: nobody outside has audited it. This card is its own account, no certificate.",
+)
+WITHOUT_CLAIM = ("Nothing limits what this release tells of single people: treat it like the table itself.",)
+
+
+def card_of(
+    release: Any, *, budget: Any = None, audit: Any = None, domain: Any = None, known: Mapping[str, str]
+) -> PrivacyCard:
+    """Make the card of a release.
+
+    Parameters
+    ----------
+    release : Release
+        What it is about.
+    budget, audit, domain
+        As for :meth:`~sdv_plausible.Release.card`.
+    known : mapping of str to str
+        What a person said.
+
+    Raises
+    ------
+    ValueError
+        If the release's words contradict its ledger, something that was said is unknown or no text, the audit
+        was of real rows, or the domain file is of another table.
+    """
+    ledger = release.ledger.to_dict()
+    record = _record(release, ledger)
+    return PrivacyCard(
+        lead=release.statement.sentence,
+        claim=record is not None,
+        said=tuple(text for text in (*ledger["said"], ledger["meaning"]) if text),
+        facts=_facts(release, ledger),
+        known=_known(known),
+        costs=tuple(_cost(entry) for entry in ledger["entries"]),
+        columns=tuple(_columns(release, _sources(release, domain))),
+        conformance=() if record is None else tuple(
+            {"question": item.topic, "answer": item.answer, "state": item.state}
+            for item in conformance_items(record)
+        ),
+        rules=tuple(map(str, (*release.rules.rule_set.making, *release.rules.rule_set.limiting))),
+        error_bars=_error_bars(release),
+        not_covered=(
+            *(() if record is not None else WITHOUT_CLAIM),
+            *(_sentence(text) for text in release.statement.not_covered),
+            *LIMITS,
+        ),
+        budget="" if budget is None else budget.sentence(),
+        audit=_audit(audit),
+    )  # fmt: skip
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def _record(release: Any, ledger: Mapping[str, Any]) -> LedgerRecord | None:
+    """The ledger's words, checked against its losses; None where there is no claim."""
+    said = release.statement
+    if said.epsilon is None:
+        return None
+    if said.epsilon < ledger["epsilon"] * (1 - 1e-6):
+        raise ValueError(
+            f"this release says epsilon {said.epsilon:g}, and its ledger adds up to {ledger['epsilon']:g}: "
+            "do not file it; ask for the file again, with its digest"
+        )
+    return LedgerRecord.of({**ledger, "headline": said.sentence, "epsilon": said.epsilon})
+
+
+def _facts(release: Any, ledger: Mapping[str, Any]) -> dict[str, str]:
+    unit, settings = release.ledger.neighbours, release.settings
+    who = f"all rows of any one person, as {unit.person} tells them apart; at most {unit.rows} are used"
+    return {
+        "table": release.schema.table,
+        "total": total(release.statement, release.ledger.delta),
+        "protected": f"any {ledger['unit']}" if unit.person is None else who,
+        "compared with": ledger["neighbours"],
+        "covers": release.ledger.covers or "what the entries below name",
+        "privacy test": str(settings.get("privacy_test", "")),
+        "model": str(settings.get("model", "of the holder's own")),
+        "columns": f"{len(release.schema.columns)}, of which {len(release.domain)} are modelled",
+        "made with": ", ".join(f"{name} {number}" for name, number in release.versions.items()),
+        "sha256": release.digest,
+    }
+
+
+def total(statement: Statement, delta: float) -> str:
+    """The total as the sentence says it, which rounds it up."""
+    found = re.match(rf"{CLAIM}(\S+) at delta", statement.sentence)
+    return "none" if found is None else f"epsilon {found[1]} at delta {delta:g}"
+
+
+def _known(known: Mapping[str, str]) -> dict[str, str]:
+    for name, text in known.items():
+        if name not in KNOWN:
+            raise ValueError(f"{name} is nothing that a card says; it has {', '.join(KNOWN)}")
+        if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
+            raise ValueError(f"{name} must be a text of up to {LONGEST} characters: {KNOWN[name]}")
+    return {name: known.get(name, "") for name in KNOWN}
+
+
+def _cost(entry: Mapping[str, Any]) -> dict[str, str]:
+    free = {"declared": "free", "no claim": "no claim"}
+    cost = free.get(entry["provenance"]) or f"{entry['epsilon']:.3g}"
+    return {name: entry[name] for name in ("name", "mechanism", "scope", "note")} | {"epsilon": cost}
+
+
+def _columns(release: Any, sources: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    whole = release.rules.whole(release.domain)
+    for column in release.schema.columns:
+        if column.name not in whole:
+            yield {"column": column.name, "kind": column.spec["sdtype"], "values": INVENTED, "source": ""}
+            continue
+        attribute = whole[column.name]
+        made = f"; {MADE}" if column.name in release.rules.made else ""
+        yield {
+            "column": column.name,
+            "kind": f"{attribute.kind}, {attribute.cardinality:,} codes",
+            "values": PROVENANCE[attribute.provenance] + made,
+            "source": sources.get(column.name, ""),
+        }
+
+
+def _sources(release: Any, domain: Any) -> dict[str, str]:
+    """The public source that each column's declaration cites."""
+    if domain is None:
+        return {}
+    columns = domain_document(domain).columns
+    ours = {column.name for column in release.schema.columns}
+    if not ours & set(columns):
+        raise ValueError("domain has none of this release's columns: give the file that was declared")
+    cited = {name: words.get("source") for name, words in columns.items() if isinstance(words, Mapping)}
+    return {name: str(text)[:LONGEST] for name, text in cited.items() if text and name in ours}
+
+
+def _error_bars(release: Any) -> tuple[str, ...]:
+    """What can be had from the release's noisy answers."""
+    if not any(answer.asked.kind == "counts" for answer in release.answers):
+        return (NO_ERROR_BARS,)
+    return ERROR_BARS[:1] if "public_rows" in release.settings else ERROR_BARS
+
+
+def _audit(audit: Any) -> dict[str, Any]:
+    """What of an audit may be on a card: that of a public or simulated table."""
+    if audit is None:
+        return {}
+    found = audit.publishable() if hasattr(audit, "publishable") else audit
+    if not isinstance(found, Mapping) or found.get("may_be_published") is not True:
+        raise ValueError(
+            "audit must be of a public or simulated table (audit --public): one of real rows is their "
+            "function, without noise, and belongs on no card"
+        )
+    stages: Sequence[Mapping[str, Any]] = found.get("stages", ())
+    lines = [{name: str(stage[name]) for name in ("threat", "verdict", "words")} for stage in stages]
+    return {"synthesizer": str(found["synthesizer"]), "verdict": str(found["verdict"]), "stages": lines}

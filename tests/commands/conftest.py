@@ -1,0 +1,31 @@
+"""A table of the holder, its declarations, and a release of it, for the commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
+from sdv_plausible.datasets import census_like, census_like_metadata
+
+NAMES = ("age", "sex", "race", "hours_per_week")
+
+
+@pytest.fixture(scope="session")
+def declared() -> dict[str, dict[str, object]]:
+    return {name: words for name, words in census_like_metadata().items() if name in NAMES}
+
+
+@pytest.fixture(scope="session")
+def holder(tmp_path_factory, declared) -> Path:
+    """A folder with people.csv, domain.json and people.release."""
+    folder = tmp_path_factory.mktemp("holder")
+    table = census_like(2_000)[list(declared)]
+    table.to_csv(folder / "people.csv", index=False)
+    (folder / "domain.json").write_text(json.dumps(declared))
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(declared), domain=declared)
+    synth.fit(table)
+    synth.release().save(folder / "people.release")
+    return folder

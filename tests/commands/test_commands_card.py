@@ -1,0 +1,57 @@
+"""``card``: the page on a release, with what a person says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sdv_plausible import Release
+from sdv_plausible.cli import main
+
+
+def card(holder, output, *more):
+    return main(["card", str(holder / "people.release"), "-o", str(output), *more])
+
+
+@pytest.mark.parametrize("ending", ["html", "md", "json"])
+def test_a_card(holder, tmp_path, capsys, ending):
+    output = tmp_path / f"card.{ending}"
+    more = ["--name", "Census people", "--declared-by", "A. Person", "--domain", str(holder / "domain.json")]
+    assert card(holder, output, *more) == 0
+    release = Release.load(holder / "people.release")
+    assert capsys.readouterr().out == (
+        f"{release.statement.sentence}\n\nWrote {output}\n"
+        "To be filled in: holder, purpose, reviewed_by, date, registry\n"
+    )
+    text = output.read_text(encoding="utf-8")
+    for words in ("Census people", "A. Person", release.digest):
+        assert words in text
+    assert card(holder, output) == 2  # it exists
+
+
+def test_for_programs(holder, tmp_path, capsys):
+    assert card(holder, tmp_path / "c.json", "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["claim"] is True
+    assert said["lead"].startswith("Total epsilon ")
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "words"),
+    [
+        ('{"may_be_published": false}', (), "real rows"),
+        ("{", (), "is no audit"),
+        (None, ("--audit", "none.json"), "there is no file none.json"),
+        (None, ("--expect-sha256", "0" * 64), "is not the release that was expected"),
+        (None, ("--budget", "none", "1", "1e-8"), "there is no file none"),
+        (None, ("--name", " "), "must be a text"),
+    ],
+)
+def test_mistakes(holder, tmp_path, capsys, content, more, words):
+    if content is not None:
+        (tmp_path / "audit.json").write_text(content)
+        more = ("--audit", str(tmp_path / "audit.json"))
+    assert card(holder, tmp_path / "c.html", *more) == 2
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "c.html").exists()

@@ -1,0 +1,56 @@
+"""``plan``: the cost without a table."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
+from sdv_plausible.cli import main
+
+
+def test_a_plan_needs_no_table_and_is_the_synthesizers(holder, declared, capsys):
+    options = ["plan", "--domain", str(holder / "domain.json"), "--table-rows", "2000"]
+    assert main(options) == 0
+    said = capsys.readouterr().out
+    assert (
+        said
+        == f"{PlausibleDeniabilitySynthesizer(metadata_of(declared), domain=declared).plan(table_rows=2000)}\n"
+    )
+    assert main([*options, "--json", "--epsilon", "2"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["epsilon"] == 2
+    assert 1.9 < document["ledger"]["epsilon"] <= 2
+    assert document["forecast"]["rows"] == 2000
+
+
+def test_where_every_row_costs_the_rows_asked_for_are_planned(holder, capsys):
+    options = ["plan", "--domain", str(holder / "domain.json"), "--privacy-test", "randomized", "--json"]
+    costs = []
+    for more in (["-n", "300"], ["-n", "300", "--row-cap", "3000"], []):
+        assert main([*options, *more]) == 0
+        document = json.loads(capsys.readouterr().out)
+        costs.append(document["ledger"]["epsilon"])
+        if not costs[1:]:
+            assert "the first 300 rows" in document["ledger"]["headline"]
+    assert costs[0] < 60 < costs[1] < costs[2]
+
+
+def test_an_advantage(holder, capsys):
+    options = ["plan", "--domain", str(holder / "domain.json"), "--max-advantage", "0.05", "--json"]
+    assert main(options) == 0
+    assert 0.01 < json.loads(capsys.readouterr().out)["epsilon"] < 1
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ([], "no column is declared"),
+        (["--domain", "{}", "--budget", "b", "1", "1e-8"], "draws from no budget"),
+        (["--domain", "{}", "--k", "0"], "k (0)"),
+    ],
+)
+def test_mistakes(holder, tmp_path, capsys, more, words):
+    assert main(["plan", *[str(holder / "domain.json") if word == "{}" else word for word in more]]) == 2
+    assert words in capsys.readouterr().err

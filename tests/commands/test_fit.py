@@ -1,0 +1,90 @@
+"""``fit``: a release file, refused beforehand where it could hold single people's values."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sdv_plausible import Release
+from sdv_plausible.cli import main
+from sdv_plausible.commands.fitting import hint
+
+
+def fit(holder, output, *more):
+    return main(["fit", str(holder / "people.csv"), "-o", str(output), *more])
+
+
+def test_a_release_file(holder, tmp_path, capsys):
+    output, ledger = tmp_path / "p.release", tmp_path / "l.json"
+    domain = ("--domain", str(holder / "domain.json"))
+    assert fit(holder, output, *domain, "--epsilon", "2", "--ledger", str(ledger), "--json") == 0
+    said, release = json.loads(capsys.readouterr().out), Release.load(output)
+    assert said["sha256"] == release.digest
+    assert said["ledger"] == release.ledger.to_dict() == json.loads(ledger.read_text())
+    assert release.settings["epsilon"] == 2
+    assert said["types_detected"] == []
+
+
+def test_without_a_claim_only_on_demand_and_before_anything_is_fitted(holder, tmp_path, capsys, monkeypatch):
+    output = tmp_path / "p.release"
+    monkeypatch.setattr("sdv_plausible.commands.fitting.read", None)  # would fail if it were called
+    domain = ("--domain", str(holder / "domain.json"))
+    assert fit(holder, output, *domain, "--random-state", "1") == 2
+    assert "--allow-no-claim. Nothing was fitted" in capsys.readouterr().err
+    assert not output.exists()
+    monkeypatch.undo()
+    assert fit(holder, output, *domain, "--random-state", "1", "--allow-no-claim") == 0
+    assert capsys.readouterr().out.startswith("No differential-privacy claim")
+    assert not Release.load(output).ledger.claims_privacy
+
+
+def test_records_are_not_released(holder, tmp_path, capsys):
+    assert fit(holder, tmp_path / "p.release", "--privacy-test", "deterministic") == 2
+    assert "keeps records" in capsys.readouterr().err
+
+
+def test_a_budget_is_drawn_from(holder, tmp_path, capsys):
+    budget = ("--budget", str(tmp_path / "b"), "1", "1e-8", "--domain", str(holder / "domain.json"))
+    assert fit(holder, tmp_path / "p.release", "--epsilon", "0.7", *budget) == 0
+    assert fit(holder, tmp_path / "q.release", "--epsilon", "0.7", *budget) == 2
+    assert "budget" in capsys.readouterr().err
+    assert not (tmp_path / "q.release").exists()
+
+
+def test_a_published_table(holder, tmp_path):
+    (tmp_path / "old.csv").write_text("sex,race\n" + "Male,White\nFemale,White\n" * 50)
+    public = ("--public", str(tmp_path / "old.csv"), "--public-source", "Office of Numbers, 2010")
+    domain = ("--domain", str(holder / "domain.json"))
+    assert fit(holder, tmp_path / "p.release", *domain, *public) == 0
+    assert Release.load(tmp_path / "p.release").settings["public_rows"] == 100
+
+
+def test_a_person(holder, tmp_path):
+    """The column that tells people apart needs no declaration: that it does is one."""
+    lines = (holder / "people.csv").read_text().splitlines()
+    table = tmp_path / "homes.csv"
+    table.write_text(
+        "\n".join([f"home,{lines[0]}", *(f"{i // 2},{line}" for i, line in enumerate(lines[1:]))])
+    )
+    output = tmp_path / "p.release"
+    options = ["--domain", str(holder / "domain.json"), "--person", "home", "--rows-per-person", "2"]
+    assert main(["fit", str(table), "-o", str(output), *options]) == 0
+    protected = Release.load(output).ledger.neighbours
+    assert (protected.person, protected.rows) == ("home", 2)
+
+
+@pytest.mark.parametrize("name", ["p.csv", "no/p.release"])
+def test_outputs_that_cannot_be(holder, tmp_path, name):
+    assert fit(holder, tmp_path / name, "--domain", str(holder / "domain.json")) == 2
+
+
+def test_what_was_taken_for_personal_data_is_said():
+    detected = {"city": {"sdtype": "city", "pii": True}, "age": {"sdtype": "numerical"}}
+    said = hint(detected)
+    assert "Types detected: city, age. Declare them" in said
+    assert (
+        'invented: city. If they are categories, declare them so: {"city": {"sdtype": "categorical"}}' in said
+    )
+    assert "invented" not in hint({"age": {"sdtype": "numerical"}})
+    assert hint({}) == ""

@@ -1,0 +1,95 @@
+"""What a command says, and where: nothing in a pipe but the answer, and warnings in a line each."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import math
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from sdv_plausible import cli
+from sdv_plausible.commands import check, speaking
+from sdv_plausible.commands.speaking import rows_bar, say, steps, warnings_in_lines
+
+OURS = str(Path(speaking.__file__))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_an_answer_for_people_or_programs(capsys):
+    document = {"path": Path("a/b"), "epsilon": math.inf, "rows": [1, math.nan], "name": "größe"}
+    say(argparse.Namespace(json=False), "words", document)
+    assert capsys.readouterr().out == "words\n"
+    say(argparse.Namespace(json=True), "words", document)
+    said = json.loads(capsys.readouterr().out)
+    assert said == {"path": "a/b", "epsilon": None, "rows": [1, None], "name": "größe"}
+
+
+def test_warnings_of_ours_in_one_line_each_and_of_nobody_else(capsys):
+    with warnings_in_lines():
+        for _ in range(2):
+            warnings.warn_explicit("two\n  lines", UserWarning, OURS, 1)
+        warnings.warn_explicit("SECRET 34", UserWarning, "/elsewhere/pandas/core.py", 1)
+    captured = capsys.readouterr()
+    assert captured.err == "sdv-plausible: warning: two lines\n"
+    assert captured.out == ""
+
+
+def bars() -> None:
+    with steps("reading", "fitting") as begin:
+        begin()
+        begin()
+    with rows_bar(100) as done:
+        done(60)
+        done(40)
+
+
+def test_progress_on_a_terminal_and_none_in_a_pipe(monkeypatch):
+    pipe, terminal = io.StringIO(), Terminal()
+    monkeypatch.setattr(sys, "stderr", pipe)
+    bars()
+    assert pipe.getvalue() == ""
+    monkeypatch.setattr(sys, "stderr", terminal)
+    bars()
+    assert "fitting (step 2 of 2)" in terminal.getvalue()
+    assert "rows" in terminal.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (ValueError("no\nrows"), 2, "error: no rows"),
+        (MemoryError(), 2, "error: MemoryError"),
+        (None, 0, ""),
+    ],
+)
+def test_exit_codes(error, code, words, monkeypatch, capsys):
+    def run(options):
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(check, "run", run)
+    assert cli.main(["check", "x.csv"]) == code
+    captured = capsys.readouterr()
+    assert words in captured.err
+    assert captured.err.count("\n") == (code != 0)
+    assert "Traceback" not in captured.err
+
+
+def test_help_says_the_exit_codes(capsys):
+    for arguments in (["--help"], ["synthesize", "--help"]):
+        with pytest.raises(SystemExit, match="0"):
+            cli.main(arguments)
+        said = " ".join(capsys.readouterr().out.split())
+        for code in ("0 done", "2 refused or failed", "130 interrupted"):
+            assert code in said
+    assert "sdv-plausible synthesize DATA -o OUTPUT [options]" in said
