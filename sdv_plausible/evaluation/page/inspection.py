@@ -13,11 +13,12 @@ import pandas as pd
 from sdv_plausible.evaluation import distances
 from sdv_plausible.evaluation.coding import Codes, encode_pair
 from sdv_plausible.evaluation.page import charts
+from sdv_plausible.evaluation.page.column_sections import Columns
 from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC
+from sdv_plausible.evaluation.page.histograms import pictures_of
 from sdv_plausible.evaluation.page.network import network_graph
-from sdv_plausible.evaluation.page.rendering import Page, Section
-from sdv_plausible.evaluation.page.sections import Columns, Dependence, Figure
-from sdv_plausible.evaluation.page.summary import histogram
+from sdv_plausible.evaluation.page.rendering import Figure, Page, Section
+from sdv_plausible.evaluation.page.sections import Dependence
 from sdv_plausible.evaluation.reading import as_numbers
 from sdv_plausible.evaluation.tables import TablePair
 
@@ -161,8 +162,9 @@ def inspection_page(pair: TablePair, date: str, titles: Mapping[str, str] | None
         for name, matrix in zip(both, strengths, strict=True)
     )
     histograms = [
-        histogram(name, kind, (pair.real[name], pair.synthetic[name]), pair.formats.get(name))
+        one
         for name, kind in pair.kinds.items()
+        for one in pictures_of(name, kind, (pair.real[name], pair.synthetic[name]), pair.formats.get(name))
     ]
     divergences = tuple(
         (name, divergence(before[:, j], after[:, j], coded.cardinalities[j]))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from sdv_plausible.evaluation.network_layout import Structure
+from sdv_plausible.evaluation.page.column_sections import Columns
 from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
 from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC
 from sdv_plausible.evaluation.page.guarantee import Guarantee
@@ -19,7 +20,6 @@ from sdv_plausible.evaluation.page.intervals import Intervals
 from sdv_plausible.evaluation.page.rendering import Page, Section, count
 from sdv_plausible.evaluation.page.sections import (
     Classifiers,
-    Columns,
     Dependence,
     Distances,
     Game,
@@ -164,6 +164,6 @@ def _compared(table: TableResults) -> list[Section]:
         Distances.of(details["Column Distances"], details["Pair Distances"], compared),
         Classifiers.of(details["Classifier Agreement"], table.majority),
         Game.of(details["Distinguishing Game"]),
-        Columns.of(compared.histograms, [("real", REAL), ("synthetic", SYNTHETIC)]),
+        Columns.compared(table.release.columns, compared, [("real", REAL), ("synthetic", SYNTHETIC)]),
         Dependence.of(table.release.columns, matrices),
     ]

@@ -13,11 +13,12 @@ from markupsafe import Markup
 
 from sdv_plausible.evaluation.network_layout import Structure
 from sdv_plausible.evaluation.page import charts
+from sdv_plausible.evaluation.page.bars import horizontal_bars
 from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
 from sdv_plausible.evaluation.page.drawing import OTHER, REAL, REFERENCE, SYNTHETIC
 from sdv_plausible.evaluation.page.network import network_graph
-from sdv_plausible.evaluation.page.rendering import Section
-from sdv_plausible.evaluation.page.summary import ComparisonSummary, Histogram
+from sdv_plausible.evaluation.page.rendering import Figure, Section
+from sdv_plausible.evaluation.page.summary import ComparisonSummary
 from sdv_plausible.evaluation.reading import Floats
 
 _UNCERTAINTY = "symmetrical uncertainty"
@@ -27,14 +28,6 @@ _NUM_WORST = 8
 
 Shares = tuple[tuple[str, tuple[float, ...]], ...]
 """Rows of a table: a name and its shares, in [0, 1]."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """A picture and what it is of."""
-
-    caption: str
-    picture: Markup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,29 +252,6 @@ def _spoken(name: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Columns(Section):
-    """Histogram of each column."""
-
-    template: ClassVar[str] = "columns.html"
-    series: tuple[tuple[str, str], ...]
-    figures: tuple[Figure, ...]
-
-    @classmethod
-    def of(cls, histograms: Sequence[Histogram], tables: Sequence[tuple[str, str]]) -> Columns:
-        """Draw histograms of tables, which are given by name and colour."""
-        return cls(series=tuple(tables), figures=tuple(_histogram(one, tables) for one in histograms))
-
-
-def _histogram(one: Histogram, tables: Sequence[tuple[str, str]]) -> Figure:
-    series = [(name, shares, colour) for (name, colour), shares in zip(tables, one.shares, strict=True)]
-    if one.ordered:
-        return Figure(
-            caption=one.column, picture=charts.vertical_bars(one.column, one.labels, one.marks, series)
-        )
-    return Figure(caption=one.column, picture=charts.horizontal_bars(one.column, one.labels, series))
-
-
-@dataclass(frozen=True, kw_only=True)
 class Dependence(Section):
     """Symmetrical uncertainty of every pair of columns."""
 
@@ -330,7 +300,7 @@ class Seeds(Section):
         figures = []
         if diagnostics.sizes:
             labels, shares = zip(*diagnostics.sizes, strict=True)
-            picture = charts.horizontal_bars("plausible seeds", labels, [("candidates", shares, REAL)])
+            picture = horizontal_bars("plausible seeds", labels, [("candidates", shares, REAL)])
             figures.append(
                 Figure(caption="Share of candidates by their number of plausible seeds", picture=picture)
             )

@@ -15,7 +15,6 @@ from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE, Guarantee
 from sdv_plausible.evaluation.page.pages import private_page, public_page
 from sdv_plausible.evaluation.page.sections import (
     Classifiers,
-    Columns,
     Dependence,
     Distances,
     Game,
@@ -24,7 +23,7 @@ from sdv_plausible.evaluation.page.sections import (
     Scores,
     Seeds,
 )
-from sdv_plausible.evaluation.page.summary import ComparisonSummary, Histogram, ReleaseSummary
+from sdv_plausible.evaluation.page.summary import ComparisonSummary, ReleaseSummary
 
 FAILED = pd.DataFrame({"Score": [np.nan], "Error": ["it <broke>"]})
 COLUMNS = pd.DataFrame({"Column": ["a"], "Distance": [0.25], "Real Rows": [1500], "Synthetic Rows": [20]})
@@ -112,14 +111,6 @@ def test_the_axis_starts_below_every_interval(value, low):
     assert len(dots) == 6
     assert len(lines) == (0 if math.isnan(low) else 6)
     assert all(118 < float(x) <= WIDTH for x in [*dots, *lines])
-
-
-def test_histograms_are_drawn_by_kind():
-    ordered = Histogram(column="n", ordered=True, labels=("1", "2"), marks=(), shares=((0.5, 0.5),))
-    others = Histogram(column="c", ordered=False, labels=("x", "y"), marks=(), shares=((0.5, 0.5),))
-    found = Columns.of([ordered, others], [("real", "#000")])
-    assert [figure.caption for figure in found.figures] == ["n", "c"]
-    assert [">x<" in figure.picture for figure in found.figures] == [False, True]
 
 
 @pytest.mark.parametrize(("num_columns", "alone"), [(30, False), (31, True)])
