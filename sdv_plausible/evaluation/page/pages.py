@@ -18,6 +18,7 @@ from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC
 from sdv_plausible.evaluation.page.guarantee import Guarantee
 from sdv_plausible.evaluation.page.intervals import Intervals
 from sdv_plausible.evaluation.page.rendering import Page, Section, count
+from sdv_plausible.evaluation.page.scores import RelativeScore, Scores
 from sdv_plausible.evaluation.page.sections import (
     Classifiers,
     Dependence,
@@ -25,7 +26,6 @@ from sdv_plausible.evaluation.page.sections import (
     Game,
     Heading,
     Network,
-    Scores,
     Seeds,
     error_of,
 )
@@ -55,8 +55,8 @@ class TableResults:
     name : str
     num_rows : (int, int)
         Real and synthetic rows.
-    scores : dict of str to float
-        Score of each property, over all tables.
+    scores : tuple of RelativeScore
+        Score of each property beside what real rows reach.
     details : dict of str to pandas.DataFrame
         Details of each property for this table.
     majority : float or None
@@ -67,7 +67,7 @@ class TableResults:
 
     name: str
     num_rows: tuple[int, int]
-    scores: dict[str, float]
+    scores: tuple[RelativeScore, ...]
     details: dict[str, pd.DataFrame]
     majority: float | None
     release: ReleaseSummary

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
@@ -46,20 +45,6 @@ class NotComputed(Section):
     template: ClassVar[str] = "not_computed.html"
     title: str
     error: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scores(Section):
-    """Mean score and score of each property, NaN where there is none."""
-
-    template: ClassVar[str] = "scores.html"
-    scores: tuple[tuple[str, float], ...]
-
-    @classmethod
-    def of(cls, scores: Mapping[str, float]) -> Scores:
-        """Put the mean of what could be computed first."""
-        known = [value for value in scores.values() if not math.isnan(value)]
-        return cls(scores=(("Overall", float(np.mean(known)) if known else math.nan), *scores.items()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,11 +141,13 @@ class Classifiers(Section):
         """
         if failed(details):
             return NotComputed(title="Classifiers", error=error_of(details))
-        kinds = (
+        kinds = [
             ("trained on real", "Real Accuracy", "Real", REAL),
             ("trained on synthetic", "Synthetic Accuracy", "Synthetic", SYNTHETIC),
             ("agreement", "Score", "Agreement", OTHER),
-        )
+        ]
+        if "Ceiling" in details:
+            kinds.append(("agreement of two real", "Ceiling", "Ceiling", REFERENCE))
         rows = _intervals(details, kinds)
         axis = (_axis_start(rows, 0.9), 1.0)
         picture = charts.interval_plot("accuracy of classifiers", rows, "share of test rows", axis)

@@ -20,7 +20,6 @@ from sdv_plausible.evaluation.page.sections import (
     Game,
     Network,
     NotComputed,
-    Scores,
     Seeds,
 )
 from sdv_plausible.evaluation.page.summary import ComparisonSummary, ReleaseSummary
@@ -59,12 +58,6 @@ def compared():
         histograms=(), real_dependence=np.eye(1), synthetic_dependence=np.eye(1), reference="halves", num_rows=10,
         reference_columns=none, reference_pairs=none, synthetic_columns=none, synthetic_pairs=none, independent_pairs=none,
     )  # fmt: skip
-
-
-def test_scores_lead_with_the_mean_of_what_there_is():
-    assert Scores.of({"a": 0.5, "b": 1.0}).scores == (("Overall", 0.75), ("a", 0.5), ("b", 1.0))
-    assert Scores.of({"a": 0.5, "b": math.nan}).scores[0] == ("Overall", 0.5)
-    assert math.isnan(Scores.of({"a": math.nan}).scores[0][1])
 
 
 def test_distances_list_the_worst_pairs_first():
