@@ -18,14 +18,11 @@ from sdv_plausible.evaluation.page.drawing import (
     number,
     shorten,
     shorten_all,
-    text_width,
     ticks,
 )
 from sdv_plausible.evaluation.reading import Floats
 
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
-# Anchors of a single-hue scale from white to dark blue, dark enough at the end for white text.
-_SCALE = ((247, 251, 255), (198, 219, 239), (107, 174, 214), (33, 113, 181), (8, 48, 107))
 
 
 def _x_axis(
@@ -155,59 +152,6 @@ def interval_plot(
     return drawing.svg()
 
 
-def shade(value: float) -> tuple[str, bool]:
-    """Return the colour of ``value`` in [0, 1] and whether text on it should be white."""
-    position = min(max(value, 0.0), 1.0) * (len(_SCALE) - 1)
-    i = min(int(position), len(_SCALE) - 2)
-    mixed = [round(a + (b - a) * (position - i)) for a, b in zip(_SCALE[i], _SCALE[i + 1], strict=True)]
-    return "#{:02X}{:02X}{:02X}".format(*mixed), value > 0.55
-
-
-def heatmap(title: str, labels: Sequence[str], matrix: Floats, scale_name: str) -> Markup:
-    """Draw a square matrix of values in [0, 1], with names, and a legend of the scale below.
-
-    Parameters
-    ----------
-    title : str
-        For readers of the page who cannot see.
-    labels : sequence of str, length m
-        Names of rows and columns.
-    matrix : numpy.ndarray of float64, shape (m, m)
-    scale_name : str
-        What the values are.
-    """
-    m = len(labels)
-    room = min(98.0, 8 + max(text_width(label) for label in labels))
-    cell = max(15.0, min(34.0, (WIDTH - room - 4) / m))
-    drawing = Drawing(max(WIDTH, room + m * cell + 4), room + m * cell + 48, title)
-    for i, (label, short) in enumerate(zip(labels, shorten_all(labels, room - 4), strict=True)):
-        middle = room + (i + 0.5) * cell + 4
-        drawing.text(room - 4, middle, short, "end")
-        drawing.text(middle, room - 4, short, transform=f"rotate(-90 {middle:.1f} {room - 4:.1f})")
-        for j in range(m):
-            tip = f"{label}, {labels[j]}: {matrix[i, j]:.3f}"
-            _cell(drawing, (room + j * cell, room + i * cell), cell, float(matrix[i, j]), tip)
-    _scale(drawing, room, room + m * cell + 10, scale_name)
-    return drawing.svg()
-
-
-def _cell(drawing: Drawing, corner: tuple[float, float], size: float, value: float, tip: str) -> None:
-    fill, white = shade(value)
-    drawing.rect(*corner, size - 1, size - 1, fill, tip=tip)
-    if size >= 24 and 0.005 <= value < 0.995:
-        ink = {"fill": "#FFFFFF" if white else INK, "font_size": 9, "pointer_events": "none"}
-        drawing.text(
-            corner[0] + size / 2 - 0.5, corner[1] + size / 2 + 3, f"{value:.2f}"[1:], "middle", **ink
-        )
-
-
-def _scale(drawing: Drawing, left: float, top: float, name: str) -> None:
-    for step in range(100):
-        drawing.rect(left + 1.5 * step, top, 1.6, 9, shade(step / 99)[0])
-    for x, line, words, anchor in ((0, 1, "0", "start"), (150, 1, "1", "end"), (0, 2, name, "start")):
-        drawing.text(left + x, top + 7 + 13 * line, words, anchor)
-
-
 def line_plot(
     title: str, positions: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], axes: tuple[str, str]
 ) -> Markup:
@@ -233,6 +177,7 @@ def line_plot(
     xs = [left + (i + 0.5) * (right - left) / len(positions) for i in range(len(positions))]
     for x, label in zip(xs, positions, strict=True):
         drawing.text(x, bottom + 15, label, "middle")
+    names = shorten_all([name for name, _ in series], 118)
     for rank, (name, shares) in enumerate(series):
         colour, dash = SERIES[rank % len(SERIES)], _DASHES[rank % len(_DASHES)]
         points = [
@@ -245,6 +190,6 @@ def line_plot(
             drawing.dot(x, y, 3, colour, tip=f"{name}: {100 * share:.1f}%")
         legend_x, legend_y = left + (rank % 2) * 150, bottom + 46 + 16 * (rank // 2)
         drawing.line(legend_x, legend_y - 4, legend_x + 22, legend_y - 4, colour, **style)
-        drawing.text(legend_x + 28, legend_y, shorten(name, 118))
+        drawing.text(legend_x + 28, legend_y, names[rank])
     drawing.line(left, bottom, right, bottom)
     return drawing.svg()

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from sdv_plausible.evaluation.network_layout import Structure
 from sdv_plausible.evaluation.page.column_sections import Columns
+from sdv_plausible.evaluation.page.dependence_sections import Dependence, Network, strengths_of
 from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
 from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC
 from sdv_plausible.evaluation.page.guarantee import Guarantee
@@ -21,11 +22,9 @@ from sdv_plausible.evaluation.page.rendering import Page, Section, count
 from sdv_plausible.evaluation.page.scores import RelativeScore, Scores
 from sdv_plausible.evaluation.page.sections import (
     Classifiers,
-    Dependence,
     Distances,
     Game,
     Heading,
-    Network,
     Seeds,
     error_of,
 )
@@ -103,7 +102,12 @@ def public_page(
         date=date,
         kind="public",
         banner=_PUBLIC if guarantee.claimed else f"{_PUBLIC} {_UNPROTECTED}",
-        sections=(guarantee, *Intervals.of(margins), *tables, *Network.of(structure)),
+        sections=(
+            guarantee,
+            *Intervals.of(margins),
+            *tables,
+            *Network.of(structure, _strengths(releases.values())),
+        ),
     ).html()
 
 
@@ -136,10 +140,20 @@ def private_page(
             *compared,
             *absent,
             *Intervals.of(margins),
-            *Network.of(structure),
+            *Network.of(structure, _strengths(table.release for table in tables)),
             *Seeds.of(diagnostics),
         ),
     ).html()
+
+
+def _strengths(releases: Iterable[ReleaseSummary | None]) -> dict[frozenset[str], float]:
+    """Return how dependent columns of the synthetic tables are; no other table is asked."""
+    shown = [release for release in releases if release is not None]
+    return {
+        pair: strength
+        for release in shown
+        for pair, strength in strengths_of(release.columns, release.dependence).items()
+    }
 
 
 def _released(name: str, release: ReleaseSummary | None) -> list[Section]:

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import pandas as pd
-from markupsafe import Markup
 
-from sdv_plausible.evaluation.network_layout import Structure
 from sdv_plausible.evaluation.page import charts
 from sdv_plausible.evaluation.page.bars import horizontal_bars
 from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
 from sdv_plausible.evaluation.page.drawing import OTHER, REAL, REFERENCE, SYNTHETIC
-from sdv_plausible.evaluation.page.network import network_graph
 from sdv_plausible.evaluation.page.rendering import Figure, Section
 from sdv_plausible.evaluation.page.summary import ComparisonSummary
 from sdv_plausible.evaluation.reading import Floats
 
-_UNCERTAINTY = "symmetrical uncertainty"
-_MOST_BESIDE = 30
-"""Columns of two dependence matrices side by side, at most."""
 _NUM_WORST = 8
 
 Shares = tuple[tuple[str, tuple[float, ...]], ...]
@@ -236,40 +230,6 @@ def _axis_start(rows: _IntervalRows, most: float) -> float:
 
 def _spoken(name: str) -> str:
     return name.replace("_", " ").replace("adaboost", "AdaBoost").replace("svm", "SVM")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dependence(Section):
-    """Symmetrical uncertainty of every pair of columns."""
-
-    template: ClassVar[str] = "dependence.html"
-    alone: bool
-    figures: tuple[Figure, ...]
-
-    @classmethod
-    def of(cls, columns: Sequence[str], matrices: Mapping[str, Floats]) -> Dependence:
-        """Draw the matrix of each table, side by side if there is room."""
-        figures = tuple(
-            Figure(
-                caption=name,
-                picture=charts.heatmap(f"dependence, {name.lower()}", columns, matrix, _UNCERTAINTY),
-            )
-            for name, matrix in matrices.items()
-        )
-        return cls(alone=len(columns) > _MOST_BESIDE, figures=figures)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Network(Section):
-    """The model's network."""
-
-    template: ClassVar[str] = "network.html"
-    picture: Markup
-
-    @classmethod
-    def of(cls, structure: Structure) -> tuple[Network, ...]:
-        """Draw ``{child: parents}``; nothing if there is none."""
-        return (cls(picture=network_graph(structure)),) if structure else ()
 
 
 @dataclass(frozen=True, kw_only=True)

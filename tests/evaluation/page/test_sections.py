@@ -15,10 +15,8 @@ from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE, Guarantee
 from sdv_plausible.evaluation.page.pages import private_page, public_page
 from sdv_plausible.evaluation.page.sections import (
     Classifiers,
-    Dependence,
     Distances,
     Game,
-    Network,
     NotComputed,
     Seeds,
 )
@@ -106,15 +104,8 @@ def test_the_axis_starts_below_every_interval(value, low):
     assert all(118 < float(x) <= WIDTH for x in [*dots, *lines])
 
 
-@pytest.mark.parametrize(("num_columns", "alone"), [(30, False), (31, True)])
-def test_many_columns_stand_alone(num_columns, alone):
-    names = [f"c{i}" for i in range(num_columns)]
-    assert Dependence.of(names, {"Real": np.eye(num_columns)}).alone is alone
-
-
 def test_what_there_is_not_has_no_section():
-    assert Network.of({}) == Seeds.of(None) == ()
-    assert len(Network.of({"b": ["a"]})) == 1
+    assert Seeds.of(None) == ()
     assert Seeds.of(SeedDiagnostics.of({}))[0].figures == ()
     both = SeedDiagnostics.of({"plausible_seeds": [1, 2], "pass_rates": {5: {1: 0.5}}})
     assert len(Seeds.of(both)[0].figures) == 2
