@@ -126,7 +126,7 @@ def private_page(
     """
     compared = [section for table in tables for section in _compared(table)]
     absent = [
-        Heading(title=f"Table {name}", words=f"Not computed: {error_of(details)}")
+        Heading(title=_titled(name), words=f"Not computed: {error_of(details)}")
         for name, details in failed.items()
     ]
     return Page(
@@ -146,6 +146,11 @@ def private_page(
     ).html()
 
 
+def _titled(name: str) -> str:
+    """Return the heading of a table; one without a name of its own is called "table" by SDV."""
+    return "The table" if name == "table" else f"Table {name}"
+
+
 def _strengths(releases: Iterable[ReleaseSummary | None]) -> dict[frozenset[str], float]:
     """Return how dependent columns of the synthetic tables are; no other table is asked."""
     shown = [release for release in releases if release is not None]
@@ -158,9 +163,9 @@ def _strengths(releases: Iterable[ReleaseSummary | None]) -> dict[frozenset[str]
 
 def _released(name: str, release: ReleaseSummary | None) -> list[Section]:
     if release is None:
-        return [Heading(title=f"Table {name}", words="No synthetic rows, or no columns, to show.")]
+        return [Heading(title=_titled(name), words="No synthetic rows, or no columns, to show.")]
     return [
-        Heading(title=f"Table {name}", words=f"{count(release.num_rows)} synthetic rows."),
+        Heading(title=_titled(name), words=f"{count(release.num_rows)} synthetic rows."),
         Columns.of(release.histograms, [("synthetic", SYNTHETIC)]),
         Dependence.of(release.columns, {"Synthetic": release.dependence}),
     ]
@@ -172,7 +177,7 @@ def _compared(table: TableResults) -> list[Section]:
     matrices = {"Real": compared.real_dependence, "Synthetic": compared.synthetic_dependence}
     return [
         Heading(
-            title=f"Table {table.name}", words=f"{count(real)} real rows, {count(synthetic)} synthetic rows."
+            title=_titled(table.name), words=f"{count(real)} real rows, {count(synthetic)} synthetic rows."
         ),
         Scores.of(table.scores),
         Distances.of(details["Column Distances"], details["Pair Distances"], compared),
