@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from sdmetrics.reports.base_unified_report import BaseUnifiedReport
 
+from sdv_plausible import fragments
 from sdv_plausible.evaluation.classifiers import names_of
 from sdv_plausible.evaluation.coding import DEFAULT_NUM_BINS
 from sdv_plausible.evaluation.game import DISTINGUISHERS
@@ -18,6 +19,7 @@ from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
 from sdv_plausible.evaluation.page.guarantee import Guarantee
 from sdv_plausible.evaluation.page.intervals import Intervals
 from sdv_plausible.evaluation.page.pages import TableResults, private_page, public_page
+from sdv_plausible.evaluation.page.rendering import percent
 from sdv_plausible.evaluation.page.scores import RelativeScore, relative_scores
 from sdv_plausible.evaluation.page.summary import (
     ComparisonSummary,
@@ -41,6 +43,9 @@ from sdv_plausible.evaluation.tables import (
     prepare_holdout,
 )
 from sdv_plausible.whole_files import write_whole
+
+_SHOWN = "PlausibleDeniabilityReport (private: computed from real rows without noise)"
+_SHOWN_HEAD = ("property", "score", "real against real", "relative")
 
 
 class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
@@ -256,6 +261,24 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         found["Real Against Real"] = [pd.Series([one.ceiling for one in row]).mean() for row in by_name]
         found["Relative"] = [pd.Series([one.relative for one in row]).mean() for row in by_name]
         return found
+
+    def __repr__(self) -> str:
+        return fragments.text(_SHOWN, self._lines(), self._said())
+
+    def _repr_html_(self) -> str:
+        return fragments.fragment(_SHOWN, head=_SHOWN_HEAD, rows=self._lines(), notes=self._said())
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        """Return scores in words, none before there are some."""
+        if not self.is_generated:
+            return []
+        shares = self.get_properties().itertuples(index=False)
+        return [(str(name), *(percent(float(value)) for value in values)) for name, *values in shares]
+
+    def _said(self) -> list[str]:
+        if not self.is_generated:
+            return ["not generated"]
+        return [f"Overall {percent(self.get_score())}", self._guarantee.sentence]
 
     def _print_results(self, verbose: bool) -> None:
         """Print nothing yet: the overall score needs what :meth:`generate` computes after the properties."""
