@@ -100,6 +100,8 @@ def plot_structure(structure: Structure) -> Any:
     """
     import plotly.graph_objects as go
 
+    from sdv_plausible.evaluation.report.network_figure import NetworkFigure
+
     layout = NetworkLayout(structure)
     at = {node: (layout.x[node], float(-level)) for node, level in layout.depth.items()}
     figure = _figure("Network of the columns", showlegend=False)
@@ -130,4 +132,4 @@ def plot_structure(structure: Structure) -> Any:
     )
     figure.update_xaxes(visible=False)
     figure.update_yaxes(visible=False)
-    return figure
+    return NetworkFigure(figure, structure)
