@@ -6,7 +6,6 @@ a classifier trained on synthetic rows and its twin trained on real rows say the
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +16,10 @@ import numpy.typing as npt
 import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
-from sdv_plausible.evaluation.coding import category_codes, quantile_edges, sample_positions
+from sdv_plausible.evaluation.coding import category_codes, quantile_edges
 from sdv_plausible.evaluation.features import FeatureEncoder, Features, shuffle, stack_rows
 from sdv_plausible.evaluation.reading import as_numbers
+from sdv_plausible.evaluation.splitting import split_rows, split_sizes
 from sdv_plausible.evaluation.tables import TablePair
 
 DEFAULT_MAX_ROWS = 10_000
@@ -64,11 +64,15 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierResult:
-    """One classifier: accuracy when trained on real or on synthetic rows, and agreement of the two."""
+    """One classifier: accuracy when trained on real or on synthetic rows, and agreement of the two.
+
+    ``ceiling`` is the agreement of two that were trained on different real rows, if it was asked for.
+    """
 
     real_accuracy: Estimate
     synthetic_accuracy: Estimate
     agreement: Estimate
+    ceiling: Estimate | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,27 +189,6 @@ def target_classes(
     return [np.where(odd, 3, classes).astype(np.int32) for classes, (_, odd) in zip(above, read, strict=True)]
 
 
-def split_rows(
-    pair: TablePair, holdout: pd.DataFrame | None, sizes: tuple[int, int], rng: np.random.Generator
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Draw real training rows, synthetic training rows and unseen real rows.
-
-    ``sizes`` from :func:`split_sizes`.
-    """
-    num_train, num_test = sizes
-    order = rng.permutation(len(pair.real))
-    train, test = order[:num_train], order[num_train : num_train + num_test]
-    # Equal lengths: the same positions of both tables, so that a copy of the real table trains the same
-    # classifier and no synthetic row stands where a test row does. Positions mean nothing in other synthetic
-    # tables.
-    same_length = len(pair.synthetic) == len(pair.real)
-    chosen = train if same_length else rng.permutation(len(pair.synthetic))[:num_train]
-    unseen = pair.real.iloc[test]
-    if holdout is not None:
-        unseen = holdout.iloc[sample_positions(len(holdout), num_test, rng)]
-    return pair.real.iloc[train], pair.synthetic.iloc[chosen], unseen
-
-
 def names_of(argument: str, names: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of classifiers, of which one may be given by itself.
 
@@ -221,25 +204,6 @@ def names_of(argument: str, names: str | Sequence[str]) -> tuple[str, ...]:
     return found
 
 
-def split_sizes(
-    pair: TablePair, holdout: pd.DataFrame | None, test_fraction: float, max_rows: int | None
-) -> tuple[int, int, bool]:
-    """Return the number of training rows, of test rows, and whether ``max_rows`` leaves rows unused."""
-    max_rows = sys.maxsize if max_rows is None else max_rows
-    if not 0 < test_fraction < 1:
-        raise ValueError(f"test_fraction ({test_fraction}) must lie between 0 and 1: both parts need rows")
-    if max_rows < 2:
-        raise ValueError(f"max_rows ({max_rows}) must be at least 2: a classifier needs rows to learn from")
-    n = len(pair.real)
-    tests = max(1, round(test_fraction * n)) if holdout is None else len(holdout)
-    trains = n if holdout is not None else n - tests
-    if trains < 1 or tests < 1:
-        raise IncomputableMetricError(
-            f"{n} real rows: classifiers need at least 2, to train on and to be tested on"
-        )
-    return min(trains, max_rows), min(tests, max_rows), trains > max_rows or tests > max_rows
-
-
 def compare_classifiers(
     pair: TablePair,
     target: str | None = None,
@@ -250,6 +214,7 @@ def compare_classifiers(
     max_rows: int | None = DEFAULT_MAX_ROWS,
     holdout: pd.DataFrame | None = None,
     random_state: int = 0,
+    ceiling: bool = False,
     tick: Callable[[], object] | None = None,
 ) -> ClassifierComparison:
     """Train classifiers on real and on synthetic rows, test both on unseen real rows ([PD] 6.3).
@@ -272,6 +237,8 @@ def compare_classifiers(
         Real rows that the synthesizer never saw. With them all of ``pair.real`` may train and they test.
     random_state : int
         Seed of splits and classifiers.
+    ceiling : bool
+        Whether to train twins on other real rows, too; then there are at most half as many for each.
     tick : callable, optional
         Called once per run and classifier.
 
@@ -295,16 +262,17 @@ def compare_classifiers(
     if num_runs < 1:
         raise ValueError(f"num_runs ({num_runs}) must be at least 1")
     classifiers = names_of("classifiers", classifiers)
-    num_train, num_test, subsampled = split_sizes(pair, holdout, test_fraction, max_rows)
-    outcomes: dict[str, list[_Hits]] = {name: [] for name in classifiers}
+    num_train, num_test, subsampled = split_sizes(pair, holdout, test_fraction, max_rows, 2 if ceiling else 1)
+    outcomes: dict[str, list[tuple[float, ...]]] = {name: [] for name in classifiers}
     majority = []
     for run in range(num_runs):
         rng = np.random.default_rng([random_state, run])
-        parts = split_rows(pair, holdout, (num_train, num_test), rng)
+        parts = split_rows(pair, holdout, (num_train, num_test), rng, ceiling)
         labels = target_classes(pair, target, parts)
         majority.append(float((labels[2] == np.bincount(labels[0]).argmax()).mean()))
         # shuffled, so that the order in which categories appear does not tell the two tables apart
-        encoder = FeatureEncoder(features, pair.formats).fit(shuffle(stack_rows(parts[:2]), rng))
+        learned = shuffle(stack_rows([*parts[:2], *parts[3:]]), rng)
+        encoder = FeatureEncoder(features, pair.formats).fit(learned)
         encoded = [Features.of_rows(encoder, part, classifiers) for part in parts]
         for name in classifiers:
             outcomes[name].append(_hits(name, encoded, labels, int(rng.integers(2**31))))
@@ -320,22 +288,27 @@ def compare_classifiers(
     )
 
 
-_Hits = tuple[float, float, float]
-"""Accuracy of the classifier trained on real rows, of that trained on synthetic rows, and their agreement."""
-
-
-def _hits(name: str, rows: Sequence[Features], labels: Sequence[Labels], seed: int) -> _Hits:
+def _hits(name: str, rows: Sequence[Features], labels: Sequence[Labels], seed: int) -> tuple[float, ...]:
     """Train one classifier on real and on synthetic rows and test both.
 
-    Rows and labels are real, synthetic, unseen.
+    Rows and labels are real, synthetic, unseen and, for a ceiling, other real ones. Returns the accuracies of
+    the first two, their agreement, and the agreement of the two that were trained on real rows.
     """
-    real, synthetic, test = rows
-    of_real, of_synthetic, truth = labels
-    by_real = fit_predict(name, real, of_real, test, seed)
-    by_synthetic = fit_predict(name, synthetic, of_synthetic, test, seed)
-    return (by_real == truth).mean(), (by_synthetic == truth).mean(), (by_real == by_synthetic).mean()
+    test, truth = rows[2], labels[2]
+    said = [
+        fit_predict(name, learned, classes, test, seed)
+        for learned, classes in zip([*rows[:2], *rows[3:]], [*labels[:2], *labels[3:]], strict=True)
+    ]
+    by_real, by_synthetic = said[:2]
+    agreements = [float((by_real == other).mean()) for other in said[1:]]
+    return float((by_real == truth).mean()), float((by_synthetic == truth).mean()), *agreements
 
 
-def _result(rows: Sequence[_Hits]) -> ClassifierResult:
-    real, synthetic, agreement = (Estimate.of(values) for values in zip(*rows, strict=True))
-    return ClassifierResult(real_accuracy=real, synthetic_accuracy=synthetic, agreement=agreement)
+def _result(rows: Sequence[tuple[float, ...]]) -> ClassifierResult:
+    real, synthetic, agreement, *ceiling = (Estimate.of(values) for values in zip(*rows, strict=True))
+    return ClassifierResult(
+        real_accuracy=real,
+        synthetic_accuracy=synthetic,
+        agreement=agreement,
+        ceiling=ceiling[0] if ceiling else None,
+    )

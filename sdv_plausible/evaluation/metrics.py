@@ -27,6 +27,7 @@ from sdmetrics.single_table import SingleTableMetric
 from sdv_plausible.evaluation import classifiers as _classifiers
 from sdv_plausible.evaluation import coding, distances, game, prediction
 from sdv_plausible.evaluation.network_layout import as_structure
+from sdv_plausible.evaluation.splitting import split_rows, split_sizes
 from sdv_plausible.evaluation.tables import prepare, prepare_holdout
 
 
@@ -174,9 +175,9 @@ class ModelAccuracy(_SectionSixMetric):
         """Return the mean accuracy and that of each column with its baselines."""
         pair = prepare(real_data, synthetic_data, metadata, table_name)
         unseen = prepare_holdout(pair, holdout, table_name)
-        *sizes, subsampled = _classifiers.split_sizes(pair, unseen, test_fraction, max_rows)
+        *sizes, subsampled = split_sizes(pair, unseen, test_fraction, max_rows)
         rng = np.random.default_rng(random_state)
-        parts = _classifiers.split_rows(pair, unseen, (sizes[0], sizes[1]), rng)
+        parts = split_rows(pair, unseen, (sizes[0], sizes[1]), rng)
         coded = coding.encode(parts, pair.kinds, formats=pair.formats, num_bins=num_bins)
         real, synthetic, test = coded.tables
         predictor = prediction.forest_predictor(random_state)
@@ -290,9 +291,10 @@ class ClassifierAgreement(_SectionSixMetric):
 
     1 is ideal.
 
-    [PD] section 6.3, table 3. Options: as :class:`ClassifierAccuracy`. Parts of the breakdown:
-    ``"classifiers"`` (each with ``"score"``, ``"low"``, ``"high"``, ``"runs"``), ``"target"`` and the row
-    counts.
+    [PD] section 6.3, table 3. Options: as :class:`ClassifierAccuracy`, and ``ceiling=True``, which also lets
+    twins trained on different real rows agree as they can; then all train on at most half of the real rows
+    that are not tested on. Parts of the breakdown: ``"classifiers"`` (each with ``"score"``, ``"low"``,
+    ``"high"``, ``"runs"``, maybe ``"ceiling"``), ``"target"`` and the row counts.
     """
 
     name = "ClassifierAgreement"
@@ -311,6 +313,9 @@ class ClassifierAgreement(_SectionSixMetric):
         outcome = _compare(real_data, synthetic_data, metadata, table_name, options)
         parts = {name: _estimate(result.agreement) for name, result in outcome.results.items()}
         score = float(np.mean([part["score"] for part in parts.values()]))
+        for name, result in outcome.results.items():
+            if result.ceiling is not None:
+                parts[name]["ceiling"] = result.ceiling.mean
         return {"score": score, "classifiers": parts, "target": outcome.target, **_rows_used(outcome)}
 
 

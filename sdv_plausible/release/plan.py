@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sdv_plausible.fragments import fragment
 from sdv_plausible.models.base import makes, planned_entries, plausible_gamma
 from sdv_plausible.models.forecast import Forecast, Forecaster, looks_numeric, rows_needed
 from sdv_plausible.privacy import checks as check
@@ -16,6 +17,7 @@ from sdv_plausible.release.said import sentences
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Domain
 
+_TITLE = "Plan (no row has been looked at)"
 HARDLY_ANY = 20.0  # total epsilon from which on a plan warns
 TRIED_EPSILONS = (0.01, 100.0)  # where an epsilon for an advantage is looked for
 
@@ -45,14 +47,21 @@ class Plan:
     warnings: tuple[str, ...] = field(default=())
     epsilon: float = math.nan
 
-    def __str__(self) -> str:
+    def _notes(self) -> list[str]:
         notes = [] if self.forecast is None else [str(self.forecast)]
         if self.rows_needed is not None:
             notes.append(
                 f"Columns and links stand well above the noise from about {self.rows_needed:,} rows on"
             )
-        lines = [f"  {note}" for note in notes] + [f"  ! {warning}" for warning in self.warnings]
-        return "\n".join([f"Plan (no row has been looked at)\n{self.ledger}", *lines])
+        return notes
+
+    def __str__(self) -> str:
+        lines = [*(f"  {note}" for note in self._notes()), *(f"  ! {warning}" for warning in self.warnings)]
+        return "\n".join([f"{_TITLE}\n{self.ledger}", *lines])
+
+    def _repr_html_(self) -> str:
+        notes = [*self._notes(), *(f"! {warning}" for warning in self.warnings)]
+        return fragment(_TITLE) + self.ledger.to_html() + fragment(notes=notes)
 
     __repr__ = __str__
 

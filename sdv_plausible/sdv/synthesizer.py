@@ -38,6 +38,7 @@ from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.rules.reading import rules_with_declarations
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.zeros import possible_pairs
+from sdv_plausible.sdv import shown
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
 from sdv_plausible.sdv.constraints import as_rules
@@ -626,6 +627,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         return rebuilt(cls, release, parameters)
 
     # --- the guarantee and the model --------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return shown.as_text(self)
+
+    def _repr_html_(self) -> str:
+        return shown.as_html(self)
 
     def privacy_ledger(self) -> PrivacyLedger:
         """Return the ledger of the fit: total first, then what it is made of."""

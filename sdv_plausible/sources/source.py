@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 import pandas as pd
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 PART_ROWS = 1 << 19
 T = TypeVar("T")

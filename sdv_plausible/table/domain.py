@@ -17,7 +17,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from sdv_plausible import fragments
 from sdv_plausible.privacy import checks as check
+from sdv_plausible.table import domain_words
 from sdv_plausible.table.cells import canonical, is_number
 from sdv_plausible.table.rounding import LARGEST_STEP, Rounding
 from sdv_plausible.whole_files import write_whole
@@ -281,6 +283,15 @@ class Domain:
     def __post_init__(self) -> None:
         if len({a.name for a in self.attributes}) != len(self.attributes):
             raise ValueError("a domain's column names must be distinct")
+
+    def __str__(self) -> str:
+        return fragments.text(domain_words.title(self), domain_words.lines(self))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head, rows = domain_words.HEAD, domain_words.lines(self)
+        return fragments.fragment(domain_words.title(self), head=head, rows=rows)
 
     def __len__(self) -> int:
         return len(self.attributes)

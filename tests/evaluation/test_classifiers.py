@@ -47,3 +47,18 @@ def test_held_out_rows_are_what_is_tested():
     )
     assert found["score"] == 0.0
     assert (found["num_rows_train"], found["num_rows_test"]) == (60, 60)
+
+
+def test_the_ceiling_is_how_often_twins_of_different_real_rows_agree():
+    """Labels are coins: a tree learns them by heart, so that twins agree by chance; a copy of the rows is no loss."""
+    rng = np.random.default_rng(0)
+    real = pd.DataFrame({"x": np.arange(4000.0), "y": rng.choice(["no", "yes"], 4000)})
+    options = {"classifiers": ["tree"], "num_runs": 2, "ceiling": True}
+    copied = ClassifierAgreement.compute_breakdown(real, real, **options)
+    assert (copied["score"], copied["num_rows_train"]) == (1.0, 1400)
+    assert 0.4 < copied["classifiers"]["tree"]["ceiling"] < 0.65
+    sure = real.assign(y=np.where(np.arange(4000) % 2, "yes", "no"), x=np.arange(4000) % 2)
+    found = ClassifierAgreement.compute_breakdown(sure, sure, **options)
+    assert found["classifiers"]["tree"]["ceiling"] == 1.0
+    without = ClassifierAgreement.compute_breakdown(real, real, classifiers=["tree"], num_runs=2)
+    assert "ceiling" not in without["classifiers"]["tree"]

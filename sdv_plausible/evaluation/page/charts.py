@@ -18,14 +18,11 @@ from sdv_plausible.evaluation.page.drawing import (
     number,
     shorten,
     shorten_all,
-    text_width,
     ticks,
 )
 from sdv_plausible.evaluation.reading import Floats
 
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
-# Anchors of a single-hue scale from white to dark blue, dark enough at the end for white text.
-_SCALE = ((247, 251, 255), (198, 219, 239), (107, 174, 214), (33, 113, 181), (8, 48, 107))
 
 
 def _x_axis(
@@ -43,87 +40,6 @@ def _y_share_axis(drawing: Drawing, area: tuple[float, float, float, float], hig
         y = bottom - value / high * (bottom - top)
         drawing.line(left, y, right, y, GRID)
         drawing.text(left - 4, y + 4, f"{100 * value:.3g}%", "end")
-
-
-def vertical_bars(
-    title: str,
-    labels: Sequence[str],
-    marks: Sequence[tuple[float, str]],
-    series: Sequence[tuple[str, Sequence[float], str]],
-) -> Markup:
-    """Draw shares of ordered bins, one group of bars for each bin.
-
-    Parameters
-    ----------
-    title : str
-        For readers of the page who cannot see.
-    labels : sequence of str, length b
-        What each bin is; a last bin called "missing" stands apart.
-    marks : sequence of (position, text)
-        Marks of the axis; 0 is the left end of the first bin, 1 that of the second, and so on.
-    series : sequence of (name, shares, colour)
-        Shares in [0, 1], length b.
-    """
-    left, right, top, bottom = 42.0, WIDTH - 10.0, 8.0, 128.0
-    drawing = Drawing(WIDTH, 150, title)
-    high = max(1e-9, *(max(shares) for _, shares, _ in series)) * 1.05
-    _y_share_axis(drawing, (left, right, top, bottom), high)
-    missing = labels[-1] == "missing"
-    slot = (right - left) / (len(labels) + (0.6 if missing else 0))
-    width = slot * 0.86 / len(series)
-    for rank, (name, shares, colour) in enumerate(series):
-        for i, share in enumerate(shares):
-            place = i + (0.6 if missing and i == len(labels) - 1 else 0)
-            x, height = left + (place + 0.07) * slot + rank * width, share / high * (bottom - top)
-            drawing.rect(
-                x, bottom - height, width, height, colour, tip=f"{name}, {labels[i]}: {100 * share:.2f}%"
-            )
-    drawing.line(left, bottom, right, bottom)
-    end = 0.0
-    for position, words in marks:
-        x, half = left + position * slot, 6.8 * len(words) / 2
-        x = min(max(x, left - 20 + half), WIDTH - half - (52 if missing else 0))
-        # a mark that would run into the one before it is left out
-        if x - half >= end:
-            drawing.text(x, bottom + 15, words, "middle")
-            end = x + half + 8
-    if missing:
-        drawing.text(WIDTH - 2, bottom + 15, "missing", "end")
-    return drawing.svg()
-
-
-def horizontal_bars(
-    title: str, labels: Sequence[str], series: Sequence[tuple[str, Sequence[float], str]]
-) -> Markup:
-    """Draw shares of categories, one row for each.
-
-    Parameters
-    ----------
-    title : str
-        For readers of the page who cannot see.
-    labels : sequence of str, length c
-        Categories.
-    series : sequence of (name, shares, colour)
-        Shares in [0, 1], length c.
-    """
-    left, right, row = 118.0, WIDTH - 18.0, 9.0 * len(series) + 6
-    bottom = 4 + row * len(labels)
-    drawing = Drawing(WIDTH, bottom + 22, title)
-    high = max(1e-9, *(max(shares) for _, shares, _ in series)) * 1.02
-    for value in ticks(0, high, 4):
-        x = left + value / high * (right - left)
-        drawing.line(x, 2, x, bottom, GRID)
-        drawing.text(x, bottom + 14, f"{100 * value:.3g}%", "middle")
-    for i, (label, short) in enumerate(zip(labels, shorten_all(labels, left - 8), strict=True)):
-        y = 4 + i * row
-        drawing.text(left - 5, y + row / 2 + 2, short, "end")
-        for rank, (name, shares, colour) in enumerate(series):
-            width = shares[i] / high * (right - left)
-            drawing.rect(
-                left, y + 1 + 9 * rank, width, 8, colour, tip=f"{name}, {label}: {100 * shares[i]:.2f}%"
-            )
-    drawing.line(left, 2, left, bottom)
-    return drawing.svg()
 
 
 def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis: str) -> Markup:
@@ -236,59 +152,6 @@ def interval_plot(
     return drawing.svg()
 
 
-def shade(value: float) -> tuple[str, bool]:
-    """Return the colour of ``value`` in [0, 1] and whether text on it should be white."""
-    position = min(max(value, 0.0), 1.0) * (len(_SCALE) - 1)
-    i = min(int(position), len(_SCALE) - 2)
-    mixed = [round(a + (b - a) * (position - i)) for a, b in zip(_SCALE[i], _SCALE[i + 1], strict=True)]
-    return "#{:02X}{:02X}{:02X}".format(*mixed), value > 0.55
-
-
-def heatmap(title: str, labels: Sequence[str], matrix: Floats, scale_name: str) -> Markup:
-    """Draw a square matrix of values in [0, 1], with names, and a legend of the scale below.
-
-    Parameters
-    ----------
-    title : str
-        For readers of the page who cannot see.
-    labels : sequence of str, length m
-        Names of rows and columns.
-    matrix : numpy.ndarray of float64, shape (m, m)
-    scale_name : str
-        What the values are.
-    """
-    m = len(labels)
-    room = min(98.0, 8 + max(text_width(label) for label in labels))
-    cell = max(15.0, min(34.0, (WIDTH - room - 4) / m))
-    drawing = Drawing(max(WIDTH, room + m * cell + 4), room + m * cell + 48, title)
-    for i, (label, short) in enumerate(zip(labels, shorten_all(labels, room - 4), strict=True)):
-        middle = room + (i + 0.5) * cell + 4
-        drawing.text(room - 4, middle, short, "end")
-        drawing.text(middle, room - 4, short, transform=f"rotate(-90 {middle:.1f} {room - 4:.1f})")
-        for j in range(m):
-            tip = f"{label}, {labels[j]}: {matrix[i, j]:.3f}"
-            _cell(drawing, (room + j * cell, room + i * cell), cell, float(matrix[i, j]), tip)
-    _scale(drawing, room, room + m * cell + 10, scale_name)
-    return drawing.svg()
-
-
-def _cell(drawing: Drawing, corner: tuple[float, float], size: float, value: float, tip: str) -> None:
-    fill, white = shade(value)
-    drawing.rect(*corner, size - 1, size - 1, fill, tip=tip)
-    if size >= 24 and 0.005 <= value < 0.995:
-        ink = {"fill": "#FFFFFF" if white else INK, "font_size": 9, "pointer_events": "none"}
-        drawing.text(
-            corner[0] + size / 2 - 0.5, corner[1] + size / 2 + 3, f"{value:.2f}"[1:], "middle", **ink
-        )
-
-
-def _scale(drawing: Drawing, left: float, top: float, name: str) -> None:
-    for step in range(100):
-        drawing.rect(left + 1.5 * step, top, 1.6, 9, shade(step / 99)[0])
-    for x, line, words, anchor in ((0, 1, "0", "start"), (150, 1, "1", "end"), (0, 2, name, "start")):
-        drawing.text(left + x, top + 7 + 13 * line, words, anchor)
-
-
 def line_plot(
     title: str, positions: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], axes: tuple[str, str]
 ) -> Markup:
@@ -314,6 +177,7 @@ def line_plot(
     xs = [left + (i + 0.5) * (right - left) / len(positions) for i in range(len(positions))]
     for x, label in zip(xs, positions, strict=True):
         drawing.text(x, bottom + 15, label, "middle")
+    names = shorten_all([name for name, _ in series], 118)
     for rank, (name, shares) in enumerate(series):
         colour, dash = SERIES[rank % len(SERIES)], _DASHES[rank % len(_DASHES)]
         points = [
@@ -326,6 +190,6 @@ def line_plot(
             drawing.dot(x, y, 3, colour, tip=f"{name}: {100 * share:.1f}%")
         legend_x, legend_y = left + (rank % 2) * 150, bottom + 46 + 16 * (rank // 2)
         drawing.line(legend_x, legend_y - 4, legend_x + 22, legend_y - 4, colour, **style)
-        drawing.text(legend_x + 28, legend_y, shorten(name, 118))
+        drawing.text(legend_x + 28, legend_y, names[rank])
     drawing.line(left, bottom, right, bottom)
     return drawing.svg()

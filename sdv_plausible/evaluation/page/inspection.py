@@ -12,12 +12,13 @@ import pandas as pd
 
 from sdv_plausible.evaluation import distances
 from sdv_plausible.evaluation.coding import Codes, encode_pair
-from sdv_plausible.evaluation.page import charts
+from sdv_plausible.evaluation.page.column_sections import Columns
+from sdv_plausible.evaluation.page.dependence_sections import Dependence
 from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC
+from sdv_plausible.evaluation.page.heatmaps import heatmap
+from sdv_plausible.evaluation.page.histograms import pictures_of
 from sdv_plausible.evaluation.page.network import network_graph
-from sdv_plausible.evaluation.page.rendering import Page, Section
-from sdv_plausible.evaluation.page.sections import Columns, Dependence, Figure
-from sdv_plausible.evaluation.page.summary import histogram
+from sdv_plausible.evaluation.page.rendering import Figure, Page, Section
 from sdv_plausible.evaluation.reading import as_numbers
 from sdv_plausible.evaluation.tables import TablePair
 
@@ -157,12 +158,13 @@ def inspection_page(pair: TablePair, date: str, titles: Mapping[str, str] | None
     strengths = [correlations(table, pair) for table in (pair.real, pair.synthetic)]
     both = [names["before"], names["after"]]
     heat = tuple(
-        Figure(caption=name, picture=charts.heatmap(f"correlation {name}", coded.columns, matrix, "strength"))
+        Figure(caption=name, picture=heatmap(f"correlation {name}", coded.columns, matrix, "strength"))
         for name, matrix in zip(both, strengths, strict=True)
     )
     histograms = [
-        histogram(name, kind, (pair.real[name], pair.synthetic[name]), pair.formats.get(name))
+        one
         for name, kind in pair.kinds.items()
+        for one in pictures_of(name, kind, (pair.real[name], pair.synthetic[name]), pair.formats.get(name))
     ]
     divergences = tuple(
         (name, divergence(before[:, j], after[:, j], coded.cardinalities[j]))

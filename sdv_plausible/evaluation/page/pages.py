@@ -6,26 +6,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from sdv_plausible.evaluation.network_layout import Structure
+from sdv_plausible.evaluation.page.column_sections import Columns
+from sdv_plausible.evaluation.page.dependence_sections import Dependence, Network, strengths_of
 from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
 from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC
 from sdv_plausible.evaluation.page.guarantee import Guarantee
 from sdv_plausible.evaluation.page.intervals import Intervals
 from sdv_plausible.evaluation.page.rendering import Page, Section, count
+from sdv_plausible.evaluation.page.scores import RelativeScore, Scores
 from sdv_plausible.evaluation.page.sections import (
     Classifiers,
-    Columns,
-    Dependence,
     Distances,
     Game,
     Heading,
-    Network,
-    Scores,
     Seeds,
     error_of,
 )
@@ -55,8 +54,8 @@ class TableResults:
     name : str
     num_rows : (int, int)
         Real and synthetic rows.
-    scores : dict of str to float
-        Score of each property, over all tables.
+    scores : tuple of RelativeScore
+        Score of each property beside what real rows reach.
     details : dict of str to pandas.DataFrame
         Details of each property for this table.
     majority : float or None
@@ -67,7 +66,7 @@ class TableResults:
 
     name: str
     num_rows: tuple[int, int]
-    scores: dict[str, float]
+    scores: tuple[RelativeScore, ...]
     details: dict[str, pd.DataFrame]
     majority: float | None
     release: ReleaseSummary
@@ -103,7 +102,12 @@ def public_page(
         date=date,
         kind="public",
         banner=_PUBLIC if guarantee.claimed else f"{_PUBLIC} {_UNPROTECTED}",
-        sections=(guarantee, *Intervals.of(margins), *tables, *Network.of(structure)),
+        sections=(
+            guarantee,
+            *Intervals.of(margins),
+            *tables,
+            *Network.of(structure, _strengths(releases.values())),
+        ),
     ).html()
 
 
@@ -122,7 +126,7 @@ def private_page(
     """
     compared = [section for table in tables for section in _compared(table)]
     absent = [
-        Heading(title=f"Table {name}", words=f"Not computed: {error_of(details)}")
+        Heading(title=_titled(name), words=f"Not computed: {error_of(details)}")
         for name, details in failed.items()
     ]
     return Page(
@@ -136,17 +140,32 @@ def private_page(
             *compared,
             *absent,
             *Intervals.of(margins),
-            *Network.of(structure),
+            *Network.of(structure, _strengths(table.release for table in tables)),
             *Seeds.of(diagnostics),
         ),
     ).html()
 
 
+def _titled(name: str) -> str:
+    """Return the heading of a table; one without a name of its own is called "table" by SDV."""
+    return "The table" if name == "table" else f"Table {name}"
+
+
+def _strengths(releases: Iterable[ReleaseSummary | None]) -> dict[frozenset[str], float]:
+    """Return how dependent columns of the synthetic tables are; no other table is asked."""
+    shown = [release for release in releases if release is not None]
+    return {
+        pair: strength
+        for release in shown
+        for pair, strength in strengths_of(release.columns, release.dependence).items()
+    }
+
+
 def _released(name: str, release: ReleaseSummary | None) -> list[Section]:
     if release is None:
-        return [Heading(title=f"Table {name}", words="No synthetic rows, or no columns, to show.")]
+        return [Heading(title=_titled(name), words="No synthetic rows, or no columns, to show.")]
     return [
-        Heading(title=f"Table {name}", words=f"{count(release.num_rows)} synthetic rows."),
+        Heading(title=_titled(name), words=f"{count(release.num_rows)} synthetic rows."),
         Columns.of(release.histograms, [("synthetic", SYNTHETIC)]),
         Dependence.of(release.columns, {"Synthetic": release.dependence}),
     ]
@@ -158,12 +177,12 @@ def _compared(table: TableResults) -> list[Section]:
     matrices = {"Real": compared.real_dependence, "Synthetic": compared.synthetic_dependence}
     return [
         Heading(
-            title=f"Table {table.name}", words=f"{count(real)} real rows, {count(synthetic)} synthetic rows."
+            title=_titled(table.name), words=f"{count(real)} real rows, {count(synthetic)} synthetic rows."
         ),
         Scores.of(table.scores),
         Distances.of(details["Column Distances"], details["Pair Distances"], compared),
         Classifiers.of(details["Classifier Agreement"], table.majority),
         Game.of(details["Distinguishing Game"]),
-        Columns.of(compared.histograms, [("real", REAL), ("synthetic", SYNTHETIC)]),
+        Columns.compared(table.release.columns, compared, [("real", REAL), ("synthetic", SYNTHETIC)]),
         Dependence.of(table.release.columns, matrices),
     ]

@@ -11,6 +11,7 @@ from functools import cache
 from typing import ClassVar, Literal
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 
 def percent(share: float) -> str:
@@ -24,8 +25,8 @@ def count(number: int) -> str:
 
 
 def decimals(value: float) -> str:
-    """Return 0.25 as "0.250"."""
-    return f"{value:.3f}"
+    """Return 0.25 as "0.250", NaN as "n/a"."""
+    return "n/a" if math.isnan(value) else f"{value:.3f}"
 
 
 @cache
@@ -50,6 +51,26 @@ class Section:
     """What one section of the page shows; its template says how."""
 
     template: ClassVar[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A picture, what it is of, and the same in a table for whoever does not see it.
+
+    Attributes
+    ----------
+    caption : str
+    picture : Markup
+    head : tuple of str
+        Names of the table's columns; no table if there are none.
+    rows : tuple of (str, tuple of float)
+        What the bars or dots are, and their shares in [0, 1].
+    """
+
+    caption: str
+    picture: Markup
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

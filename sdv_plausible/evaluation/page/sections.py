@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import pandas as pd
-from markupsafe import Markup
 
-from sdv_plausible.evaluation.network_layout import Structure
 from sdv_plausible.evaluation.page import charts
+from sdv_plausible.evaluation.page.bars import horizontal_bars
 from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
 from sdv_plausible.evaluation.page.drawing import OTHER, REAL, REFERENCE, SYNTHETIC
-from sdv_plausible.evaluation.page.network import network_graph
-from sdv_plausible.evaluation.page.rendering import Section
-from sdv_plausible.evaluation.page.summary import ComparisonSummary, Histogram
+from sdv_plausible.evaluation.page.rendering import Figure, Section
+from sdv_plausible.evaluation.page.summary import ComparisonSummary
 from sdv_plausible.evaluation.reading import Floats
 
-_UNCERTAINTY = "symmetrical uncertainty"
-_MOST_BESIDE = 30
-"""Columns of two dependence matrices side by side, at most."""
 _NUM_WORST = 8
 
 Shares = tuple[tuple[str, tuple[float, ...]], ...]
 """Rows of a table: a name and its shares, in [0, 1]."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """A picture and what it is of."""
-
-    caption: str
-    picture: Markup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,20 +39,6 @@ class NotComputed(Section):
     template: ClassVar[str] = "not_computed.html"
     title: str
     error: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scores(Section):
-    """Mean score and score of each property, NaN where there is none."""
-
-    template: ClassVar[str] = "scores.html"
-    scores: tuple[tuple[str, float], ...]
-
-    @classmethod
-    def of(cls, scores: Mapping[str, float]) -> Scores:
-        """Put the mean of what could be computed first."""
-        known = [value for value in scores.values() if not math.isnan(value)]
-        return cls(scores=(("Overall", float(np.mean(known)) if known else math.nan), *scores.items()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,11 +135,13 @@ class Classifiers(Section):
         """
         if failed(details):
             return NotComputed(title="Classifiers", error=error_of(details))
-        kinds = (
+        kinds = [
             ("trained on real", "Real Accuracy", "Real", REAL),
             ("trained on synthetic", "Synthetic Accuracy", "Synthetic", SYNTHETIC),
             ("agreement", "Score", "Agreement", OTHER),
-        )
+        ]
+        if "Ceiling" in details:
+            kinds.append(("agreement of two real", "Ceiling", "Ceiling", REFERENCE))
         rows = _intervals(details, kinds)
         axis = (_axis_start(rows, 0.9), 1.0)
         picture = charts.interval_plot("accuracy of classifiers", rows, "share of test rows", axis)
@@ -259,63 +233,6 @@ def _spoken(name: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Columns(Section):
-    """Histogram of each column."""
-
-    template: ClassVar[str] = "columns.html"
-    series: tuple[tuple[str, str], ...]
-    figures: tuple[Figure, ...]
-
-    @classmethod
-    def of(cls, histograms: Sequence[Histogram], tables: Sequence[tuple[str, str]]) -> Columns:
-        """Draw histograms of tables, which are given by name and colour."""
-        return cls(series=tuple(tables), figures=tuple(_histogram(one, tables) for one in histograms))
-
-
-def _histogram(one: Histogram, tables: Sequence[tuple[str, str]]) -> Figure:
-    series = [(name, shares, colour) for (name, colour), shares in zip(tables, one.shares, strict=True)]
-    if one.ordered:
-        return Figure(
-            caption=one.column, picture=charts.vertical_bars(one.column, one.labels, one.marks, series)
-        )
-    return Figure(caption=one.column, picture=charts.horizontal_bars(one.column, one.labels, series))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dependence(Section):
-    """Symmetrical uncertainty of every pair of columns."""
-
-    template: ClassVar[str] = "dependence.html"
-    alone: bool
-    figures: tuple[Figure, ...]
-
-    @classmethod
-    def of(cls, columns: Sequence[str], matrices: Mapping[str, Floats]) -> Dependence:
-        """Draw the matrix of each table, side by side if there is room."""
-        figures = tuple(
-            Figure(
-                caption=name,
-                picture=charts.heatmap(f"dependence, {name.lower()}", columns, matrix, _UNCERTAINTY),
-            )
-            for name, matrix in matrices.items()
-        )
-        return cls(alone=len(columns) > _MOST_BESIDE, figures=figures)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Network(Section):
-    """The model's network."""
-
-    template: ClassVar[str] = "network.html"
-    picture: Markup
-
-    @classmethod
-    def of(cls, structure: Structure) -> tuple[Network, ...]:
-        """Draw ``{child: parents}``; nothing if there is none."""
-        return (cls(picture=network_graph(structure)),) if structure else ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class Seeds(Section):
     """Plausible seeds of candidates. Private."""
 
@@ -330,7 +247,7 @@ class Seeds(Section):
         figures = []
         if diagnostics.sizes:
             labels, shares = zip(*diagnostics.sizes, strict=True)
-            picture = charts.horizontal_bars("plausible seeds", labels, [("candidates", shares, REAL)])
+            picture = horizontal_bars("plausible seeds", labels, [("candidates", shares, REAL)])
             figures.append(
                 Figure(caption="Share of candidates by their number of plausible seeds", picture=picture)
             )

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from sdmetrics.reports.base_unified_report import BaseUnifiedReport
 
+from sdv_plausible import fragments
 from sdv_plausible.evaluation.classifiers import names_of
 from sdv_plausible.evaluation.coding import DEFAULT_NUM_BINS
 from sdv_plausible.evaluation.game import DISTINGUISHERS
@@ -18,6 +19,8 @@ from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
 from sdv_plausible.evaluation.page.guarantee import Guarantee
 from sdv_plausible.evaluation.page.intervals import Intervals
 from sdv_plausible.evaluation.page.pages import TableResults, private_page, public_page
+from sdv_plausible.evaluation.page.rendering import percent
+from sdv_plausible.evaluation.page.scores import RelativeScore, relative_scores
 from sdv_plausible.evaluation.page.summary import (
     ComparisonSummary,
     ReleaseSummary,
@@ -31,16 +34,18 @@ from sdv_plausible.evaluation.report.properties import (
     PairDistances,
     ReportOptions,
 )
+from sdv_plausible.evaluation.report.table_arguments import by_table, described_tables
 from sdv_plausible.evaluation.tables import (
     TablePair,
-    as_metadata_dict,
     column_kinds,
     datetime_formats,
     prepare,
     prepare_holdout,
-    with_text_names,
 )
 from sdv_plausible.whole_files import write_whole
+
+_SHOWN = "PlausibleDeniabilityReport (private: computed from real rows without noise)"
+_SHOWN_HEAD = ("property", "score", "real against real", "relative")
 
 
 class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
@@ -127,6 +132,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         self._holdout = holdout
         self._release: dict[str, ReleaseSummary] = {}
         self._comparison: dict[str, ComparisonSummary] = {}
+        self._scores: dict[str, tuple[RelativeScore, ...]] = {}
         self._properties = {
             "Column Distances": ColumnDistances(self.options),
             "Pair Distances": PairDistances(self.options),
@@ -161,13 +167,13 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             If metadata and tables do not name the same tables and columns, or a target column does not exist.
         """
         self._forget()
-        described = _described(metadata, real_data, synthetic_data)
+        described = described_tables(metadata, real_data, synthetic_data)
         names = list(described["tables"])
         real, synthetic = (
-            _by_table(real_data, names, "real_data"),
-            _by_table(synthetic_data, names, "synthetic_data"),
+            by_table(real_data, names, "real_data"),
+            by_table(synthetic_data, names, "synthetic_data"),
         )
-        holdouts = {} if self._holdout is None else _by_table(self._holdout, names, "holdout")
+        holdouts = {} if self._holdout is None else by_table(self._holdout, names, "holdout")
         self._check_names(described)
         for report_property in self._properties.values():
             report_property.holdouts = holdouts
@@ -180,6 +186,9 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
                 self._summarise(
                     name, real[name], synthetic[name], described["tables"][name], holdouts.get(name)
                 )
+            if verbose:
+                score = f"{100 * self.get_score():.2f}%"
+                print(f"Overall Score (mean share of what real rows reach): {score}\n")
         except BaseException:
             self._forget()
             raise
@@ -191,7 +200,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
 
     def _forget(self) -> None:
         """Drop all results: a report must never show a part of an earlier one, or half of one."""
-        self._release, self._comparison, self.is_generated = {}, {}, False
+        self._release, self._comparison, self._scores, self.is_generated = {}, {}, {}, False
 
     def _check_names(self, described: dict[str, Any]) -> None:
         target = self.options.target
@@ -231,6 +240,48 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             max_rows=options.max_rows_distances,
             random_state=options.random_state,
         )
+        details = {key: self.get_details(key, name) for key in self._properties}
+        self._scores[name] = relative_scores(details, self._comparison[name])
+
+    def get_score(self) -> float:
+        """Return the mean over properties of the share that is reached of what other real rows reach."""
+        self._check_report_generated()
+        shares = self.get_properties()["Relative"]
+        return float(shares.mean())
+
+    def get_properties(self) -> pd.DataFrame:
+        """Return the score of each property, that of other real rows, and the share that is reached.
+
+        Columns are "Property", "Score", "Real Against Real" and "Relative".
+        Of several tables these are means.
+        """
+        found = super().get_properties()
+        every = [one for scores in self._scores.values() for one in scores]
+        by_name = [[one for one in every if one.name == name] for name in found["Property"]]
+        found["Real Against Real"] = [pd.Series([one.ceiling for one in row]).mean() for row in by_name]
+        found["Relative"] = [pd.Series([one.relative for one in row]).mean() for row in by_name]
+        return found
+
+    def __repr__(self) -> str:
+        return fragments.text(_SHOWN, self._lines(), self._said())
+
+    def _repr_html_(self) -> str:
+        return fragments.fragment(_SHOWN, head=_SHOWN_HEAD, rows=self._lines(), notes=self._said())
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        """Return scores in words, none before there are some."""
+        if not self.is_generated:
+            return []
+        shares = self.get_properties().itertuples(index=False)
+        return [(str(name), *(percent(float(value)) for value in values)) for name, *values in shares]
+
+    def _said(self) -> list[str]:
+        if not self.is_generated:
+            return ["not generated"]
+        return [f"Overall {percent(self.get_score())}", self._guarantee.sentence]
+
+    def _print_results(self, verbose: bool) -> None:
+        """Print nothing yet: the overall score needs what :meth:`generate` computes after the properties."""
 
     def get_visualization(self, property_name: str, table_name: str | None = None) -> Any:
         """Return a plotly figure of a property; ``table_name`` may be left out if there is one table."""
@@ -292,12 +343,11 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         )
 
     def _results(self) -> list[TableResults]:
-        scores = self.get_properties().set_index("Property")["Score"].to_dict()
         return [
             TableResults(
                 name=name,
                 num_rows=(self.report_info["num_rows_real_data"][name], self._release[name].num_rows),
-                scores={key: float(value) for key, value in scores.items()},
+                scores=self._scores[name],
                 details={key: self.get_details(key, name) for key in self._properties},
                 majority=self._properties["Classifier Agreement"].of_table(name).majority,
                 release=self._release[name],
@@ -309,36 +359,3 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         """Leave the held-out rows out of a saved report: it holds aggregates only."""
         return {**self.__dict__, "_holdout": None}
-
-
-def _described(metadata: Any, real_data: Any, synthetic_data: Any) -> dict[str, Any]:
-    described = as_metadata_dict(metadata)
-    if described is None:
-        raise ValueError(
-            "metadata (None) must be a dict or an SDV Metadata object: it says what the columns are"
-        )
-    if "tables" in described:
-        return described
-    named = next(
-        (data for data in (real_data, synthetic_data) if isinstance(data, Mapping) and len(data) == 1), None
-    )
-    return {"tables": {next(iter(named)) if named else "table": described}}
-
-
-def _by_table(data: Any, names: list[str], argument: str) -> dict[str, pd.DataFrame]:
-    if isinstance(data, pd.DataFrame):
-        if len(names) != 1:
-            raise ValueError(
-                f"{argument} (one DataFrame) must be a dict {{table name: DataFrame}} of tables {names}"
-            )
-        return {names[0]: with_text_names(data, argument)}
-    if isinstance(data, Mapping):
-        absent = [name for name in names if not isinstance(data.get(name), pd.DataFrame)]
-        if not absent:
-            return {name: with_text_names(data[name], argument) for name in names}
-        raise ValueError(
-            f"{argument} ({sorted(map(str, data))}) must hold a DataFrame for each of the tables {names}"
-        )
-    raise ValueError(
-        f"{argument} ({type(data).__name__}) must be a DataFrame or a dict {{table name: DataFrame}}"
-    )

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.evaluation.network_layout import NetworkLayout, Structure
-from sdv_plausible.evaluation.page.drawing import OTHER, REAL, SYNTHETIC
+from sdv_plausible.evaluation.page.drawing import OTHER, REAL, REFERENCE, SYNTHETIC
 
 
 def _figure(title: str, **layout: Any) -> Any:
@@ -69,6 +69,10 @@ def classifier_agreement(details: pd.DataFrame) -> Any:
         figure.add_trace(_bars(details, "Synthetic Accuracy", "Synthetic", SYNTHETIC))
         agreement = details.rename(columns={"Score": "Agreement"})
         figure.add_trace(_bars(agreement, "Agreement", "Agreement", OTHER))
+        if "Ceiling" in details:
+            twins = details.rename(columns={"Ceiling": "Agreement of two real"})
+            twins = twins.rename(columns={f"Ceiling {end}": f"Twins {end}" for end in ("Low", "High")})
+            figure.add_trace(_bars(twins, "Agreement of two real", "Twins", REFERENCE))
     return figure
 
 
@@ -95,6 +99,8 @@ def plot_structure(structure: Structure) -> Any:
         If the graph has a cycle.
     """
     import plotly.graph_objects as go
+
+    from sdv_plausible.evaluation.report.network_figure import NetworkFigure
 
     layout = NetworkLayout(structure)
     at = {node: (layout.x[node], float(-level)) for node, level in layout.depth.items()}
@@ -126,4 +132,4 @@ def plot_structure(structure: Structure) -> Any:
     )
     figure.update_xaxes(visible=False)
     figure.update_yaxes(visible=False)
-    return figure
+    return NetworkFigure(figure, structure)

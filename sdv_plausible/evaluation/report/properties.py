@@ -127,6 +127,7 @@ class _ClassifierAgreement(_TableProperty):
             max_rows=options.max_rows,
             holdout=prepare_holdout(pair, self.holdout),
             random_state=options.random_state,
+            ceiling=True,
             tick=tick,
         )
         self.majority = outcome.majority_accuracy
@@ -138,6 +139,8 @@ class _ClassifierAgreement(_TableProperty):
                     "Metric": "ClassifierAgreement",
                     "Score": result.agreement.mean,
                     **_interval("Agreement", result.agreement),
+                    "Ceiling": result.ceiling.mean if result.ceiling else np.nan,
+                    **(_interval("Ceiling", result.ceiling) if result.ceiling else {}),
                     "Real Accuracy": result.real_accuracy.mean,
                     **_interval("Real", result.real_accuracy),
                     "Synthetic Accuracy": result.synthetic_accuracy.mean,

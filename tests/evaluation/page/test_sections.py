@@ -15,16 +15,12 @@ from sdv_plausible.evaluation.page.guarantee import NO_GUARANTEE, Guarantee
 from sdv_plausible.evaluation.page.pages import private_page, public_page
 from sdv_plausible.evaluation.page.sections import (
     Classifiers,
-    Columns,
-    Dependence,
     Distances,
     Game,
-    Network,
     NotComputed,
-    Scores,
     Seeds,
 )
-from sdv_plausible.evaluation.page.summary import ComparisonSummary, Histogram, ReleaseSummary
+from sdv_plausible.evaluation.page.summary import ComparisonSummary, ReleaseSummary
 
 FAILED = pd.DataFrame({"Score": [np.nan], "Error": ["it <broke>"]})
 COLUMNS = pd.DataFrame({"Column": ["a"], "Distance": [0.25], "Real Rows": [1500], "Synthetic Rows": [20]})
@@ -60,12 +56,6 @@ def compared():
         histograms=(), real_dependence=np.eye(1), synthetic_dependence=np.eye(1), reference="halves", num_rows=10,
         reference_columns=none, reference_pairs=none, synthetic_columns=none, synthetic_pairs=none, independent_pairs=none,
     )  # fmt: skip
-
-
-def test_scores_lead_with_the_mean_of_what_there_is():
-    assert Scores.of({"a": 0.5, "b": 1.0}).scores == (("Overall", 0.75), ("a", 0.5), ("b", 1.0))
-    assert Scores.of({"a": 0.5, "b": math.nan}).scores[0] == ("Overall", 0.5)
-    assert math.isnan(Scores.of({"a": math.nan}).scores[0][1])
 
 
 def test_distances_list_the_worst_pairs_first():
@@ -114,23 +104,8 @@ def test_the_axis_starts_below_every_interval(value, low):
     assert all(118 < float(x) <= WIDTH for x in [*dots, *lines])
 
 
-def test_histograms_are_drawn_by_kind():
-    ordered = Histogram(column="n", ordered=True, labels=("1", "2"), marks=(), shares=((0.5, 0.5),))
-    others = Histogram(column="c", ordered=False, labels=("x", "y"), marks=(), shares=((0.5, 0.5),))
-    found = Columns.of([ordered, others], [("real", "#000")])
-    assert [figure.caption for figure in found.figures] == ["n", "c"]
-    assert [">x<" in figure.picture for figure in found.figures] == [False, True]
-
-
-@pytest.mark.parametrize(("num_columns", "alone"), [(30, False), (31, True)])
-def test_many_columns_stand_alone(num_columns, alone):
-    names = [f"c{i}" for i in range(num_columns)]
-    assert Dependence.of(names, {"Real": np.eye(num_columns)}).alone is alone
-
-
 def test_what_there_is_not_has_no_section():
-    assert Network.of({}) == Seeds.of(None) == ()
-    assert len(Network.of({"b": ["a"]})) == 1
+    assert Seeds.of(None) == ()
     assert Seeds.of(SeedDiagnostics.of({}))[0].figures == ()
     both = SeedDiagnostics.of({"plausible_seeds": [1, 2], "pass_rates": {5: {1: 0.5}}})
     assert len(Seeds.of(both)[0].figures) == 2

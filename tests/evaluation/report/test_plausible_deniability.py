@@ -26,7 +26,8 @@ def test_it_is_a_report_of_sdmetrics(report):
     found = report.get_properties()
     assert list(found["Property"]) == PROPERTIES
     assert found["Score"].between(0, 1).all()
-    assert report.get_score() == pytest.approx(found["Score"].mean())
+    assert report.get_score() == pytest.approx(found["Relative"].mean())
+    assert (found["Relative"] <= 1).all()
     for name in PROPERTIES:
         details = report.get_details(name)
         assert details["Score"].between(0, 1).all()

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from report_cases import DIAGNOSTICS, QUICK, STRUCTURE, Ledger, html_of
+from report_cases import DIAGNOSTICS, QUICK, STRUCTURE, Ledger, html_of, words_of
 
 from sdv_plausible.evaluation import PlausibleDeniabilityReport
 from sdv_plausible.evaluation.page import rendering
@@ -167,6 +167,58 @@ def test_hostile_names_are_words(tmp_path, monkeypatch):
     found = Parsed(html_of(report, tmp_path))
     assert {"script", "img"} <= found.tags
     assert ATTRIBUTES & found.attributes
+
+
+class Accessible(HTMLParser):
+    """What a reader who cannot see, or has no mouse, would miss on a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.faults, self.levels, self.landmarks, self.open = [], [], [], []
+        self.feed(text)
+        if self.landmarks.count("main") != 1:
+            self.faults.append("not one main part")
+        if self.levels[:1] != [1] or any(
+            b > a + 1 for a, b in zip(self.levels, self.levels[1:], strict=False)
+        ):
+            self.faults.append(f"headings skip a level: {self.levels}")
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        if tag == "svg" and not (given.get("role") == "img" and given.get("aria-label")):
+            self.faults.append("a picture without words")
+        if tag == "th" and given.get("scope") not in ("row", "col"):
+            self.faults.append("a heading of a table that heads nothing")
+        if given.get("class") == "scroll" and not (given.get("tabindex") == "0" and given.get("aria-label")):
+            self.faults.append("a place to scroll that the keyboard cannot reach")
+        if tag in ("main", "section"):
+            self.landmarks.append(tag)
+        if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit():
+            self.levels.append(int(tag[1]))
+
+
+@pytest.mark.parametrize("publishable", [False, True])
+def test_the_page_is_for_readers_who_cannot_see_or_have_no_mouse(report, tmp_path, publishable):
+    text = html_of(report, tmp_path, publishable=publishable)
+    assert Accessible(text).faults == []
+    for planted in ('role="img" aria-label', 'scope="col"', 'tabindex="0"', "<main>", "<h2"):
+        assert planted in text
+        assert Accessible(text.replace(planted, "<h4" if planted == "<h2" else "<b ")).faults
+
+
+def test_pictures_of_columns_have_their_shares_in_a_table(report, tmp_path):
+    text = words_of(html_of(report, tmp_path))
+    assert "<summary>Figures of city</summary>" in text
+    assert text.count("<summary>Figures of") >= 9
+
+
+def test_a_table_without_a_name_is_the_table(tables, described, tmp_path):
+    report = PlausibleDeniabilityReport(**QUICK)
+    report.generate(*tables, described, verbose=False)
+    for publishable in (False, True):
+        text = html_of(report, tmp_path, publishable=publishable)
+        assert "<h2>The table</h2>" in text
+        assert "Table table" not in text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,106 @@
+"""Heat maps of the report: values of pairs of columns, and differences of two such matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from markupsafe import Markup
+
+from sdv_plausible.evaluation.page.drawing import WIDTH, Drawing, number, shorten_all, text_width
+from sdv_plausible.evaluation.reading import Floats
+
+# From white to dark blue, dark enough at the end for white text; of differences from dark orange over white.
+_SCALE = ((247, 251, 255), (198, 219, 239), (107, 174, 214), (33, 113, 181), (8, 48, 107))
+_LESS, _MORE = ((127, 39, 4), (217, 72, 1), (253, 174, 107)), ((158, 202, 225), (33, 113, 181), (8, 48, 107))
+_SIGNED = (*_LESS, (255, 255, 255), *_MORE)
+_NUMBERED = 24.0
+"""Width from which on a cell has room for its number."""
+_MOST_NUMBERED = 16
+_LEAST_SPAN = 0.05
+_MIDDLE = 0.179
+"""Luminance on which black and white text have the same contrast."""
+
+
+def shade(value: float, signed: bool = False) -> tuple[str, bool]:
+    """Return the colour of ``value`` and whether text on it should be white.
+
+    Values lie in [0, 1], signed ones in [-1, 1].
+    """
+    anchors = _SIGNED if signed else _SCALE
+    share = (value + 1) / 2 if signed else value
+    position = min(max(share, 0.0), 1.0) * (len(anchors) - 1)
+    i = min(int(position), len(anchors) - 2)
+    mixed = [round(a + (b - a) * (position - i)) for a, b in zip(anchors[i], anchors[i + 1], strict=True)]
+    return "#{:02X}{:02X}{:02X}".format(*mixed), _luminance(mixed) < _MIDDLE
+
+
+def _luminance(colour: Sequence[int]) -> float:
+    """Return the relative luminance of the accessibility guidelines (WCAG 2)."""
+    parts = [part / 255 for part in colour]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def heatmap(
+    title: str, labels: Sequence[str], matrix: Floats, scale_name: str, *, signed: bool = False
+) -> Markup:
+    """Draw a square matrix of values with names, numbers where there is room, and a legend below.
+
+    Parameters
+    ----------
+    title : str
+        For readers of the page who cannot see.
+    labels : sequence of str, length m
+        Names of rows and columns.
+    matrix : numpy.ndarray of float64, shape (m, m)
+        Values in [0, 1], or differences of such values.
+    scale_name : str
+        What the values are.
+    signed : bool
+        Whether they are differences: the scale then ends at the largest.
+    """
+    m = len(labels)
+    span = max(_LEAST_SPAN, float(np.abs(matrix).max(initial=0.0))) if signed else 1.0
+    room = min(110.0, 8 + max(text_width(label) for label in labels))
+    least = _NUMBERED + 2 if m <= _MOST_NUMBERED else 15.0
+    cell = max(least, min(34.0, (WIDTH - room - 4) / m))
+    drawing = Drawing(max(WIDTH, room + m * cell + 4), room + m * cell + 48, title)
+    for i, (label, short) in enumerate(zip(labels, shorten_all(labels, room - 4), strict=True)):
+        middle = room + (i + 0.5) * cell + 4
+        drawing.text(room - 4, middle, short, "end")
+        drawing.text(middle, room - 4, short, transform=f"rotate(-90 {middle:.1f} {room - 4:.1f})")
+        for j in range(m):
+            tip = f"{label}, {labels[j]}: {matrix[i, j]:+.3f}" if signed else ""
+            tip = tip or f"{label}, {labels[j]}: {matrix[i, j]:.3f}"
+            colour = shade(float(matrix[i, j]) / span, signed)
+            _cell(drawing, (room + j * cell, room + i * cell), cell, float(matrix[i, j]), colour, tip)
+    _scale(drawing, room, room + m * cell + 10, scale_name, span if signed else 0.0)
+    return drawing.svg()
+
+
+def _cell(
+    drawing: Drawing,
+    corner: tuple[float, float],
+    size: float,
+    value: float,
+    colour: tuple[str, bool],
+    tip: str,
+) -> None:
+    fill, white = colour
+    drawing.rect(*corner, size - 1, size - 1, fill, tip=tip)
+    if size >= _NUMBERED and 0.005 <= abs(value) < 0.995:
+        ink = {"fill": "#FFFFFF" if white else "#000000", "font_size": 9, "pointer_events": "none"}
+        words = f"{abs(value):.2f}"[1:]
+        words = f"\u2212{words}" if value < 0 else words
+        drawing.text(corner[0] + size / 2 - 0.5, corner[1] + size / 2 + 3, words, "middle", **ink)
+
+
+def _scale(drawing: Drawing, left: float, top: float, name: str, span: float) -> None:
+    for step in range(100):
+        value = step / 99
+        fill = shade(2 * value - 1, signed=True)[0] if span else shade(value)[0]
+        drawing.rect(left + 1.5 * step, top, 1.6, 9, fill)
+    ends = (f"\u2212{number(span)}", f"+{number(span)}") if span else ("0", "1")
+    for x, line, words, anchor in ((0, 1, ends[0], "start"), (150, 1, ends[1], "end"), (0, 2, name, "start")):
+        drawing.text(left + x, top + 7 + 13 * line, words, anchor)

@@ -1,0 +1,60 @@
+"""What a notebook shows of an object: the words of its text form as a piece of HTML, all of them escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+_TEMPLATE = """\
+<section class="sdv-plausible">
+{% if title %}<p><strong>{{ title }}</strong></p>{% endif %}
+{% if rows %}<table>
+<thead><tr>{% for word in head %}<th scope="col">{{ word }}</th>{% endfor %}</tr></thead>
+<tbody>
+{% for row in rows %}<tr>{% for cell in row %}<td style="text-align:left">{{ cell }}</td>{% endfor %}</tr>
+{% endfor %}</tbody>
+</table>{% endif %}
+{% if notes %}<ul>
+{% for note in notes %}<li>{{ note }}</li>
+{% endfor %}</ul>{% endif %}
+</section>
+"""
+
+
+@cache
+def _template() -> Any:
+    from jinja2 import Environment, StrictUndefined
+
+    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(_TEMPLATE)
+
+
+def fragment(
+    title: str = "",
+    *,
+    head: Sequence[str] = (),
+    rows: Sequence[Sequence[str]] = (),
+    notes: Sequence[str] = (),
+) -> str:
+    """Return a title, a table and notes as HTML without script, style sheet or request.
+
+    Parameters
+    ----------
+    title : str
+    head : sequence of str
+        Names of the table's columns.
+    rows : sequence of sequence of str
+    notes : sequence of str
+    """
+    return str(_template().render(title=title, head=head, rows=rows, notes=notes))
+
+
+def text(title: str, rows: Sequence[Sequence[str]] = (), notes: Sequence[str] = ()) -> str:
+    """Return the same as plain text: the words of a row side by side, notes indented."""
+    lines = ["  ".join(row).rstrip() for row in _aligned(rows)]
+    return "\n".join([title, *(f"  {line}" for line in [*lines, *notes])])
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]

@@ -1,0 +1,50 @@
+"""A domain in words: for each column what it may hold, and where that is from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import pandas as pd
+
+_MOST_VALUES = 4
+_WORDS = {
+    "declared": "declared",
+    "private": "learned within the budget",
+    "inferred": "read off the rows: no claim",
+    "edited": "edited after its misfit was shown: no claim",
+}
+HEAD = ("column", "may hold", "from")
+
+
+def title(domain: Collection[Any]) -> str:
+    """Return what the whole is."""
+    return f"Domain of {len(domain)} column{'' if len(domain) == 1 else 's'}"
+
+
+def lines(domain: Collection[Any]) -> tuple[tuple[str, str, str], ...]:
+    """Return name, values and provenance of each column, as words."""
+    return tuple((one.name, _held(one), _WORDS[one.provenance]) for one in domain)
+
+
+def _held(attribute: Any) -> str:
+    parts = []
+    if len(attribute.lower):
+        ends = (attribute.lower[0], attribute.upper[-1])
+        low, high = (_end(attribute, end) for end in ends)
+        bins = len(attribute.lower)
+        parts.append(f"{low} to {high} in {bins} bin{'' if bins == 1 else 's'}")
+    if attribute.values:
+        shown = [str(value) for value in attribute.values[:_MOST_VALUES]]
+        more = len(attribute.values) - len(shown)
+        parts.append(", ".join(shown) + (f" and {more} more" if more else ""))
+    if attribute.nullable:
+        parts.append("missing")
+    return "; ".join(parts)
+
+
+def _end(attribute: Any, end: float) -> str:
+    if attribute.kind == "datetime":
+        stamp = pd.Timestamp(int(end))
+        return str(stamp.date()) if stamp == stamp.normalize() else str(stamp.floor("s"))
+    return f"{end:g}" if abs(end) < 1e6 else f"{end:,.0f}"
