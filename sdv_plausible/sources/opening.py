@@ -45,13 +45,28 @@ def open_source(
     Raises
     ------
     ValueError
-        If it is nothing of this, or lacks a column.
+        If it is nothing of this, lacks a column, or stores one in a type that its declaration does not go
+        with.
     """
     found = _opened(data, types, rows, progress=progress)
     absent = [name for name in types if name not in found.names]
     if absent:
         raise ValueError(f"source lacks the declared columns {absent}; it has {list(found.names)[:20]}")
+    _check_storage(found.empty(list(types)), types)
     return found
+
+
+def _check_storage(empty: pd.DataFrame, types: Mapping[str, ColumnType]) -> None:
+    """Refuse nested columns of frames; Arrow's have been by ``empty``."""
+    for name, dtype in empty.dtypes.items():
+        if isinstance(dtype, pd.ArrowDtype) and dtype.kind == "O" and types[str(name)].is_modelled:
+            import pyarrow as pa
+
+            if pa.types.is_nested(dtype.pyarrow_dtype):
+                raise ValueError(
+                    f"column {name!r} is stored as {dtype.pyarrow_dtype}: a cell must be one value. Make "
+                    "columns of it first, or leave it out of metadata and domain"
+                )
 
 
 def _opened(data: Any, types: Mapping[str, ColumnType], rows: int, *, progress: bool) -> Source:
