@@ -23,7 +23,7 @@ KEYS_AT_ONCE = 1 << 14  # rows whose keys are in the cache while they are made
 
 def is_worthwhile(num_rows: int, num_sets: int, num_digits: int) -> bool:
     """Whether covering is likely to save time; it never changes a count."""
-    return num_rows >= FEWEST_ROWS and 1 < num_sets and num_sets * num_digits <= MOST_CHOICES
+    return num_rows >= FEWEST_ROWS and num_sets > 1 and num_sets * num_digits <= MOST_CHOICES
 
 
 def covered_counts(

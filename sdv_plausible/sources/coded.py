@@ -13,7 +13,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axes
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources.source import Source
+from sdv_plausible.sources.source import Source, with_objects
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.domain import Domain
 
@@ -44,7 +44,7 @@ class Coder:
 
     def coded(self, part: pd.DataFrame, number: int) -> np.ndarray:
         """Codes of all rows of a part."""
-        folded = self.rules.fold(part) if self.rules else part
+        folded = self.rules.fold(with_objects(part)) if self.rules else part
         return Codec(self.domain).encode(folded, self.coins.spawn("part", number))
 
     def codes(self, part: pd.DataFrame, number: int) -> CodeArray:

@@ -119,6 +119,12 @@ def counted(work: Work[T], part: Any, number: int) -> T:
         ) from error
 
 
+def with_objects(part: pd.DataFrame) -> pd.DataFrame:
+    """A part whose texts are objects, as rules read them, and not categories."""
+    kinds = part.dtypes
+    return part.astype({name: object for name in part if isinstance(kinds[name], pd.CategoricalDtype)})
+
+
 def _single(cell: Any) -> bool:
     return isinstance(cell, Hashable)
 
