@@ -1,7 +1,7 @@
 """Many tables of counts out of few larger ones: every table is a margin of a table over more columns.
 
-A table over some columns is the sum of a table over more. So rows are gone through once for each large table, not
-once for each small one; sums of whole numbers are exact, whatever their order.
+A table over some columns is the sum of a table over more. So rows are gone through once for each large table,
+not once for each small one; sums of whole numbers are exact, whatever their order.
 """
 
 from __future__ import annotations

@@ -121,8 +121,7 @@ def counted(work: Work[T], part: Any, number: int) -> T:
 
 def with_objects(part: pd.DataFrame) -> pd.DataFrame:
     """A part whose texts are objects, as rules read them, and not categories."""
-    kinds = part.dtypes
-    return part.astype({name: object for name in part if isinstance(kinds[name], pd.CategoricalDtype)})
+    return part.astype(dict.fromkeys(part.select_dtypes("category"), object))
 
 
 def _single(cell: Any) -> bool:
