@@ -18,11 +18,13 @@ from sdv_plausible.sources.files import (
     table_source,
 )
 from sdv_plausible.sources.source import PART_ROWS, FrameSource, Source
+from sdv_plausible.sources.streams import READ_ONCE, ibis_source, stream_source
 from sdv_plausible.table.column_types import ColumnType
 
 KNOWN = (
     "a path, folder or pattern of Parquet or CSV files, a pandas or polars frame, an Arrow table, a DuckDB "
-    "relation, or a Dask DataFrame"
+    "relation, a Dask DataFrame, a table of Ibis, anything that offers Arrow's C stream again and again, or "
+    "a function without arguments that opens an Arrow stream or record batches anew"
 )
 
 
@@ -89,4 +91,12 @@ def _opened(data: Any, types: Mapping[str, ColumnType], rows: int, *, progress: 
         return table_source(data, types, rows, progress=progress)
     if kind == "dask" and hasattr(data, "to_delayed"):
         return DaskSource(data)
+    if hasattr(data, "to_pyarrow_batches"):
+        return ibis_source(data, types, rows, progress=progress)
+    if hasattr(data, "__next__") or hasattr(data, "read_next_batch"):
+        raise ValueError(READ_ONCE.format(name=type(data).__name__))
+    if hasattr(data, "__arrow_c_stream__"):
+        return stream_source(lambda: data, types, rows, progress=progress)
+    if callable(data):
+        return stream_source(data, types, rows, progress=progress)
     raise ValueError(f"source ({type(data).__name__}) must be {KNOWN}")
