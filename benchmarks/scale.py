@@ -42,7 +42,7 @@ from sdv_plausible import fit_source
 from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.sources.source import LocalSource
 
-RESULTS = Path(__file__).with_name("results_scale.jsonl")
+RESULTS, PICTURE = (Path(__file__).with_name(name) for name in ("results_scale.jsonl", "scale.png"))
 FILE_ROWS, BATCH = 1_000_000, 1 << 19
 
 
@@ -197,13 +197,45 @@ def main() -> None:
             print(line, flush=True)
             with RESULTS.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
-    print(table())
+    print(table(), slopes(), sep="\n")
+    plot()
+
+
+def results() -> pd.DataFrame:
+    """The last line of every task, by rows and columns."""
+    lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+    return pd.DataFrame(lines).drop_duplicates(["rows", "columns", "task"], keep="last")
 
 
 def table() -> pd.DataFrame:
-    """Rows by task, in seconds."""
-    lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
-    return pd.DataFrame(lines).pivot_table(index="rows", columns="task", values="seconds", aggfunc="last")
+    """CPU seconds by task, and slopes between the sizes."""
+    cpu = results().pivot(index=["columns", "rows"], columns="task", values="cpu")
+    return cpu[[task for task in TASKS if task in cpu]]
+
+
+def slopes() -> pd.DataFrame:
+    """Exponent of the rows between one size and the next, 11 columns."""
+    narrow = np.log10(table().loc[11])
+    return narrow.diff().div(np.diff(np.log10(narrow.index), prepend=np.nan), axis=0).iloc[1:].round(2)
+
+
+def plot() -> None:
+    """CPU seconds and peak memory by rows, both logarithmic."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    found = results()[lambda lines: lines["columns"] == 11].sort_values("rows")
+    figure, (time_, memory) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    for task in TASKS:
+        of_task = found[found["task"] == task]
+        for axes, column in ((time_, "cpu"), (memory, "gigabytes")):
+            axes.plot(of_task["rows"], of_task[column], marker="o", label=task)
+    time_.set(xscale="log", yscale="log", xlabel="rows of 11 columns", ylabel="CPU seconds")
+    memory.set(xscale="log", ylim=(0, 2), xlabel="rows of 11 columns", ylabel="peak memory, GB")
+    time_.legend(fontsize=8)
+    figure.savefig(PICTURE, dpi=110)
 
 
 if __name__ == "__main__":
