@@ -8,7 +8,10 @@ read      all columns once, batch by batch
 pairs     all 55 pairs counted by DuckDB: one GROUP BY with grouping sets
 fit       ``fit_source``, every pass reading the files again; fit kept: with codes kept on disk (``scratch``)
 dask 1, 2 the same on a local cluster of one and of two worker processes
-sample    as many rows into a folder of Parquet files; ints: random numbers of as many columns, written the same way
+sample    as many rows into a folder of Parquet files; sample 2: by two processes; ints: random numbers of as many
+          columns, written the same way
+
+``--wide`` takes 40 columns. CPU seconds are those of all processes of a task.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, nullcontext
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -37,7 +42,7 @@ from sdv_plausible import fit_source
 from sdv_plausible.datasets import census_like, census_like_metadata
 from sdv_plausible.sources.source import LocalSource
 
-RESULTS = Path(__file__).with_name("results_scale.jsonl")
+RESULTS, PICTURE = (Path(__file__).with_name(name) for name in ("results_scale.jsonl", "scale.png"))
 FILE_ROWS, BATCH = 1_000_000, 1 << 19
 
 
@@ -48,6 +53,33 @@ def write_rows(folder: Path, rows: int) -> None:
         path = folder / f"rows-{i:05d}.parquet"
         if not path.exists():
             census_like(min(FILE_ROWS, rows - start), i).to_parquet(path, index=False, row_group_size=BATCH)
+
+
+def write_wide(folder: Path, rows: int) -> None:
+    """Simulated rows of 40 columns: four people to a row, but for four columns."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for i, start in enumerate(range(0, rows, FILE_ROWS)):
+        path = folder / f"rows-{i:05d}.parquet"
+        if not path.exists():
+            four = [
+                census_like(min(FILE_ROWS, rows - start), 4 * i + j).add_suffix(f"_{j}") for j in range(4)
+            ]
+            pd.concat(four, axis=1).iloc[:, :40].to_parquet(path, index=False, row_group_size=BATCH)
+
+
+def declared(folder: Path) -> dict[str, dict[str, Any]]:
+    """Declarations of the columns of a folder."""
+    names, known = pq.read_schema(next(folder.glob("*.parquet"))).names, census_like_metadata()
+    return {name: known.get(name) or known[name[:-2]] for name in names}
+
+
+def rows_of(folder: Path) -> int:
+    return sum(pq.ParquetFile(path).metadata.num_rows for path in folder.glob("*.parquet"))
+
+
+def cpu_seconds() -> float:
+    """Of this process and those of its children that have ended."""
+    return sum(os.times()[:4])
 
 
 def read(folder: Path) -> None:
@@ -61,7 +93,7 @@ def pairs(folder: Path) -> None:
     import duckdb
 
     duckdb.sql("SET threads = 1")
-    names = list(census_like_metadata())
+    names = list(declared(folder))
     sets = ", ".join(f'("{a}", "{b}")' for a, b in combinations(names, 2))
     columns = ", ".join(f'"{name}"' for name in names)
     duckdb.sql(
@@ -70,7 +102,7 @@ def pairs(folder: Path) -> None:
 
 
 def fit(folder: Path, **more: Any) -> Any:
-    return fit_source(folder, None, census_like_metadata(), **more)
+    return fit_source(folder, None, declared(folder), **more)
 
 
 def fit_kept(folder: Path) -> None:
@@ -84,23 +116,26 @@ def on_dask(workers: int) -> Callable[[Path], None]:
         from distributed import Client
 
         with Client(n_workers=workers, threads_per_worker=1, dashboard_address=None):
-            fit_source(dd.read_parquet(folder), None, census_like_metadata())
+            fit_source(dd.read_parquet(folder), None, declared(folder))
 
     return run
 
 
-def sample(folder: Path) -> None:
-    rows = sum(pq.ParquetFile(path).metadata.num_rows for path in folder.glob("*.parquet"))
-    small = fit_source(next(iter(sorted(folder.glob("*.parquet")))), None, census_like_metadata())
-    with tempfile.TemporaryDirectory(dir=folder.parent) as out:
-        start = time.perf_counter()
-        small.sample_to_parquet(Path(out) / "rows", rows)
-        FOUND["seconds"] = time.perf_counter() - start
+def sampled(workers: int) -> Callable[[Path], None]:
+    def run(folder: Path) -> None:
+        small = fit_source(next(iter(sorted(folder.glob("*.parquet")))), None, declared(folder))
+        with ExitStack() as stack:
+            out = stack.enter_context(tempfile.TemporaryDirectory(dir=folder.parent))
+            start, used = time.perf_counter(), cpu_seconds()
+            with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as executor:
+                small.sample_to_parquet(Path(out) / "rows", rows_of(folder), executor=executor)
+            FOUND.update(seconds=time.perf_counter() - start, cpu=cpu_seconds() - used)
+
+    return run
 
 
 def ints(folder: Path) -> None:
-    rows = sum(pq.ParquetFile(path).metadata.num_rows for path in folder.glob("*.parquet"))
-    rng, width = np.random.default_rng(0), len(census_like_metadata())
+    rows, rng, width = rows_of(folder), np.random.default_rng(0), len(declared(folder))
     with tempfile.TemporaryDirectory(dir=folder.parent) as out:
         for start in range(0, rows, 500_000):
             size = min(500_000, rows - start)
@@ -110,13 +145,13 @@ def ints(folder: Path) -> None:
 
 TASKS: dict[str, Callable[[Path], Any]] = {
     "read": read, "pairs": pairs, "fit": fit, "fit kept": fit_kept, "dask 1": on_dask(1),
-    "dask 2": on_dask(2), "sample": sample, "ints": ints,
+    "dask 2": on_dask(2), "sample": sampled(1), "sample 2": sampled(2), "ints": ints,
 }  # fmt: skip
 FOUND: dict[str, float] = {}
 
 
 def measured(task: str, folder: Path) -> dict[str, float]:
-    """Run one task here: seconds, gigabytes, passes over the rows."""
+    """Run one task here: seconds, CPU seconds, gigabytes, passes over the rows."""
     passes, total = [0], LocalSource.total
 
     def counted(self: LocalSource, work: Any, names: Any) -> Any:
@@ -124,12 +159,16 @@ def measured(task: str, folder: Path) -> dict[str, float]:
         return total(self, work, names)
 
     LocalSource.total = counted  # type: ignore[method-assign]
-    start = time.perf_counter()
+    start, used = time.perf_counter(), cpu_seconds()
     TASKS[task](folder)
-    seconds = FOUND.get("seconds", time.perf_counter() - start)
+    found = {"seconds": time.perf_counter() - start, "cpu": cpu_seconds() - used} | FOUND
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024 / 1e9
-    return {"seconds": round(seconds, 2), "gigabytes": round(peak, 2), "passes": passes[0]}
+    return {name: round(value, 2) for name, value in found.items()} | {
+        "gigabytes": round(peak, 2),
+        "passes": passes[0],
+        "load": round(os.getloadavg()[0], 1),
+    }
 
 
 def main() -> None:
@@ -137,28 +176,66 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", type=float, default=[1e5, 1e6, 1e7])
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "scale")
     parser.add_argument("--tasks", nargs="+", default=list(TASKS))
+    parser.add_argument("--wide", action="store_true", help="40 columns")
     parser.add_argument("--only", nargs=2, metavar=("TASK", "FOLDER"))
     arguments = parser.parse_args()
     if arguments.only:
         print(json.dumps(measured(arguments.only[0], Path(arguments.only[1]))))
         return
     for rows in map(int, arguments.rows):
-        folder = arguments.folder / str(rows)
-        write_rows(folder, rows)
+        folder = arguments.folder / (f"{rows}x40" if arguments.wide else str(rows))
+        (write_wide if arguments.wide else write_rows)(folder, rows)
         for task in arguments.tasks:
             command = [sys.executable, "-m", "benchmarks.scale", "--only", task, str(folder)]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
-            line = {"rows": rows, "task": task, **json.loads(done.stdout.strip().splitlines()[-1])}
+            line = {
+                "rows": rows,
+                "columns": 40 if arguments.wide else 11,
+                "task": task,
+                **json.loads(done.stdout.strip().splitlines()[-1]),
+            }
             print(line, flush=True)
             with RESULTS.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
-    print(table())
+    print(table(), slopes(), sep="\n")
+    plot()
+
+
+def results() -> pd.DataFrame:
+    """The last line of every task, by rows and columns."""
+    lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+    return pd.DataFrame(lines).drop_duplicates(["rows", "columns", "task"], keep="last")
 
 
 def table() -> pd.DataFrame:
-    """Rows by task, in seconds."""
-    lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
-    return pd.DataFrame(lines).pivot_table(index="rows", columns="task", values="seconds", aggfunc="last")
+    """CPU seconds by task, and slopes between the sizes."""
+    cpu = results().pivot(index=["columns", "rows"], columns="task", values="cpu")
+    return cpu[[task for task in TASKS if task in cpu]]
+
+
+def slopes() -> pd.DataFrame:
+    """Exponent of the rows between one size and the next, 11 columns."""
+    narrow = np.log10(table().loc[11])
+    return narrow.diff().div(np.diff(np.log10(narrow.index), prepend=np.nan), axis=0).iloc[1:].round(2)
+
+
+def plot() -> None:
+    """CPU seconds and peak memory by rows, both logarithmic."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    found = results()[lambda lines: lines["columns"] == 11].sort_values("rows")
+    figure, (time_, memory) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    for task in TASKS:
+        of_task = found[found["task"] == task]
+        for axes, column in ((time_, "cpu"), (memory, "gigabytes")):
+            axes.plot(of_task["rows"], of_task[column], marker="o", label=task)
+    time_.set(xscale="log", yscale="log", xlabel="rows of 11 columns", ylabel="CPU seconds")
+    memory.set(xscale="log", ylim=(0, 2), xlabel="rows of 11 columns", ylabel="peak memory, GB")
+    time_.legend(fontsize=8)
+    figure.savefig(PICTURE, dpi=110)
 
 
 if __name__ == "__main__":

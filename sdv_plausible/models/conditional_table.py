@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from sdv_plausible.counting import mixed_radix
 from sdv_plausible.privacy.noise.coins import Coins
 
 GUIDED_CELLS = 4096  # tables beyond this size outgrow the cache: a guide table then beats a binary search
+MANY = 1 << 16  # records from which on it pays to say beforehand what equal parts of [0, 1) draw
+MOST_PARTS = 1 << 20  # of all rows of a table together: what they draw stays in the cache
+FEWEST_PARTS = 2  # for each code; with fewer, most parts draw more than one
+AT_ONCE = 1 << 14  # records; an even number, so that coins come as if all were drawn at once
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,6 +67,12 @@ class ConditionalTable:
         return np.nextafter(np.arange(1.0, len(self.probabilities) + 1), 0)
 
     @cached_property
+    def _shares(self) -> list[np.ndarray]:
+        """What each parent's code adds to the number of the row."""
+        sizes = [_size(bucket) for bucket in self.buckets]
+        return [bucket.astype(np.int64) * math.prod(sizes[i + 1 :]) for i, bucket in enumerate(self.buckets)]
+
+    @cached_property
     def _log(self) -> np.ndarray:
         """Logarithms of the cells, taken once: every caller gets the same last bits."""
         with np.errstate(divide="ignore"):
@@ -81,6 +90,21 @@ class ConditionalTable:
         )
         return starts.astype(np.int32 if self._flat.size < 2**31 else np.int64)
 
+    @cached_property
+    def _sure(self) -> np.ndarray | None:
+        """Code that each equal part of [0, 1) draws, -1 where it is not one alone; None for large tables.
+
+        Draws increase with u, also as rounded: so a part draws one code if both its ends do.
+        """
+        configurations, cardinality = self.probabilities.shape
+        parts = 1 << max((MOST_PARTS // configurations).bit_length() - 1, 0)
+        if parts < FEWEST_PARTS * cardinality or cardinality > np.iinfo(np.int16).max:
+            return None
+        row = np.arange(configurations)[:, None]
+        ends = np.minimum(row + np.arange(parts + 1) / parts, self._ceiling[:, None])
+        found = np.searchsorted(self._flat, ends, side="right") - row * cardinality
+        return np.where(found[:, :-1] == found[:, 1:], found[:, 1:], -1).astype(np.int16)
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: self.__dict__[name] for name in ("child", "parents", "buckets", "probabilities")}
 
@@ -92,8 +116,11 @@ class ConditionalTable:
         """Row of the table for each record of codes (n, m)."""
         if not self.parents:
             return np.zeros(len(codes), dtype=np.int64)
-        digits = (bucket[codes[:, parent]] for parent, bucket in zip(self.parents, self.buckets, strict=True))
-        return mixed_radix(digits, [_size(bucket) for bucket in self.buckets])
+        first, *others = zip(self.parents, self._shares, strict=True)
+        row = first[1][codes[:, first[0]]]
+        for parent, share in others:
+            row += share[codes[:, parent]]
+        return row
 
     def draw(self, codes: np.ndarray, coins: Coins, *, systematic: bool = False) -> np.ndarray:
         """Draw the child's code for each record of codes (n, m), given its parents there.
@@ -102,11 +129,27 @@ class ConditionalTable:
         dependent, evenly spread over the unit interval: the sample's table then hardly scatters around the
         model's.
         """
-        cardinality = self.probabilities.shape[1]
-        row = self.configuration(codes)
         if systematic:
-            return self.draw_evenly(row, coins)
-        u = coins.uniform(len(codes))
+            return self.draw_evenly(self.configuration(codes), coins)
+        sure = self._sure if len(codes) >= MANY else None
+        drawn = np.empty(len(codes), dtype=np.int64)
+        for start in range(0, len(codes), AT_ONCE):
+            row = self.configuration(codes[start : start + AT_ONCE])
+            u = coins.uniform(len(row))
+            drawn[start : start + AT_ONCE] = self._found(row, u) if sure is None else self._seen(row, u, sure)
+        return drawn
+
+    def _seen(self, row: np.ndarray, u: np.ndarray, sure: np.ndarray) -> np.ndarray:
+        """What :meth:`_found` finds, looked up where that is sure."""
+        parts = sure.shape[1]
+        code: np.ndarray = sure.ravel()[row * parts + (u * parts).astype(np.int64)]
+        unsure = np.flatnonzero(code < 0)
+        code[unsure] = self._found(row[unsure], u[unsure])
+        return code
+
+    def _found(self, row: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Code of each record of a row of the table, by inversion at u."""
+        cardinality = self.probabilities.shape[1]
         wanted = np.minimum(row + u, self._ceiling[row])
         if self._flat.size <= GUIDED_CELLS:
             return np.searchsorted(self._flat, wanted, side="right") - row * cardinality

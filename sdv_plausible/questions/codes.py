@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from sdv_plausible.counting import joint_counts, pair_counts
+from sdv_plausible.covering import covered_counts, is_worthwhile
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups
 from sdv_plausible.questions.counts import Axes, Axis, shape
@@ -40,13 +41,24 @@ class CodeArray:
             yield self._table(axes)
 
     def tables_together(self, sets: Sequence[Axes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Count pairs many at once, other sets one by one: positions of sets of one shape, their tables."""
-        pairs = [i for i, axes in enumerate(sets) if len(axes) == 2]
+        """Count many at once: positions of sets of one shape, their tables.
+
+        Of many rows, sets are margins of larger tables; of few, pairs are products of 0/1 matrices.
+        """
         numbers: dict[Axis, int] = {}
-        at = [[numbers.setdefault(axis, len(numbers)) for axis in sets[i]] for i in pairs]
-        found = pair_counts([self._along(a) for a in numbers], [a.size for a in numbers], at)
-        yield from ((np.array(pairs)[positions], tables) for positions, tables in found)
-        others = sorted(set(range(len(sets))).difference(pairs))
+        at = [[numbers.setdefault(axis, len(numbers)) for axis in axes] for axes in sets]
+        digits, bases = [self._along(axis) for axis in numbers], [axis.size for axis in numbers]
+        plain = [i for i, chosen in enumerate(at) if chosen and len(set(chosen)) == len(chosen)]
+        if is_worthwhile(len(self._codes), len(plain), len(numbers)):
+            covered = covered_counts(digits, bases, [at[i] for i in plain])
+            yield from ((np.array([plain[i]]), table[None]) for i, table in covered)
+            done = set(plain)
+        else:
+            pairs = [i for i, axes in enumerate(sets) if len(axes) == 2]
+            found = pair_counts(digits, bases, [at[i] for i in pairs])
+            yield from ((np.array(pairs)[positions], tables) for positions, tables in found)
+            done = set(pairs)
+        others = sorted(set(range(len(sets))).difference(done))
         yield from ((np.array([i]), self._table(sets[i])[None]) for i in others)
 
     def _table(self, axes: Axes) -> np.ndarray:

@@ -5,21 +5,21 @@ Part i depends on the release, the call and i alone, so that the rows are the sa
 
 from __future__ import annotations
 
-import io
+import pickle
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release_file.arrow_rows import parquet_bytes, sample_arrow
 from sdv_plausible.release_file.sampling import sample_table
-from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.whole_files import part_folder
 
 PART_ROWS = 500_000
@@ -65,6 +65,14 @@ class Call:
         """Return the number of parts, one at least: a table without rows has its columns."""
         return max(-(-self.num_rows // self.rows), 1)
 
+    def __reduce__(self) -> Any:
+        """Travel as bytes that a process reads once, not for every part: models keep tables of their own."""
+        return _received, (self._sent,)
+
+    @cached_property
+    def _sent(self) -> bytes:
+        return pickle.dumps((self.release, self.num_rows, self.rows, self.coins))
+
     def part(self, number: int) -> pd.DataFrame:
         """Make one part."""
         before = number * self.rows
@@ -75,14 +83,14 @@ class Call:
 
     def parquet(self, number: int) -> bytes:
         """Make one part, as the content of a Parquet file."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        before = number * self.rows
+        size, coins = min(self.rows, self.num_rows - before), self.coins.spawn("part", number)
+        return parquet_bytes(sample_arrow(size, coins=coins, place=(before, self.num_rows), **self.release))
 
-        frame, whole = self.part(number), self.release["rules"].whole(self.release["domain"])
-        columns = {str(name): _arrow(frame[name], whole) for name in frame.columns}
-        file = io.BytesIO()
-        pq.write_table(pa.table(columns), file)
-        return file.getvalue()
+
+@lru_cache(maxsize=1)
+def _received(sent: bytes) -> Call:
+    return Call(*pickle.loads(sent))
 
 
 def in_turn(call: Call, make: Callable[[Call, int], Any], executor: Executor | None) -> Iterator[Any]:
@@ -120,35 +128,3 @@ def write_parts(call: Call, folder: Path, executor: Executor | None) -> list[Pat
             folder.rmdir()
         whole.rename(folder)
     return sorted(folder.iterdir())
-
-
-def _arrow(column: pd.Series[Any], whole: Domain) -> Any:
-    """A column in an Arrow type that its domain alone decides: parts agree, whatever is missing in them."""
-    import pyarrow as pa
-
-    name = str(column.name)
-    kind = _arrow_type(whole[name]) if name in whole else None
-    if kind is None:
-        return pa.array(column, from_pandas=True)
-    try:
-        return pa.array(column, kind, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several kinds
-        return pa.array([None if pd.isna(v) else str(v) for v in column], kind)
-
-
-def _arrow_type(attribute: Attribute) -> Any:
-    import pyarrow as pa
-
-    if attribute.texts:
-        return pa.string()
-    if attribute.kind == "datetime":
-        zoned = pa.timestamp("ns", attribute.time_zone)
-        return pa.string() if attribute.datetime_format is not None else zoned
-    if attribute.kind in ("integer", "float"):
-        return pa.int64() if attribute.kind == "integer" else pa.float64()
-    kinds = {type(value) for value in attribute.values}
-    if kinds == {bool}:
-        return pa.bool_()
-    if kinds and kinds <= {int, float, np.int64, np.float64}:
-        return pa.int64() if kinds <= {int, np.int64} else pa.float64()
-    return pa.string()

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from sdv_plausible.sources.source import Work
+from sdv_plausible.sources.source import Work, counted
 
 T = TypeVar("T")
 RETRIES = 3
@@ -58,7 +58,7 @@ class DaskSource:
 
 
 def _count(work: Work[T], part: pd.DataFrame, number: int) -> T:
-    return work.count(part.reset_index(drop=True), number)
+    return counted(work, part.reset_index(drop=True), number)
 
 
 def _add(work: Work[T], sums: Sequence[T]) -> T:

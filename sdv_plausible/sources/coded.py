@@ -13,11 +13,14 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axes
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources.source import Source
+from sdv_plausible.sources.source import Source, with_objects
+from sdv_plausible.sources.unchanged import Fingerprint, Unchanged, fingerprint
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.domain import Domain
 
 Span = tuple[float, float, Coins]
+Counted = tuple[int, list[np.ndarray], Fingerprint]
+Grouped = tuple[np.ndarray, np.ndarray, Fingerprint]
 BYTES_OF_CODE = 4
 
 
@@ -42,19 +45,22 @@ class Coder:
     coins: Coins
     spans: tuple[Span, ...] = ()
 
-    def coded(self, part: pd.DataFrame, number: int) -> np.ndarray:
-        """Codes of all rows of a part."""
-        folded = self.rules.fold(part) if self.rules else part
-        return Codec(self.domain).encode(folded, self.coins.spawn("part", number))
+    def coded(self, part: pd.DataFrame, number: int) -> tuple[np.ndarray, Fingerprint]:
+        """Codes of all rows of a part, and what tells them from others before a coin is drawn."""
+        folded = self.rules.fold(with_objects(part)) if self.rules else part
+        codec = Codec(self.domain)
+        codes = codec.known(folded)
+        told = fingerprint(codes)
+        return codec.fill(codes, self.coins.spawn("part", number)), told
 
-    def codes(self, part: pd.DataFrame, number: int) -> CodeArray:
-        """Rows of a part as codes, those that are used."""
-        codes = self.coded(part, number)
+    def codes(self, part: pd.DataFrame, number: int) -> tuple[CodeArray, Fingerprint]:
+        """Rows of a part as codes, those that are used, and the fingerprint of all."""
+        codes, told = self.coded(part, number)
         kept = np.ones(len(codes), dtype=bool)
         for low, high, coins in self.spans:
             u = coins.spawn("part", number).uniform(len(codes))
             kept &= (low <= u) & (u < high)
-        return CodeArray(codes if kept.all() else codes[kept], self.domain.cardinalities)
+        return CodeArray(codes if kept.all() else codes[kept], self.domain.cardinalities), told
 
     @property
     def cardinalities(self) -> tuple[int, ...]:
@@ -69,20 +75,22 @@ class Tables:
     coder: Coder
     sets: tuple[Axes, ...]
 
-    def count(self, part: pd.DataFrame, number: int) -> tuple[int, list[np.ndarray]]:
+    def count(self, part: pd.DataFrame, number: int) -> Counted:
         """Count one part."""
-        rows = self.coder.codes(part, number)
+        rows, told = self.coder.codes(part, number)
         found: list[Any] = [None] * len(self.sets)
         for positions, tables in rows.tables_together(self.sets):
             for i, table in zip(positions.tolist(), tables, strict=True):
                 found[i] = table.astype(np.int64, copy=False)
-        return rows.num_rows(), found
+        return rows.num_rows(), found, told
 
-    def merge(
-        self, one: tuple[int, list[np.ndarray]], other: tuple[int, list[np.ndarray]]
-    ) -> tuple[int, list[np.ndarray]]:
+    def merge(self, one: Counted, other: Counted) -> Counted:
         """Add them."""
-        return one[0] + other[0], [a + b for a, b in zip(one[1], other[1], strict=True)]
+        return (
+            one[0] + other[0],
+            [a + b for a, b in zip(one[1], other[1], strict=True)],
+            one[2] + other[2],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,19 +100,18 @@ class Groups:
     coder: Coder
     columns: tuple[int, ...]
 
-    def count(self, part: pd.DataFrame, number: int) -> tuple[np.ndarray, np.ndarray]:
+    def count(self, part: pd.DataFrame, number: int) -> Grouped:
         """Count one part."""
-        return self.coder.codes(part, number).groups(self.columns, 1)
+        rows, told = self.coder.codes(part, number)
+        return *rows.groups(self.columns, 1), told
 
-    def merge(
-        self, one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def merge(self, one: Grouped, other: Grouped) -> Grouped:
         """Add the sizes of equal combinations."""
         both, sizes = np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
         groups, where = np.unique(both, axis=0, return_inverse=True)
         found = np.zeros(len(groups), dtype=np.int64)
         np.add.at(found, where.ravel(), sizes)
-        return groups, found
+        return groups, found, one[2] + other[2]
 
 
 class SourceCounts:
@@ -118,11 +125,15 @@ class SourceCounts:
         How its rows become codes.
     names : sequence of str
         Columns that are read.
+    unchanged : Unchanged, optional
+        What earlier passes over the same table were like.
     """
 
-    def __init__(self, source: Source, coder: Coder, names: Sequence[str]) -> None:
+    def __init__(
+        self, source: Source, coder: Coder, names: Sequence[str], unchanged: Unchanged | None = None
+    ) -> None:
         self._source, self._coder, self._names = source, coder, tuple(names)
-        self._passes, self._rows = 0, -1
+        self._passes, self._rows, self._unchanged = 0, -1, unchanged or Unchanged()
 
     def num_rows(self) -> int:
         """Return the number of rows."""
@@ -136,10 +147,10 @@ class SourceCounts:
         Raises
         ------
         RuntimeError
-            If the table has another number of rows than in an earlier pass.
+            If the table has other rows than in an earlier pass.
         """
-        rows, found = self._source.total(Tables(self._next_coder(), tuple(sets)), self._names)
-        self._as_before(rows)
+        self._rows, found, told = self._source.total(Tables(self._next_coder(), tuple(sets)), self._names)
+        self._unchanged.check(told)
         yield from found
 
     def groups(self, columns: Sequence[int], least: int) -> tuple[np.ndarray, np.ndarray]:
@@ -148,19 +159,11 @@ class SourceCounts:
         Raises
         ------
         RuntimeError
-            If the table has another number of rows than in an earlier pass.
+            If the table has other rows than in an earlier pass.
         """
-        groups, sizes = self._source.total(Groups(self._next_coder(), tuple(columns)), self._names)
-        self._as_before(int(sizes.sum()))
+        groups, sizes, told = self._source.total(Groups(self._next_coder(), tuple(columns)), self._names)
+        self._unchanged.check(told)
         return groups[sizes >= least], sizes[sizes >= least]
-
-    def _as_before(self, rows: int) -> None:
-        if self._rows not in (-1, rows):
-            raise RuntimeError(
-                "source: it has another number of rows than in an earlier pass of this fit; a table that "
-                "changes while it is read fits no guarantee: fit a copy that stands still"
-            )
-        self._rows = rows
 
     def part(self, low: float, high: float, coins: Coins) -> SourceCounts:
         """Rows whose own secret number lies in [low, high).
@@ -179,7 +182,8 @@ class SourceCounts:
                 "clusters do not promise: leave them out, or write the table to Parquet first"
             )
         spans = (*self._coder.spans, (low, high, coins.spawn("rows")))
-        return SourceCounts(self._source, replace(self._coder, spans=spans), self._names)
+        part = replace(self._coder, spans=spans)
+        return SourceCounts(self._source, part, self._names, self._unchanged)
 
     def records(self) -> np.ndarray:
         """Refuse: records are what is never in memory.

@@ -56,7 +56,7 @@ class ArrowSource(LocalSource):
     def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Batches, read cell by cell."""
         for batch in self._batches(names, self._rows):
-            yield frame_of(batch, self._types, Spelling())
+            yield frame_of(batch, self._types, Spelling(), categories=True)
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns."""
@@ -141,9 +141,11 @@ def parquet_source(
         ):
             raise ValueError(f"source: {path} stores its columns otherwise than {paths[0]}: write them alike")
 
+    texts = [name for name in known if pa.types.is_string(schema.field(name).type)]
+
     def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
         for path in paths:
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(path, read_dictionary=texts) as file:
                 for batch in file.iter_batches(rows, columns=list(names)):
                     yield pa.Table.from_batches([batch]).select(list(names))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from sdv_plausible.models import make_learner
 from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import Budget, only_planned
@@ -55,6 +56,7 @@ def fit_source(
     rows: int = PART_ROWS,
     scratch: str | Path | None = None,
     progress: bool = False,
+    allow_no_claim: bool = False,
 ) -> Release:
     """Fit a table that need not fit in memory, and return the release. SDV is not imported.
 
@@ -62,7 +64,9 @@ def fit_source(
     ----------
     source : path, frame, table or relation
         A Parquet or CSV file, a folder of them or a pattern; a pandas or polars frame, lazy or not; an Arrow
-        table; a DuckDB relation; a Dask DataFrame, of whatever cluster.
+        table; a DuckDB relation; a Dask DataFrame, of whatever cluster; a table of Ibis; an object that
+        offers Arrow's C stream as often as it is asked; a function without arguments that opens an Arrow
+        stream, or record batches of one schema, anew for every pass.
     metadata, domain
         What the columns are, as for :func:`~sdv_plausible.read_parquet`. Columns that neither names are not
         read. Value sets that are not declared are learned under the budget.
@@ -83,6 +87,8 @@ rules, budget, types, locales, random_state
         rows.
     progress : bool
         Whether every pass shows how many rows it has read.
+    allow_no_claim : bool
+        Whether a release may be made that protects nobody, as with ``random_state``: say so yourself.
 
     Returns
     -------
@@ -92,7 +98,8 @@ rules, budget, types, locales, random_state
     Raises
     ------
     ValueError
-        If a parameter or declaration cannot be, or the source lacks a column.
+        If a parameter or declaration cannot be, the source lacks a column or has one of nested cells, or no
+        claim can be made and that was not allowed.
 
     Examples
     --------
@@ -116,9 +123,9 @@ rules, budget, types, locales, random_state
     )  # fmt: skip
     table = open_source(source, columns, rows, progress=progress)
     check_scratch(table, scratch)
-    ledger = settings.empty_ledger()
+    ledger, planned = settings.empty_ledger(), fit.planned()
+    _ask(planned, allow_no_claim=allow_no_claim)
     if budget is not None:  # before the first row
-        planned = fit.planned()
         budget.draw(fit.earlier.not_in(budget, planned), f"{table_name}, epsilon {epsilon:g}")
         ledger.before_charge = only_planned(planned)
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
@@ -143,6 +150,15 @@ def _said(settings: Settings) -> dict[str, Any]:
         "enforce_min_max_values": True, "enforce_rounding": True, "undeclared": "private",
         "returns_tables": False,
     }  # fmt: skip
+
+
+def _ask(planned: PrivacyLedger, *, allow_no_claim: bool) -> None:
+    if planned.claims_privacy or allow_no_claim:
+        return
+    raise ValueError(
+        f"{planned.sentence()} So the release may hold single people's values: mend that, or say "
+        "fit_source(..., allow_no_claim=True)"
+    )
 
 
 def _refuse(person: str | None, privacy_test: str) -> None:

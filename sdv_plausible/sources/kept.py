@@ -13,6 +13,7 @@ import pandas as pd
 
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.source import LocalSource, Source
+from sdv_plausible.sources.unchanged import Fingerprint
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +25,7 @@ class Keep:
 
     def count(self, part: pd.DataFrame, number: int) -> int:
         """Write one part."""
-        codes, largest = self.coder.codes(part, number).records(), max(self.coder.cardinalities, default=1)
+        codes, largest = self.coder.codes(part, number)[0].records(), max(self.coder.cardinalities, default=1)
         np.save(_file(self.folder, number), codes.astype(np.min_scalar_type(largest - 1)))
         return number + 1
 
@@ -59,9 +60,9 @@ class CodeFiles(LocalSource):
 class Kept(Coder):
     """Parts that are codes already."""
 
-    def coded(self, part: Any, number: int) -> np.ndarray:  # noqa: ARG002
-        """Return the codes as they are."""
-        return np.asarray(part)
+    def coded(self, part: Any, number: int) -> tuple[np.ndarray, Fingerprint]:  # noqa: ARG002
+        """Return the codes as they are; the files are this fit's own, so their number of rows will do."""
+        return np.asarray(part), np.array([len(part), 0], dtype=np.uint64)
 
 
 def check_scratch(source: Source, scratch: str | Path | None) -> None:

@@ -18,11 +18,13 @@ from sdv_plausible.sources.files import (
     table_source,
 )
 from sdv_plausible.sources.source import PART_ROWS, FrameSource, Source
+from sdv_plausible.sources.streams import READ_ONCE, ibis_source, stream_source
 from sdv_plausible.table.column_types import ColumnType
 
 KNOWN = (
     "a path, folder or pattern of Parquet or CSV files, a pandas or polars frame, an Arrow table, a DuckDB "
-    "relation, or a Dask DataFrame"
+    "relation, a Dask DataFrame, a table of Ibis, anything that offers Arrow's C stream again and again, or "
+    "a function without arguments that opens an Arrow stream or record batches anew"
 )
 
 
@@ -45,13 +47,28 @@ def open_source(
     Raises
     ------
     ValueError
-        If it is nothing of this, or lacks a column.
+        If it is nothing of this, lacks a column, or stores one in a type that its declaration does not go
+        with.
     """
     found = _opened(data, types, rows, progress=progress)
     absent = [name for name in types if name not in found.names]
     if absent:
         raise ValueError(f"source lacks the declared columns {absent}; it has {list(found.names)[:20]}")
+    _check_storage(found.empty(list(types)), types)
     return found
+
+
+def _check_storage(empty: pd.DataFrame, types: Mapping[str, ColumnType]) -> None:
+    """Refuse nested columns of frames; Arrow's have been by ``empty``."""
+    for name, dtype in empty.dtypes.items():
+        if isinstance(dtype, pd.ArrowDtype) and dtype.kind == "O" and types[str(name)].is_modelled:
+            import pyarrow as pa
+
+            if pa.types.is_nested(dtype.pyarrow_dtype):
+                raise ValueError(
+                    f"column {name!r} is stored as {dtype.pyarrow_dtype}: a cell must be one value. Make "
+                    "columns of it first, or leave it out of metadata and domain"
+                )
 
 
 def _opened(data: Any, types: Mapping[str, ColumnType], rows: int, *, progress: bool) -> Source:
@@ -74,4 +91,12 @@ def _opened(data: Any, types: Mapping[str, ColumnType], rows: int, *, progress: 
         return table_source(data, types, rows, progress=progress)
     if kind == "dask" and hasattr(data, "to_delayed"):
         return DaskSource(data)
+    if hasattr(data, "to_pyarrow_batches"):
+        return ibis_source(data, types, rows, progress=progress)
+    if hasattr(data, "__next__") or hasattr(data, "read_next_batch"):
+        raise ValueError(READ_ONCE.format(name=type(data).__name__))
+    if hasattr(data, "__arrow_c_stream__"):
+        return stream_source(lambda: data, types, rows, progress=progress)
+    if callable(data):
+        return stream_source(data, types, rows, progress=progress)
     raise ValueError(f"source ({type(data).__name__}) must be {KNOWN}")

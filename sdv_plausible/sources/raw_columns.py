@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources.source import Source
+from sdv_plausible.sources.source import Source, with_objects
 from sdv_plausible.table.columns import Flagged, FrameColumns, Reading, in_public_order
 from sdv_plausible.table.lattice import Lattice
 
@@ -142,4 +142,4 @@ class SourceColumns:
 
 
 def _folded(rules: RuleSet, part: pd.DataFrame) -> FrameColumns:
-    return FrameColumns(rules.fold(part) if rules.making else part)
+    return FrameColumns(rules.fold(with_objects(part)) if rules.making else part)

@@ -36,13 +36,21 @@ class Codec:
 
     def encode(self, table: pd.DataFrame, coins: Coins) -> np.ndarray:
         """Codes of shape (n, m), int32, column-contiguous."""
+        return self.fill(self.known(table), coins)
+
+    def known(self, table: pd.DataFrame) -> np.ndarray:
+        """Codes that the cells decide, -1 for cells outside a domain that has no code for them."""
         codes = np.empty((len(table), len(self.domain)), dtype=np.int32, order="F")
         for j, column in enumerate(self._columns):
-            found = column.encode(table[column.attribute.name])
-            strangers = np.flatnonzero(found < 0)
+            codes[:, j] = column.encode(table[column.attribute.name])
+        return codes
+
+    def fill(self, codes: np.ndarray, coins: Coins) -> np.ndarray:
+        """Draw codes where there are none, in place."""
+        for j, attribute in enumerate(self.domain):
+            strangers = np.flatnonzero(codes[:, j] < 0)
             if len(strangers):
-                found[strangers] = coins.integers(column.attribute.cardinality, len(strangers))
-            codes[:, j] = found
+                codes[strangers, j] = coins.integers(attribute.cardinality, len(strangers))
         return codes
 
     def decode(self, codes: np.ndarray, coins: Coins) -> pd.DataFrame:

@@ -76,7 +76,9 @@ def read_parquet(
     return frame_of(table, types, spelling)
 
 
-def frame_of(table: pa.Table, types: Mapping[str, ColumnType], spelling: Spelling) -> pd.DataFrame:
+def frame_of(
+    table: pa.Table, types: Mapping[str, ColumnType], spelling: Spelling, *, categories: bool = False
+) -> pd.DataFrame:
     """Read the cells of an Arrow table, each by what was declared of its column alone.
 
     Parameters
@@ -87,6 +89,8 @@ def frame_of(table: pa.Table, types: Mapping[str, ColumnType], spelling: Spellin
         What its columns are.
     spelling : Spelling
         How cells are written that are stored as text.
+    categories : bool
+        Whether columns of text come as pandas' categories, which the codec reads faster than objects.
 
     Raises
     ------
@@ -94,7 +98,9 @@ def frame_of(table: pa.Table, types: Mapping[str, ColumnType], spelling: Spellin
         If a column is stored in a type that its declaration does not go with.
     """
     names = table.column_names
-    columns = {name: _column(table.column(name), types[name], spelling) for name in names}
+    columns = {
+        name: _column(table.column(name), types[name], spelling, categories=categories) for name in names
+    }
     return pd.DataFrame(columns, copy=False)
 
 
@@ -127,12 +133,14 @@ def _parquet() -> Any:
     return pyarrow.parquet
 
 
-def _column(cells: pa.ChunkedArray, column: ColumnType, spelling: Spelling) -> pd.Series[Any]:
+def _column(
+    cells: pa.ChunkedArray, column: ColumnType, spelling: Spelling, *, categories: bool
+) -> pd.Series[Any]:
     from pyarrow import types as is_
 
-    if is_.is_dictionary(cells.type):
-        cells = cells.cast(cells.type.value_type)
-    kind = cells.type
+    kind = cells.type.value_type if is_.is_dictionary(cells.type) else cells.type
+    if kind != cells.type and not (is_.is_string(kind) or is_.is_large_string(kind)):
+        cells = cells.cast(kind)
     number = is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind) or is_.is_boolean(kind)
     if column.sdtype == "numerical" and number:
         return _numbers(cells)
@@ -148,17 +156,28 @@ def _column(cells: pa.ChunkedArray, column: ColumnType, spelling: Spelling) -> p
         )
     if is_.is_null(kind) or not single:
         return _by_text(cells.to_pylist(), column, spelling)
-    return _spread(cells.dictionary_encode().combine_chunks(), column, spelling)
+    return _spread(_dictionary(cells), column, spelling, categories=categories and text)
 
 
-def _spread(coded: Any, column: ColumnType, spelling: Spelling) -> pd.Series[Any]:
-    """Cells that are stored more than once are read once."""
+def _dictionary(cells: Any) -> Any:
+    """One Arrow array of distinct values and where each is; None for no cells."""
+    coded = cells.dictionary_encode().unify_dictionaries().combine_chunks()
     if hasattr(coded, "chunks"):
         coded = coded.chunk(0) if coded.num_chunks else None
+    return coded
+
+
+def _spread(coded: Any, column: ColumnType, spelling: Spelling, *, categories: bool) -> pd.Series[Any]:
+    """Cells that are stored more than once are read once."""
     if coded is None or not len(coded):
         return _by_text([], column, spelling)
     distinct = _by_text([*coded.dictionary.to_pylist(), None], column, spelling).to_numpy()
     where = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
+    number_of, values = pd.factorize(distinct)  # missing is -1
+    if categories and all(isinstance(value, str) for value in values):
+        kind = pd.CategoricalDtype(pd.Index(values, dtype=object))
+        small = number_of.astype(np.min_scalar_type(-len(values) - 1))
+        return pd.Series(pd.Categorical.from_codes(small[where], dtype=kind))
     return pd.Series(distinct[where], dtype=distinct.dtype)
 
 

@@ -24,6 +24,30 @@ def test_guided_search_equals_binary_search():
     assert (table.draw(codes, Coins.from_seed(3)) == by_hand).all()
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1), st.integers(1, 400), st.integers(1, 9), st.sampled_from([64, 4096, 1 << 18])
+)
+def test_many_records_draw_what_a_search_for_each_draws(seed, configurations, cardinality, parts):
+    """Cell by cell, ends of parts and of rows included."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(cardinality, 0.3), configurations).round(rng.integers(1, 4)) + 0.0
+    p[p.sum(axis=1) == 0, -1] = 1
+    p /= p.sum(axis=1, keepdims=True)
+    made = ConditionalTable(child=1, parents=(0,), buckets=(np.arange(configurations),), probabilities=p)
+    codes = np.asfortranarray(np.stack([rng.integers(0, configurations, 999), np.zeros(999, int)], axis=1))
+
+    def drawn(at_least, coins):
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in {"MANY": at_least, "MOST_PARTS": parts, "AT_ONCE": 64}.items():
+                patch.setattr(conditional_table, name, value)
+            return made.draw(codes, coins)
+
+    np.testing.assert_array_equal(drawn(0, Coins.from_seed(seed)), drawn(10**9, Coins.from_seed(seed)))
+    for u in (0.0, 2.0**-53, 0.5, 0.5 - 2.0**-53, 1 - 2.0**-53, 1 / 64, 1 / 64 - 2.0**-53):
+        np.testing.assert_array_equal(drawn(0, Fixed.at(u)), drawn(10**9, Fixed.at(u)))
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 2.0**-53, 0.5, 1 - 2.0**-53]), st.booleans())
 def test_cells_of_probability_zero_are_never_drawn(seed, u, guided):

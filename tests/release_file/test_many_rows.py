@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -62,6 +63,16 @@ def test_parts_have_coins_of_their_own(release: Release) -> None:
     assert not one.astype(str).equals(two.astype(str))
     fresh = [Call.of(release._rows_from(), 100, 100, None).part(0)[names].astype(str) for _ in range(2)]
     assert not fresh[0].equals(fresh[1])
+
+
+def test_a_call_is_read_once_in_a_process(release: Release) -> None:
+    call = Call.of(release._rows_from(), 200, 100, None)
+    one, two = (pickle.loads(pickle.dumps(call)) for _ in range(2))
+    assert one is two
+    assert one is not call
+    assert one.parquet(1) == call.parquet(1)
+    other = Call.of(release._rows_from(), 200, 100, None)
+    assert pickle.loads(pickle.dumps(other)).parquet(0) != one.parquet(0)
 
 
 def test_few_parts_are_under_way() -> None:

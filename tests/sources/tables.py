@@ -12,7 +12,20 @@ import pytest
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, read_parquet
 from sdv_plausible.sdv.versions import metadata_from_columns
 
-ENGINES = ("pandas", "polars", "polars lazy", "arrow", "parquet", "csv", "duckdb", "dask", "dask parquet")
+ENGINES = (
+    "pandas",
+    "polars",
+    "polars lazy",
+    "arrow",
+    "parquet",
+    "csv",
+    "duckdb",
+    "dask",
+    "dask parquet",
+    "stream",
+    "batches",
+    "ibis",
+)
 COLUMNS: dict[str, dict[str, Any]] = {
     "age": {"sdtype": "numerical"},
     "wage": {"sdtype": "numerical"},
@@ -35,6 +48,35 @@ DECLARED: dict[str, dict[str, Any]] = {
     "born": {"range_min": "1950-01-01", "range_max": "2009-12-31", "bins": 20},
 }
 SEED = 5
+
+
+class Streamed:
+    """An object of which nothing is known but Arrow's C stream."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested: Any = None) -> Any:
+        return self._table.to_reader(700).__arrow_c_stream__(requested)
+
+
+class LikeIbis:
+    """What is used of a table of Ibis."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def schema(self) -> Any:
+        return self
+
+    def to_pyarrow(self) -> Any:
+        return self._table.schema
+
+    def select(self, names: Any) -> Any:
+        return LikeIbis(self._table.select(names))
+
+    def to_pyarrow_batches(self, *, chunk_size: int) -> Any:
+        return self._table.to_reader(chunk_size)
 
 
 def table(n: int = 3_000) -> pd.DataFrame:
@@ -61,18 +103,24 @@ def held(engine: str, frame: pd.DataFrame, folder: Path) -> Any:
     """The table as an engine has it; the test is skipped where there is none."""
     if engine == "pandas":
         return frame
-    library = {"polars lazy": "polars", "arrow": "pyarrow", "parquet": "pyarrow", "csv": "pandas"}.get(
-        engine, engine.split(maxsplit=1)[0]
-    )
+    arrow_alone = dict.fromkeys(("arrow", "parquet", "stream", "batches", "ibis"), "pyarrow")
+    others = {"polars lazy": "polars", "csv": "pandas"}
+    library = (arrow_alone | others).get(engine, engine.split(maxsplit=1)[0])
     pytest.importorskip(library, reason=f"{library} is not installed")
     if engine.startswith("polars"):
         import polars as pl
 
         return pl.from_pandas(frame).lazy() if engine == "polars lazy" else pl.from_pandas(frame)
-    if engine == "arrow":
+    if engine in ("arrow", "stream", "batches", "ibis"):
         import pyarrow as pa
 
-        return pa.Table.from_pandas(frame, preserve_index=False)
+        arrow = pa.Table.from_pandas(frame, preserve_index=False)
+        streams = {
+            "stream": Streamed(arrow),
+            "batches": lambda: arrow.to_batches(700),
+            "ibis": LikeIbis(arrow),
+        }
+        return streams.get(engine, arrow)
     if engine == "csv":
         frame.to_csv(folder / "table.csv", index=False)
         return folder / "table.csv"

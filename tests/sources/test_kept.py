@@ -46,8 +46,10 @@ def test_nothing_is_left(fails: bool, tmp_path: Path, monkeypatch: pytest.Monkey
             fit_source(FRAME, COLUMNS, DECLARED, scratch=tmp_path)
         assert seen
     else:
-        found = fit_source(FRAME, COLUMNS, DECLARED, scratch=tmp_path, random_state=0, rows=100)
-        assert found == fit_source(FRAME, COLUMNS, DECLARED, random_state=0)
+        found = fit_source(
+            FRAME, COLUMNS, DECLARED, scratch=tmp_path, random_state=0, allow_no_claim=True, rows=100
+        )
+        assert found == fit_source(FRAME, COLUMNS, DECLARED, random_state=0, allow_no_claim=True)
     assert not list(tmp_path.iterdir())
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from tables import COLUMNS, table
 
+from sdv_plausible.rules import Forbidden
+from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.files import files_of
 from sdv_plausible.sources.opening import open_source
+from sdv_plausible.sources.raw_columns import SourceColumns
 from sdv_plausible.table.column_types import column_types
 
 FRAME = table(30)
@@ -36,3 +40,25 @@ def test_several_csv_files_are_one_table(tmp_path: Path) -> None:
     FRAME.iloc[10:].to_csv(tmp_path / "b.csv", index=False)
     source = open_source(tmp_path, column_types(None, COLUMNS), 1)
     assert sum(len(part) for part in source.parts(["age"])) == 30  # type: ignore[attr-defined]
+
+
+def test_values_of_a_dictionary_that_no_row_has_are_not_there() -> None:
+    pa = pytest.importorskip("pyarrow")
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 2, None, 2], pa.int8()), ["f", "secret", "m"])
+    types = column_types(None, {"sex": {"sdtype": "categorical"}})
+    source = open_source(pa.table({"sex": coded}), types)
+    for rules in (RuleSet(), RuleSet.make([Forbidden({"sex": "m"})], {"sex": {"sdtype": "categorical"}})):
+        values, counts, missing = SourceColumns(source, rules, ["sex"]).value_counts("sex")
+        assert (values, counts.tolist(), missing) == ([(False, "f"), (False, "m")], [1, 2], 1)
+
+
+def test_texts_are_the_same_whether_stored_as_dictionary_or_not(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    cells = ["a", None, "b ", "b", "", "1", "a"] * 3
+    types = column_types(None, {"x": {"sdtype": "categorical"}})
+    plain = pa.table({"x": pa.chunked_array([cells[:5], cells[5:]])})
+    (expected,) = open_source(plain, types).parts(["x"])  # type: ignore[attr-defined]
+    for column in (plain["x"].dictionary_encode(), plain["x"].cast(pa.large_string())):
+        (found,) = open_source(pa.table({"x": column}), types).parts(["x"])  # type: ignore[attr-defined]
+        assert found["x"].astype(object).tolist() == expected["x"].astype(object).tolist()
+        assert isinstance(found["x"].dtype, pd.CategoricalDtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -38,7 +39,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Release]:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_release_is_that_of_memory(engine: str, expected: dict[str, Release], tmp_path: Path) -> None:
     source = held(engine, FRAME, tmp_path)
-    found = fit_source(source, COLUMNS, DECLARED, random_state=SEED, rows=1000)
+    found = fit_source(source, COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True, rows=1000)
     assert document(found) == document(expected["declared"])
     pd.testing.assert_frame_equal(
         found.sample(50, random_state=1)[list(DECLARED)],
@@ -52,7 +53,9 @@ def test_release_is_that_of_memory(engine: str, expected: dict[str, Release], tm
 def test_learned_domains_are_those_of_memory(
     engine: str, expected: dict[str, Release], tmp_path: Path
 ) -> None:
-    found = fit_source(held(engine, FRAME, tmp_path), COLUMNS, random_state=SEED, rows=1000, epsilon=8.0)
+    found = fit_source(
+        held(engine, FRAME, tmp_path), COLUMNS, random_state=SEED, allow_no_claim=True, rows=1000, epsilon=8.0
+    )
     assert document(found) == document(expected["learned"])
     assert {a.provenance for a in found.domain} == {"private"}
 
@@ -61,7 +64,13 @@ def test_rules_hold_and_are_those_of_memory(tmp_path: Path) -> None:
     rule = Forbidden({"sex": "m", "city": "Genf"})
     expected = in_memory(FRAME, tmp_path, domain=DECLARED, rules=[rule])
     found = fit_source(
-        held("parquet", FRAME, tmp_path), COLUMNS, DECLARED, random_state=SEED, rules=[rule], rows=500
+        held("parquet", FRAME, tmp_path),
+        COLUMNS,
+        DECLARED,
+        random_state=SEED,
+        allow_no_claim=True,
+        rules=[rule],
+        rows=500,
     )
     assert document(found) == document(expected)
     rows = found.sample(300, random_state=0)
@@ -123,6 +132,51 @@ def test_what_cannot_be_is_refused_before_a_row_is_read(wrong: dict[str, Any], s
         patch.setattr("sdv_plausible.sources.fitting.open_source", lambda *_, **__: Unread(FRAME))
         with pytest.raises(ValueError, match=says):
             fit_source(FRAME, **({"metadata": COLUMNS} | wrong))
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"random_state": 1}, "random_state"),
+        ({"epsilon": math.inf}, "noise"),
+        ({"types": "detected"}, "types"),
+    ],
+)
+def test_without_a_claim_it_asks_before_a_row_is_read(more: dict[str, Any], why: str, tmp_path: Path) -> None:
+    budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
+    with pytest.raises(ValueError, match=f"No differential-privacy claim.*{why}.*allow_no_claim=True"):
+        fit_source(FRAME, COLUMNS, DECLARED, budget=budget, **more)
+    fit_source(FRAME, COLUMNS, DECLARED, budget=budget)  # nothing was drawn from it
+    found = fit_source(FRAME, COLUMNS, DECLARED, allow_no_claim=True, **more)
+    assert not found.ledger.claims_privacy
+
+
+@pytest.mark.parametrize("engine", ["parquet", "arrow", "polars", "duckdb", "pandas arrow"])
+@pytest.mark.parametrize("sdtype", ["categorical", "numerical"])
+def test_a_nested_column_is_refused_before_a_budget_pays(engine: str, sdtype: str, tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    nested = FRAME.assign(tags=[["a", "b"]] * len(FRAME))
+    if engine == "pandas arrow":
+        source: Any = nested.astype({"tags": pd.ArrowDtype(pa.list_(pa.string()))})
+    elif engine == "duckdb":
+        duckdb = pytest.importorskip("duckdb")
+        arrow = pa.Table.from_pandas(nested)
+        source = duckdb.connect().from_arrow(arrow)
+    else:
+        source = held(engine, nested, tmp_path)
+    budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
+    with pytest.raises(ValueError, match="'tags' is stored as"):
+        fit_source(source, COLUMNS | {"tags": {"sdtype": sdtype}}, DECLARED, budget=budget)
+    fit_source(source, COLUMNS, DECLARED, budget=budget)
+
+
+@pytest.mark.parametrize("cell", [["a"], {"a": 1}, {"a"}])
+def test_nested_cells_among_objects_name_their_column(cell: Any) -> None:
+    nested = FRAME.assign(tags=[cell] * len(FRAME))
+    values = {"tags": {"range_values": ["a"]}}
+    for domain in (DECLARED, DECLARED | values):
+        with pytest.raises(ValueError, match="column 'tags' holds lists"):
+            fit_source(nested, COLUMNS | {"tags": {"sdtype": "categorical"}}, domain, rows=700)
 
 
 def test_a_release_without_sdv_is_the_synthesizers_too(tmp_path: Path) -> None:

@@ -1,0 +1,66 @@
+"""Whether a table is the same in every pass of a fit: a sum over its rows, whatever their order and parts.
+
+The sum stays with the coordinator and is compared with itself. For a table that stands still it never
+differs, whatever the rows: so the check says nothing of them (docs/explanation/proofs/parts.md, Lemma 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+Fingerprint = npt.NDArray[np.uint64]
+
+FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd: no product with it loses a bit
+SPREAD = np.uint64(0xBF58476D1CE4E5B9)
+HALF = np.uint64(32)
+AT_ONCE = 1 << 14  # rows, so that they stay in the cache
+
+
+def fingerprint(codes: npt.NDArray[np.int32]) -> Fingerprint:
+    """Number of rows, and the sum of a number for each row that all its codes decide, modulo 2^64.
+
+    Parameters
+    ----------
+    codes : ndarray of int32, shape (n, m)
+        Codes of rows; -1 for cells outside the domain.
+    """
+    unsigned, total = codes.view(np.uint32), np.zeros(1, dtype=np.uint64)
+    for start in range(0, len(codes), AT_ONCE):
+        here = unsigned[start : start + AT_ONCE]
+        number = np.zeros(len(here), dtype=np.uint64)
+        for j in range(here.shape[1]):
+            number *= FACTOR
+            number += here[:, j]
+            number ^= number >> HALF
+        number *= SPREAD
+        number ^= number >> HALF
+        total += number.sum(dtype=np.uint64)
+    return np.array([len(codes), total[0]], dtype=np.uint64)
+
+
+class Unchanged:
+    """The fingerprint of the first pass, which all others are held against."""
+
+    def __init__(self) -> None:
+        self._first: tuple[int, ...] | None = None
+
+    def check(self, found: Iterable[int]) -> None:
+        """Take the fingerprint of a pass.
+
+        Raises
+        ------
+        RuntimeError
+            If it is not that of the first: then the answers so far are not of one table.
+        """
+        now = tuple(map(int, found))
+        self._first = self._first or now
+        if now == self._first:
+            return
+        what = "another number of rows" if now[0] != self._first[0] else "other rows"
+        raise RuntimeError(
+            f"source: it has {what} than in an earlier pass of this fit; a table that changes while it is "
+            "read fits no guarantee: fit a copy that stands still"
+        )

@@ -1,0 +1,86 @@
+"""Streams and functions that open them: read anew for every pass, refused where that cannot be."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tables import COLUMNS, DECLARED, SEED, Streamed, table
+
+from sdv_plausible import fit_source
+from sdv_plausible.sources.opening import open_source
+from sdv_plausible.table.column_types import column_types
+
+pa = pytest.importorskip("pyarrow")
+FRAME = table(400)
+ARROW = pa.Table.from_pandas(FRAME, preserve_index=False)
+TYPES = column_types(None, COLUMNS)
+
+
+def rows_of(source: Any, rows: int = 150) -> list[int]:
+    return [len(part) for part in open_source(source, TYPES, rows).parts(["age"])]  # type: ignore[attr-defined]
+
+
+def test_pieces_are_of_the_size_that_is_asked_for() -> None:
+    assert rows_of(lambda: ARROW.to_batches(400)) == [150, 150, 100]
+    assert sum(rows_of(Streamed(ARROW))) == 400
+    assert rows_of(lambda: ARROW.slice(0, 0)) == []
+
+
+@pytest.mark.parametrize("once", [ARROW.to_reader, lambda: iter(ARROW.to_batches())])
+def test_what_can_be_read_once_is_refused(once: Any) -> None:
+    with pytest.raises(ValueError, match=r"can be read once.*lambda"):
+        open_source(once(), TYPES)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [(list, "no record batch"), (lambda: [FRAME], "gave a DataFrame"), (lambda: [(1, 2)], "gave a tuple")],
+)
+def test_what_is_no_batch_is_refused(given: Any, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        open_source(given, TYPES)
+
+
+def test_batches_of_two_schemas_are_refused() -> None:
+    other = pa.Table.from_pandas(FRAME.astype({"age": float}), preserve_index=False)
+    with pytest.raises(ValueError, match="one schema"):
+        rows_of(lambda: [ARROW, other])
+
+
+def test_a_function_that_gives_its_rows_once_stops_the_fit() -> None:
+    left = ARROW.to_batches(100)
+
+    def draining() -> Any:
+        while left:
+            yield left.pop()
+
+    with pytest.raises(RuntimeError, match="another number of rows"):
+        fit_source(draining, COLUMNS, DECLARED)
+
+
+def test_views_of_texts_are_texts() -> None:
+    polars = pytest.importorskip("polars")
+    frame = Streamed(polars.from_pandas(FRAME).to_arrow(compat_level=polars.CompatLevel.newest()))
+    assert sum(rows_of(frame)) == 400
+
+
+def test_a_database_through_its_own_cursor(tmp_path: Path) -> None:
+    schema = pa.schema([("age", pa.int64()), ("sex", pa.string()), ("city", pa.string())])
+    names = schema.names
+    with sqlite3.connect(tmp_path / "people.db") as database:
+        FRAME[names].to_sql("people", database, index=False)
+
+    def people() -> Any:
+        with sqlite3.connect(tmp_path / "people.db") as database:
+            cursor = database.execute("SELECT age, sex, city FROM people")
+            while rows := cursor.fetchmany(70):
+                yield pa.RecordBatch.from_pylist([dict(zip(names, r, strict=True)) for r in rows], schema)
+
+    declared = {name: COLUMNS[name] | DECLARED[name] for name in names}
+    found = fit_source(people, domain=declared, random_state=SEED, allow_no_claim=True)
+    whole = fit_source(ARROW, domain=declared, random_state=SEED, allow_no_claim=True)
+    assert found.answers.answers[0].values.tolist() == whole.answers.answers[0].values.tolist()
+    assert found.ledger.entries == whole.ledger.entries

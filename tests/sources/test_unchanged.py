@@ -1,0 +1,112 @@
+"""A table that changes between passes is noticed; one that stands still never is.
+
+docs/explanation/proofs/parts.md, Lemma 5. The planted checks are what was there before: the number of rows alone,
+and sums of every column by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tables import COLUMNS, DECLARED, table
+from test_coded import SETS, Unordered, counts
+
+from sdv_plausible import fit_source
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.sources import unchanged
+from sdv_plausible.sources.source import FrameSource
+from sdv_plausible.sources.unchanged import Unchanged, fingerprint
+
+FRAME, SECRET = table(300), Coins.from_seed(2)
+STRANGE = FRAME.assign(sex="x")  # outside a domain that has no code for it
+
+
+def codes(seed: int, n: int = 200, m: int = 5) -> np.ndarray:
+    return np.asfortranarray(np.random.default_rng(seed).integers(-1, 9, (n, m)).astype(np.int32))
+
+
+@given(st.integers(0, 99), st.integers(0, 200), st.randoms(use_true_random=False))
+@settings(max_examples=50, deadline=None)
+def test_order_and_parts_do_not_matter(seed: int, cut: int, random: Any) -> None:
+    rows = codes(seed)
+    order = np.array(random.sample(range(len(rows)), len(rows)))
+    parts = np.asfortranarray(rows[order[:cut]]), np.asfortranarray(rows[order[cut:]])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unchanged, "AT_ONCE", 64)
+        assert (fingerprint(parts[0]) + fingerprint(parts[1]) == fingerprint(rows)).all()
+
+
+def by_rows(rows: np.ndarray) -> Any:
+    return [len(rows)]
+
+
+def by_columns(rows: np.ndarray) -> Any:
+    return [len(rows), *rows.sum(axis=0)]
+
+
+def noticed(told: Any, one: np.ndarray, other: np.ndarray) -> bool:
+    check = Unchanged()
+    check.check(told(one))
+    try:
+        check.check(told(other))
+    except RuntimeError:
+        return True
+    return False
+
+
+def test_changed_and_exchanged_cells_are_noticed() -> None:
+    """Two sums are equal by chance with probability about 2^-64 each: never in 400 draws."""
+    missed = {by_rows: 0, by_columns: 0, fingerprint: 0}
+    for seed in range(200):
+        rows, rng = codes(seed), np.random.default_rng(seed)
+        one, exchanged = rows.copy(order="F"), rows.copy(order="F")
+        i, j = rng.integers(len(rows)), rng.integers(rows.shape[1])
+        one[i, j] = (one[i, j] + 2) % 9
+        k = int(np.flatnonzero(rows[:, j] != rows[i, j])[0])
+        exchanged[[i, k], j] = rows[[k, i], j]
+        for told in missed:
+            missed[told] += (not noticed(told, rows, one)) + (not noticed(told, rows, exchanged))
+    assert missed == {by_rows: 400, by_columns: missed[by_columns], fingerprint: 0}
+    assert missed[by_columns] >= 200
+
+
+class Changing(FrameSource):
+    """In its second pass two rows have exchanged a cell."""
+
+    passes = 0
+
+    def parts(self, names: Any) -> Any:
+        self.passes += 1
+        if self.passes == 2:
+            self._table = self._table.copy()
+            row = int(np.flatnonzero(self._table["sex"].ne(self._table["sex"].iloc[0]))[0])
+            self._table.loc[[0, row], "sex"] = self._table.loc[[row, 0], "sex"].to_numpy()
+        return super().parts(names)
+
+
+def test_a_fit_of_a_table_that_changes_fails() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sdv_plausible.sources.fitting.open_source", lambda *_, **__: Changing(FRAME, 100))
+        with pytest.raises(RuntimeError, match=r"other rows than in an earlier pass"):
+            fit_source(FRAME, COLUMNS, DECLARED)
+
+
+@pytest.mark.parametrize("frame", [FRAME, STRANGE, FRAME.iloc[:0]], ids=["plain", "strangers", "empty"])
+def test_coins_of_a_pass_are_no_change(frame: pd.DataFrame) -> None:
+    found = counts(Unordered(frame, 70))
+    for _ in range(3):
+        list(found.tables(SETS))
+    found.groups((2, 3), 1)
+
+
+def test_parts_by_secret_numbers_are_held_against_the_whole() -> None:
+    found = counts(Changing(FRAME, 100))
+    halves = [found.part(*ends, SECRET) for ends in ((0, 0.5), (0.5, 1))]
+    list(halves[0].tables(SETS))
+    with pytest.raises(RuntimeError, match="other rows"):
+        list(halves[1].tables(SETS))
