@@ -85,8 +85,20 @@ def read_codebook(name: str) -> CodeBook:
     wanted = document.get("wanted", {})
     return CodeBook(
         metadata=document["metadata"],
-        domain=document["domain"],
+        domain={n: _with_list(spec) for n, spec in document["domain"].items()},
         wanted=wanted.get("columns", {}),
         rules=wanted.get("rules", []),
         primary_key=document.get("primary_key"),
     )
+
+
+def _with_list(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A declaration whose values may be a file of words and of ranges of whole numbers: "ABE ABI 10001-16999"."""
+    values = spec.get("range_values")
+    if not isinstance(values, str):
+        return dict(spec)
+    found: list[str] = []
+    for word in (FOLDER / values).read_text(encoding="utf-8").split():
+        first, _, last = word.partition("-")
+        found += [str(i) for i in range(int(first), int(last) + 1)] if last else [word]
+    return {**spec, "range_values": found}

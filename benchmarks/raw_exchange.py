@@ -18,6 +18,7 @@ from benchmarks.raw_rules import plain, plain_column
 from sdv_plausible.evaluation.reading import as_numbers
 
 Arrays = dict[str, np.ndarray]
+LAST_SECOND = 9_000_000_000  # some years before 2262, where pandas' dates end
 
 
 def to_peer(train: pd.DataFrame, book: CodeBook) -> tuple[Arrays, list[dict[str, Any]]]:
@@ -54,7 +55,8 @@ def from_peer(arrays: Arrays, train: pd.DataFrame, book: CodeBook) -> pd.DataFra
             table = np.array([*_categories(train[name], spec), None], dtype=object)
             out[name] = pd.Series(table[values]).infer_objects()
         elif spec["sdtype"] == "datetime":
-            stamps = pd.Series(pd.to_datetime(values, unit="s"))
+            beyond = ~(np.abs(values) < LAST_SECOND)  # no date of pandas: a peer's noise, and so missing
+            stamps = pd.Series(pd.to_datetime(np.where(beyond, np.nan, values), unit="s"))
             text = not pd.api.types.is_datetime64_any_dtype(train[name].dtype)
             out[name] = (
                 stamps.dt.strftime(spec["datetime_format"]).where(stamps.notna(), None) if text else stamps

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sdv_plausible.release.plan import plan
     from sdv_plausible.release_file.release import Release
     from sdv_plausible.sdv.versions import metadata_of
+    from sdv_plausible.sources.fitting import fit_source
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
     from sdv_plausible.table.domain import Attribute, Domain
     from sdv_plausible.table.parquet import read_parquet
@@ -34,6 +35,7 @@ _HOME = {
     "check_learner": "sdv_plausible.models.checks",
     "check_model": "sdv_plausible.models.checks",
     "count_unreadable": "sdv_plausible.table.reading",
+    "fit_source": "sdv_plausible.sources.fitting",
     "metadata_of": "sdv_plausible.sdv.versions",
     "plan": "sdv_plausible.release.plan",
     "read_csv": "sdv_plausible.table.reading",
@@ -51,6 +53,7 @@ __all__ = [
     "check_learner",
     "check_model",
     "count_unreadable",
+    "fit_source",
     "metadata_of",
     "plan",
     "read_csv",

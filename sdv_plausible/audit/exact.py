@@ -44,7 +44,10 @@ def deterministic_pass(k: int) -> PassProbability:
 
 
 def plausible_seeds(y: int, seed: int, table: Sequence[int], likelihood: Weights, gamma: Fraction) -> int:
-    """Number k' of candidate y from a seed: records in its partition, ``gamma^-(i+1) < p <= gamma^-i``."""
+    """Number k' of candidate y from a seed: records in its partition, ``gamma^-(i+1) < p <= gamma^-i``.
+
+    At gamma 1 these are the records of the same likelihood.
+    """
     own = _partition(likelihood[seed][y], gamma)
     same = {d for d in set(table) if likelihood[d][y] and _partition(likelihood[d][y], gamma) == own}
     return sum(1 for d in table if d in same)
@@ -65,7 +68,7 @@ def attempt(
     test : callable
         Pass probability of a number of plausible seeds.
     gamma : Fraction
-        Partition width, > 1.
+        Partition width, >= 1; at 1 only equal likelihoods are of one partition.
 
     Returns
     -------
@@ -198,7 +201,9 @@ def network_likelihood(
 
 
 @lru_cache(maxsize=4096)
-def _partition(p: Fraction, gamma: Fraction) -> int:
+def _partition(p: Fraction, gamma: Fraction) -> Fraction | int:
+    if gamma == 1:  # partitions of equal likelihoods
+        return p
     i = 0
     while p <= gamma ** -(i + 1):
         i += 1

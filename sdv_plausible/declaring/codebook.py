@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,21 @@ class Codebook:
         Column name -> words; a column of which nothing tells what it is has ``{"sdtype": None}``.
     messages : tuple of str
         What was not understood or has no word, a line each: nothing is guessed.
+    of_last : str, optional
+        Which of the columns is the last of the table, whatever it is called there.
     """
 
     columns: Mapping[str, Mapping[str, Any]]
     messages: tuple[str, ...] = ()
+    of_last: str | None = None
+
+    def of_table(self, names: Sequence[str]) -> Codebook:
+        """The same for a table with these columns: the last one is called as the table does."""
+        if self.of_last is None or self.of_last in names or not names or names[-1] in self.columns:
+            return self
+        columns = {names[-1] if n == self.of_last else n: words for n, words in self.columns.items()}
+        message = f"{names[-1]}: the last column is taken for the code book's {self.of_last!r}"
+        return Codebook(columns=columns, messages=(*self.messages, message))
 
     def citing(self, source: str) -> Codebook:
         """The same with a source for each column that says something."""
@@ -36,7 +47,7 @@ class Codebook:
             name: words if is_blank(words) else {**words, "source": source}
             for name, words in self.columns.items()
         }
-        return Codebook(columns=cited, messages=self.messages)
+        return replace(self, columns=cited)
 
 
 def plain(codes: Iterable[Any]) -> list[Any]:

@@ -17,6 +17,7 @@ from sdv_plausible.declaring.public import WARNING, words_of_table
 from sdv_plausible.declaring.readers import READERS, read_codebook
 from sdv_plausible.declaring.review import Planner, Review, Table
 from sdv_plausible.declaring.template import blanks, drafted
+from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.domain_file import DomainFile
@@ -51,6 +52,16 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar=("EPSILON", "DELTA", "FILE"),
         help="of --private: draw from the budget in this file",
     )
+    command.add_argument(
+        "--person", metavar="COLUMN", help="of --private: protect all rows of each value of this column"
+    )
+    command.add_argument(
+        "--rows-per-person",
+        type=int,
+        default=1,
+        metavar="C",
+        help="of --person: rows used of each (default: 1)",
+    )
     command.add_argument("--encoding", default="utf-8", help="of the CSV files (default: utf-8)")
     command.add_argument("--separator", default=",", help='between cells (default: ","); "tab" for tabs')
     command.add_argument("--quote", default='"', help="around cells that hold a separator (default: '\"')")
@@ -70,7 +81,7 @@ def declare(options: argparse.Namespace, planner: Planner) -> None:
         names = parquet_columns(options.data)
     else:
         names = csv_columns(options.data, **marks)
-    found = _found(options, marks)
+    found = _found(options, names, marks)
     is_there = options.web and options.output.exists() and not options.overwrite
     file = read_domain_file(options.output) if is_there else _drafted(options, names, found)
     if options.private is not None:
@@ -138,7 +149,11 @@ def _learned(options: argparse.Namespace, file: DomainFile, marks: dict[str, Any
     column_types(document)  # complains before a row is read
     options.rows_were_read = True
     table = read_parquet(options.data, document) if is_parquet else read_csv(options.data, document, **marks)
-    found = learned_file(table, file, options.private, options.delta, budget=budget, what=options.data.name)
+    neighbours = Neighbours.parse("add_remove", options.person, options.rows_per_person)
+    found = learned_file(
+        table, file, options.private, options.delta, budget=budget, what=options.data.name,
+        neighbours=neighbours,
+    )  # fmt: skip
     print(f"Learned at epsilon {options.private:g}, delta {options.delta:g}: {', '.join(found.private)}")
     return found
 
@@ -147,7 +162,7 @@ def _epsilon(text: str) -> float:
     return float(text.removeprefix("epsilon="))
 
 
-def _found(options: argparse.Namespace, marks: dict[str, Any]) -> Codebook:
+def _found(options: argparse.Namespace, names: Sequence[str], marks: dict[str, Any]) -> Codebook:
     """What public sources say; where both do, the code book counts."""
     columns: dict[str, Any] = {}
     messages: list[str] = []
@@ -158,7 +173,7 @@ def _found(options: argparse.Namespace, marks: dict[str, Any]) -> Codebook:
         columns |= found.columns
         messages += found.messages
     if options.from_codebook is not None:
-        found = read_codebook(options.from_codebook, options.format)
+        found = read_codebook(options.from_codebook, options.format).of_table(names)
         columns |= {n: words for n, words in found.columns.items() if n not in columns or words.get("source")}
         messages += found.messages
     return Codebook(columns=columns, messages=tuple(messages))

@@ -6,7 +6,7 @@ Whoever uses the file later pays: the losses are added to the ledger of every fi
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.declarations import domain_document, read_declarations
 from sdv_plausible.table.domain import MAX_BINS, Domain
 from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.persons import choose_rows, person_entry
 from sdv_plausible.table.private_domain import FAILURE_SHARE
 
 
@@ -63,6 +64,7 @@ def learned_file(
     budget: Budget | None = None,
     what: str = "a domain",
     max_bins: int = MAX_BINS,
+    neighbours: Neighbours = ONE_ROW,
 ) -> DomainFile:
     """Learn the value sets that a domain file leaves open.
 
@@ -80,11 +82,15 @@ def learned_file(
         The table in words, for the budget's file.
     max_bins : int
         Bins of numbers and dates.
+    neighbours : Neighbours
+        Whom the total protects: one row by default, or a person with all its rows, of which as many as it
+        says are looked at. A fit that uses the file must protect the same.
 
     Raises
     ------
     ValueError
-        If nothing is left open, or the file was detected or edited after a look.
+        If nothing is left open, the file was detected or edited after a look, or the persons' column is not
+        in the table or would be learned.
     """
     check.positive("epsilon", epsilon, "try 0.1")
     check.delta("delta", delta, "try 1e-9")
@@ -99,23 +105,56 @@ def learned_file(
             f"the declarations of {', '.join(declared.origins)} were read off the rows: start from a file "
             "without them"
         )
-    plan = declared.plan_private(specs, epsilon, delta, ONE_ROW)
+    plan = declared.plan_private(specs, epsilon, delta, neighbours)
     if not plan.columns:
         raise ValueError("there is nothing to learn: every column's values are declared")
     plan = replace(
         plan, mu=calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE))
     )  # all of it is the domain's
-    ledger = PrivacyLedger(delta=delta, covers="the domain file")
-    planned = PrivacyLedger(delta=delta, covers="the domain file")
+    ledger, planned = (
+        PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours) for _ in range(2)
+    )
     planned.charge(*plan.entries())
+    coins = Coins.from_os_entropy()
+    used = rows_of_persons(table, neighbours, specs, coins)
     charge = None
     if budget is not None:
         fit = budget.draw(planned, f"the domain of {what}, epsilon {epsilon:g}")
         charge = {"when": fit.when, "what": fit.what}
     names = [name for name in map(str, table.columns) if name in specs]
-    coins = Coins.from_os_entropy().spawn("domain")
-    domain = build_domain(table[names], declared, specs, max_bins, plan, ledger, coins)
+    domain = build_domain(used[names], declared, specs, max_bins, plan, ledger, coins.spawn("domain"))
+    ledger.charge(*person_entry(neighbours))
     return _with(file, domain, ledger, charge)
+
+
+def rows_of_persons(
+    table: pd.DataFrame, neighbours: Neighbours, learned: Collection[str], coins: Coins
+) -> pd.DataFrame:
+    """The rows that are looked at: of every person at most as many as protected, chosen secretly.
+
+    Parameters
+    ----------
+    table : DataFrame
+        All rows.
+    neighbours : Neighbours
+        Names the persons' column, or none.
+    learned : collection of str
+        Columns of the model, of which the persons' must not be one.
+    coins : Coins
+        Source of the choice.
+    """
+    person = neighbours.person
+    if person is None:
+        return table
+    if person not in table.columns:
+        raise ValueError(
+            f"person ({person!r}) must be a column of the table: {list(map(str, table.columns))}"
+        )
+    if person in learned:
+        raise ValueError(
+            f'person ({person!r}) would be a column of the model: give it "sdtype": "id" in the domain file'
+        )
+    return table.iloc[choose_rows(table[person], neighbours.rows, coins.spawn("persons"))]
 
 
 def _with(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from sdv_plausible.declaring.c45_names import read_c45_names
 from sdv_plausible.declaring.codebook import Codebook
 from sdv_plausible.declaring.csv_codebook import read_csv_codebook
 from sdv_plausible.declaring.ddi import read_ddi
@@ -18,6 +19,7 @@ from sdv_plausible.table.domain_file import read_json
 
 Reader = Callable[[Path], Codebook]
 READERS: Mapping[str, Reader] = {
+    "c45": read_c45_names,
     "csv": read_csv_codebook,
     "ddi": read_ddi,
     "json-schema": read_json_schema,
@@ -30,6 +32,7 @@ READERS: Mapping[str, Reader] = {
 _BY_ENDING = {
     ".csv": "csv", ".xml": "ddi", ".json": "json", ".yaml": "pandera", ".yml": "pandera", ".sps": "sps",
     ".sql": "sql", ".ddl": "sql", ".sav": "statistics", ".zsav": "statistics", ".dta": "statistics",
+    ".names": "c45",
 }  # fmt: skip
 
 

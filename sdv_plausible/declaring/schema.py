@@ -59,6 +59,14 @@ WORDS: dict[str, tuple[str, dict[str, Any]]] = {
         "Bucket of every code when the column is a parent in the network.",
         {"type": "array", "items": {"type": "integer", "minimum": 0}},
     ),
+    "groups": (
+        "Values of a category that are like one another: group names and their values, or how many first "
+        "letters of a value name its group.",
+        {
+            "type": ["object", "integer"], "minimum": 1,
+            "additionalProperties": {"type": "array", "items": _VALUE},
+        },
+    ),
     "source": (
         "The public source that the declaration was taken from: the address of a code book, a law.",
         {"type": "string", "minLength": 1},

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+NAMES = ("bayesian_network", "independent", "correlated", "gaussian_copula", "random", "uniform")
+
 
 def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any] | None = None) -> Any:
     """Build the learner of a model from its name, or pass a learner object through.
@@ -12,7 +14,8 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
     Parameters
     ----------
     model : str or object
-        ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"uniform"`` (nothing is
+        ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"correlated"``
+        (DataSynthesizer's GreedyBayes), ``"gaussian_copula"``, ``"random"`` or ``"uniform"`` (nothing is
         learned), or an object with the methods of :class:`sdv_plausible.models.base.Learner`.
     structure : "adaptive", "cfs", "independent" or mapping, optional
         How the network is learned: adaptively (the default), by the paper's correlation-based feature
@@ -27,6 +30,8 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
     """
     from sdv_plausible.models.adaptive.learner import AdaptiveLearner
     from sdv_plausible.models.base import Learner
+    from sdv_plausible.models.datasynthesizer.learner import CorrelatedLearner
+    from sdv_plausible.models.gaussian_copula.learner import GaussianCopulaLearner
     from sdv_plausible.models.paper.learner import BayesianNetworkLearner
     from sdv_plausible.models.uniform import UniformLearner
 
@@ -36,14 +41,16 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
             raise ValueError(
                 f"model ({model!r}) must be a name or an object with the methods plan and fit of a Learner"
             )
-        return model
-    if model not in ("bayesian_network", "independent", "uniform"):
-        raise ValueError(
-            f'model ({model!r}) must be "bayesian_network", "independent" or "uniform", or a learner object'
-        )
+        return _without_public(model)
+    if model not in NAMES:
+        raise ValueError(f"model ({model!r}) must be one of {', '.join(NAMES)}, or a learner object")
     maker: Any = BayesianNetworkLearner
-    if model == "uniform":
+    if model in ("random", "uniform"):
         maker = UniformLearner
+    elif model == "correlated":
+        maker = CorrelatedLearner
+    elif model == "gaussian_copula":
+        maker = GaussianCopulaLearner
     elif model == "independent":
         options["structure"] = "independent"
     elif structure is None or structure == "adaptive":
@@ -51,8 +58,20 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
     else:
         options["structure"] = structure
     try:
-        return maker(**options)
+        return _without_public(maker(**options))
     except TypeError as error:
         raise ValueError(
             f"model_parameters ({dict(options)!r}) do not fit model {model!r}: {error}"
         ) from error
+
+
+def _without_public(learner: Any) -> Any:
+    """Refuse a published table inside a learner: no ledger would name it, and saved objects would hold it."""
+    from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+
+    if isinstance(learner, AdaptiveLearner) and learner.public is not None:
+        raise ValueError(
+            "public must be no parameter of the learner: give the table as public= to the synthesizer, whose "
+            "ledger names it"
+        )
+    return learner

@@ -7,10 +7,21 @@ import numpy as np
 from sdv_plausible.table.domain import Attribute
 
 MAX_BUCKETS = 10  # of the paper's learner
+APART = 4.0  # floors that a code of a group must hold to stand alone: its group says much of it
 MOST_PATTERNS = 20  # of structural zeros, beyond which buckets are not split by them
 
 
-def make_buckets(margin: np.ndarray, is_ordered: bool, most: int, floor: float) -> np.ndarray:
+def groups_of_codes(attribute: Attribute) -> np.ndarray | None:
+    """Declared group of every code; missing is like no value. None where no groups are declared."""
+    if attribute.groups is None:
+        return None
+    groups = np.unique(attribute.groups, return_inverse=True)[1]
+    return np.append(groups, groups.max(initial=-1) + 1) if attribute.nullable else groups
+
+
+def make_buckets(
+    margin: np.ndarray, is_ordered: bool, most: int, floor: float, groups: np.ndarray | None = None
+) -> np.ndarray:
     """Bucket of every code, at most about ``most`` buckets of mass at least ``floor``.
 
     Parameters
@@ -19,15 +30,19 @@ def make_buckets(margin: np.ndarray, is_ordered: bool, most: int, floor: float) 
         A (noisy) distribution over the codes.
     is_ordered : bool
         Ordered: values heavier than ``1 / most`` stand alone, the rest is cut into runs of equal mass. Else:
-        the likeliest values stand alone, the others share one bucket.
+        the likeliest values stand alone, the others share one bucket, or one per group.
     most : int
         Number of buckets aimed at.
     floor : float
         Least mass of a bucket.
+    groups : ndarray of int, shape (codes,), optional
+        Not ordered: which codes are like one another.
     """
     if len(margin) <= 2:
         return np.arange(len(margin))
-    return _runs(margin, most, floor) if is_ordered else _likeliest(margin, most, floor)
+    if is_ordered:
+        return _runs(margin, most, floor)
+    return _likeliest(margin, most, floor) if groups is None else _grouped(margin, most, floor, groups)
 
 
 def _runs(p: np.ndarray, most: int, floor: float) -> np.ndarray:
@@ -51,6 +66,23 @@ def _likeliest(p: np.ndarray, most: int, floor: float) -> np.ndarray:
     if len(keep) > 1 and p[bucket == len(keep)].sum() < floor:
         bucket[bucket == len(keep)] = len(keep) - 1
     return bucket
+
+
+def _grouped(p: np.ndarray, most: int, floor: float, groups: np.ndarray) -> np.ndarray:
+    """The likeliest codes alone, the others of a group together, and what is too light for that in one."""
+    room = max(most - 1 - len(np.unique(groups)), 0)
+    alone = [code for code in np.argsort(-p, kind="stable")[:room] if p[code] >= APART * floor]
+    bucket = len(p) + groups
+    bucket[alone] = np.arange(len(alone))
+    mass = np.bincount(bucket, p)
+    shared = np.unique(bucket[bucket >= len(p)])
+    shared = shared[np.argsort(-mass[shared], kind="stable")]
+    kept = [b for b in shared[: most - 1] if mass[b] >= floor]
+    rest = ~np.isin(bucket, kept) & (bucket >= len(p))
+    others = [*range(len(alone)), *kept]
+    light = p[rest].sum() < floor and len(others) > 1
+    bucket[rest] = min(others, key=lambda b: mass[b]) if light else bucket.max() + 1
+    return np.unique(bucket, return_inverse=True)[1].reshape(-1)
 
 
 def _merge_small(bucket: np.ndarray, p: np.ndarray, floor: float) -> np.ndarray:
@@ -86,7 +118,7 @@ def split_buckets(buckets: np.ndarray, possible: np.ndarray) -> np.ndarray:
 def default_buckets(
     attribute: Attribute, margin: np.ndarray | None = None, max_buckets: int = MAX_BUCKETS
 ) -> np.ndarray:
-    """``bkt()`` of an attribute: declared, or runs of codes of about equal mass, or every code by itself.
+    """``bkt()`` of an attribute: declared, its groups, runs of about equal mass, or every code by itself.
 
     Parameters
     ----------
@@ -101,6 +133,9 @@ def default_buckets(
     """
     if attribute.buckets is not None:
         return np.unique(attribute.buckets, return_inverse=True)[1]
+    groups = groups_of_codes(attribute)
+    if groups is not None and groups.max() < max_buckets < attribute.cardinality:
+        return groups
     apart = attribute.nullable + len(attribute.texts)  # codes at the end that are like no other
     size = attribute.cardinality - apart
     if size <= max_buckets:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -37,8 +37,6 @@ class ConditionalTable:
     parents: tuple[int, ...]
     buckets: tuple[np.ndarray, ...]
     probabilities: np.ndarray
-    _flat: np.ndarray = field(init=False, repr=False)
-    _ceiling: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         configurations, _ = self.probabilities.shape
@@ -49,15 +47,21 @@ class ConditionalTable:
             )
         if not np.allclose(self.probabilities.sum(axis=1), 1) or (self.probabilities < 0).any():
             raise ValueError(f"table of column {self.child}: rows must be non-negative and sum to 1")
-        # Row c of the cumulative table is shifted by c: the flat array is sorted and one search draws a whole
-        # column.
-        cumulative = np.cumsum(self.probabilities, axis=1)
-        cumulative /= cumulative[:, -1:]
-        shifted = cumulative + np.arange(configurations)[:, None]
+
+    @cached_property
+    def _flat(self) -> np.ndarray:
+        """Cumulative rows, row c shifted by c: sorted as a whole, so one search draws a whole column."""
+        configurations = len(self.probabilities)
+        shifted = np.cumsum(self.probabilities, axis=1)
+        shifted /= shifted[:, -1:].copy()
+        shifted += np.arange(configurations)[:, None]
         shifted[:, -1] = np.arange(1, configurations + 1)
-        object.__setattr__(self, "_flat", shifted.ravel())
-        # Largest float below c + 1: rounding of c + u must not reach the next row.
-        object.__setattr__(self, "_ceiling", np.nextafter(np.arange(1.0, configurations + 1), 0))
+        return shifted.ravel()
+
+    @cached_property
+    def _ceiling(self) -> np.ndarray:
+        """Largest float below c + 1: rounding of c + u must not reach the next row."""
+        return np.nextafter(np.arange(1.0, len(self.probabilities) + 1), 0)
 
     @cached_property
     def _log(self) -> np.ndarray:
@@ -98,9 +102,11 @@ class ConditionalTable:
         dependent, evenly spread over the unit interval: the sample's table then hardly scatters around the
         model's.
         """
-        configurations, cardinality = self.probabilities.shape
+        cardinality = self.probabilities.shape[1]
         row = self.configuration(codes)
-        u = _systematic_uniforms(row, configurations, coins) if systematic else coins.uniform(len(codes))
+        if systematic:
+            return self.draw_evenly(row, coins)
+        u = coins.uniform(len(codes))
         wanted = np.minimum(row + u, self._ceiling[row])
         if self._flat.size <= GUIDED_CELLS:
             return np.searchsorted(self._flat, wanted, side="right") - row * cardinality
@@ -113,6 +119,17 @@ class ConditionalTable:
             behind = behind[self._flat[position[behind]] <= wanted[behind]]
         return position - row * cardinality
 
+    def draw_evenly(self, row: np.ndarray, coins: Coins) -> np.ndarray:
+        """Draw the child's code for each record of a row of the table, systematically; see :meth:`draw`."""
+        configurations, cardinality = self.probabilities.shape
+        order, u = _systematic_uniforms(row, configurations, coins)
+        wanted = np.minimum(
+            row[order] + u, self._ceiling[row[order]]
+        )  # ascending, which makes the search fast
+        drawn = np.empty(len(row), dtype=np.int64)
+        drawn[order] = np.searchsorted(self._flat, wanted, side="right")
+        return drawn - row * cardinality
+
     def log_probability(self, codes: np.ndarray) -> np.ndarray:
         """Natural log of ``P(child | parents)`` at each record of codes (n, m).
 
@@ -122,20 +139,26 @@ class ConditionalTable:
         return log_probability
 
 
-def _systematic_uniforms(row: np.ndarray, num_rows: int, coins: Coins) -> np.ndarray:
+def _systematic_uniforms(row: np.ndarray, num_rows: int, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
     """Within each group of equal ``row``: (random rank + one common uniform) / size.
 
     Each alone is uniform on [0, 1).
+
+    Returns
+    -------
+    order : ndarray of int
+        Records by group and, within a group, by what they get.
+    u : ndarray of float
+        What they get, in this order.
     """
     n = len(row)
     shuffled = coins.permutation(n)
-    order = shuffled[np.argsort(row[shuffled], kind="stable")]
+    small = row.astype(np.min_scalar_type(num_rows))  # short integers are sorted in time linear in n
+    order = shuffled[np.argsort(small[shuffled], kind="stable")]
     count = np.bincount(row, minlength=num_rows)
     group = row[order]
     rank = np.arange(n) - (np.cumsum(count) - count)[group]
-    u = np.empty(n)
-    u[order] = np.minimum((rank + coins.uniform(num_rows)[group]) / count[group], np.nextafter(1.0, 0.0))
-    return u
+    return order, np.minimum((rank + coins.uniform(num_rows)[group]) / count[group], np.nextafter(1.0, 0.0))
 
 
 def num_configurations(buckets: Sequence[np.ndarray]) -> int:

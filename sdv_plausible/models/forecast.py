@@ -5,9 +5,10 @@ How far noise will move columns, and which links it will hide.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import ndtri
@@ -19,6 +20,9 @@ from sdv_plausible.table.domain import Domain
 NEAR_NOISE = 0.25  # total variation distance from which a column, or the links, are called close to noise
 GOOD = 0.05
 MOST_ROWS = 10**10
+MANY = 20  # values, from which on a plan warns
+NEARLY_ALL = 0.9  # share of them that are numbers
+NUMBER = re.compile(r"[-+]?(0|[1-9]\d*)([.,]\d+)?")  # as people write amounts: codes may begin with zeros
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,12 +41,16 @@ class Forecast:
         the model learns no links.
     assumed : tuple of str
         Columns whose number of values is not known yet and was assumed.
+    crowd : float
+        The part of ``link`` that the number of columns makes, about in proportion to it: every pair is
+        compared, and the noise on each grows with the number of pairs.
     """
 
     rows: int
     columns: Mapping[str, float]
     link: float | None
     assumed: tuple[str, ...] = ()
+    crowd: float = 0.0
 
     @property
     def mean(self) -> float:
@@ -92,6 +100,14 @@ class Forecast:
                 "will be close to "
                 "independent. Raise epsilon, or model fewer columns"
             )
+        if self.link is not None and self.link <= self.crowd and self.crowd > 2 * GOOD:
+            fewer = max(int(len(self.columns) * 2 * GOOD / self.crowd), 2)
+            found.append(
+                f"{len(self.columns)} columns are too many for the budget to carry their links at about "
+                f"{self.rows:,} rows: every pair is compared, and only links stronger than about "
+                f"{min(self.crowd, 1):.2g} stand out. Model fewer columns (about {fewer} would keep links "
+                f"from {2 * GOOD:.2g} on), raise epsilon, or have more rows"
+            )
         return found
 
 
@@ -121,6 +137,33 @@ def noise_distance(cardinality: int, sigma: float, rows: float) -> float:
     quantiles = ndtri((np.arange(cardinality) + 0.5) / cardinality)
     cleaned = project_to_simplex(rows / cardinality + sigma * quantiles, rows)
     return float(np.abs(cleaned / rows - 1 / cardinality).sum() / 2)
+
+
+def looks_numeric(domain: Domain) -> list[str]:
+    """Warn of declared categories that are numbers: from the declaration alone."""
+    found = [
+        f"{a.name!r} ({len(a.values)} values)"
+        for a in domain
+        if a.kind == "categorical"
+        and len(a.values) >= MANY
+        and a.groups is None
+        and a.buckets is None
+        and sum(map(_is_plain_number, a.values)) >= NEARLY_ALL * len(a.values)
+    ]
+    if not found:
+        return []
+    return [
+        f"categories that look like numbers: {', '.join(found)}. Each value is learned by itself; where "
+        "neighbours are alike, declare the column numerical (range_min, range_max) or ordinal, where the "
+        "values are codes with a hierarchy, declare its groups"
+    ]
+
+
+def _is_plain_number(value: Any) -> bool:
+    """Whether a value is a number, or a text that writes one."""
+    if isinstance(value, str):
+        return NUMBER.fullmatch(value.strip()) is not None
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def undeclared(domain: Domain) -> tuple[str, ...]:

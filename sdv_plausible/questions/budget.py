@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from sdv_plausible.privacy.accounting.losses import (
     ApproxDP,
+    BoundedRangeLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     InfiniteLoss,
@@ -36,20 +37,34 @@ class Allowance:
         Sum of the epsilons of discrete Laplace noise.
     failure : float
         Sum of the failure probabilities of thresholds and bounds.
+    choices : int
+        Choices of one out of many.
+    choice : float
+        Epsilon of each of them; infinity without noise.
     """
 
     mu: float
     epsilon: float = 0.0
     failure: float = 0.0
+    choices: int = 0
+    choice: float = math.inf
 
     @classmethod
     def of(cls, entries: Iterable[LedgerEntry]) -> Allowance:
         """Return what ledger entries have paid for."""
         squares, epsilon, failure = 0.0, 0.0, 0.0
-        for loss in (loss for entry in entries for loss in entry.losses):
+        losses = [loss for entry in entries for loss in entry.losses]
+        for loss in losses:
             more = _paid_for(loss)
             squares, epsilon, failure = squares + more[0], epsilon + more[1], failure + more[2]
-        return cls(mu=math.sqrt(squares), epsilon=epsilon, failure=failure)
+        chosen = [loss for loss in losses if isinstance(loss, BoundedRangeLoss)]
+        return cls(
+            mu=math.sqrt(squares),
+            epsilon=epsilon,
+            failure=failure,
+            choices=sum(loss.count for loss in chosen),
+            choice=min((loss.epsilon for loss in chosen), default=math.inf),  # the least pays for any of them
+        )
 
     @property
     def is_private(self) -> bool:
@@ -93,12 +108,27 @@ class Meter:
     def __init__(self, allowance: Allowance) -> None:
         self.allowance = allowance
         self.share = self.epsilon = self.failure = 0.0  # spent so far
+        self.choices = 0
         self._answers = 0
 
     def next_answer(self) -> int:
         """Number the answers, so that each has a stream of coins of its own."""
         self._answers += 1
         return self._answers
+
+    def spend_choice(self) -> None:
+        """Spend one choice before it is made.
+
+        Raises
+        ------
+        BudgetExceededError
+            If none is left.
+        """
+        if self.allowance.is_private and self.choices >= self.allowance.choices:
+            raise BudgetExceededError(
+                f"the choice exceeds the budget: all {self.allowance.choices} that were charged are made"
+            )
+        self.choices += 1
 
     def spend(self, *, share: float = 0.0, epsilon: float = 0.0, failure: float = 0.0) -> None:
         """Spend before an answer is given.

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from sdv_plausible.counting import joint_counts
+from sdv_plausible.counting import joint_counts, pair_counts
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups
 from sdv_plausible.questions.counts import Axes, Axis, shape
@@ -38,6 +38,16 @@ class CodeArray:
         """Count every set of axes: mixed-radix numbers of the cells and ``bincount``, no loop over rows."""
         for axes in sets:
             yield self._table(axes)
+
+    def tables_together(self, sets: Sequence[Axes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Count pairs many at once, other sets one by one: positions of sets of one shape, their tables."""
+        pairs = [i for i, axes in enumerate(sets) if len(axes) == 2]
+        numbers: dict[Axis, int] = {}
+        at = [[numbers.setdefault(axis, len(numbers)) for axis in sets[i]] for i in pairs]
+        found = pair_counts([self._along(a) for a in numbers], [a.size for a in numbers], at)
+        yield from ((np.array(pairs)[positions], tables) for positions, tables in found)
+        others = sorted(set(range(len(sets))).difference(pairs))
+        yield from ((np.array([i]), self._table(sets[i])[None]) for i in others)
 
     def _table(self, axes: Axes) -> np.ndarray:
         if not axes:

@@ -8,7 +8,8 @@ exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -25,6 +26,7 @@ from sdv_plausible.questions.frequent import LEAST_HOLDERS, Frequent, Occurring,
 from sdv_plausible.questions.transcript import ALL_ROWS, Noise, Transcript, describe
 
 Given = TypeVar("Given")
+MANY_TABLES = 64  # of one share get their noise together: a call of the sampler outlasts a small table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,13 +187,54 @@ class Queryable:
 
     def ask_tables(self, sets: Sequence[Axes], shares: Sequence[float]) -> list[Answer]:
         """Ask for several tables of counts, each for a share of its own, in one pass over the rows."""
+        if len(sets) != len(shares):
+            raise ValueError(f"shares ({len(shares)}) must be as many as sets ({len(sets)}): one for each")
         self._meter.spend(share=math.fsum(shares))
         questions = [CountTable(axes) for axes in sets]
-        found = zip(questions, self._rows.tables(sets), shares, strict=True)
-        return [
-            self._give(question.asked(), self._noisy(table, question.sensitivity(self.neighbours), share))
-            for question, table, share in found
-        ]
+        exact = list(self._rows.tables(sets))
+        equal: dict[float, list[int]] = defaultdict(list)
+        for i, share in enumerate(shares):
+            equal[share].append(i)
+        moved = [question.sensitivity(self.neighbours) for question in questions]
+        answers: dict[int, Answer] = {}
+        for share, same in equal.items():
+            if len(same) < MANY_TABLES:
+                answers |= {i: self._noisy(exact[i], moved[i], share) for i in same}
+            else:
+                found = self._noisy_tables([exact[i] for i in same], max(moved[i] for i in same), share)
+                answers |= dict(zip(same, found, strict=True))
+        return [self._give(question.asked(), answers[i]) for i, question in enumerate(questions)]
+
+    def _noisy_tables(self, tables: Sequence[np.ndarray], moved: float, share: float) -> Iterator[Answer]:
+        """Noise for k tables of equal shares as one vector.
+
+        A unit moves the vector by sqrt(k) times what it moves a table by at most (``moved``), and the vector
+        has k shares: every cell's noise has the deviation that it would have by itself.
+        """
+        k = len(tables)
+        flat = self._noisy(np.concatenate([t.ravel() for t in tables]), moved * math.sqrt(k), share * k)
+        parts = np.split(flat.values, np.cumsum([t.size for t in tables])[:-1])
+        for table, values in zip(tables, parts, strict=True):
+            yield Answer(values=values.reshape(table.shape), sigma=flat.sigma)
+
+    def choose(self, question: Question[Any]) -> int:
+        """Choose the largest number of an answer, by the exponential mechanism, for one charged choice.
+
+        Parameters
+        ----------
+        question : Question
+            One score for each candidate; its ``sensitivity`` is the most that any one of them moves, whole.
+        """
+        self._meter.spend_choice()
+        scores = question.exact(self._rows)
+        if not self.allowance.is_private:
+            return int(np.argmax(scores))
+        return noise.exponential_choice(
+            scores,
+            sensitivity=int(question.sensitivity(self.neighbours)),
+            epsilon=self.allowance.choice,
+            coins=self._coins.spawn("choice", self._meter.next_answer()),
+        )
 
     def ask_frequent(self, question: Occurring, share: float, failure: float) -> Frequent:
         """Ask for values that occur: of those that enough units hold, those that noisily pass a threshold.

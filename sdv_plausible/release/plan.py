@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdv_plausible.models.base import makes, planned_entries, plausible_gamma
-from sdv_plausible.models.forecast import Forecast, Forecaster, rows_needed
+from sdv_plausible.models.forecast import Forecast, Forecaster, looks_numeric, rows_needed
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.crossing import largest_within
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
@@ -109,6 +109,7 @@ def plan(
         needed = rows_needed(foresee)
         forecast = foresee(table_rows) if table_rows else None
     found = [*settings.test.warnings(num_rows, table_rows), *(forecast.warnings() if forecast else [])]
+    found += looks_numeric(domain)
     if settings.neighbours.bias:
         found.append(f"rows_per_person: {settings.neighbours.bias}")
     total = ledger.total()

@@ -70,6 +70,23 @@ class Answers(Sequence[NoisyAnswer]):
             if set(self.columns_of(answer)) == set(columns) and kind in (None, answer.asked.kind)
         )
 
+    def number_of_rows(self) -> int:
+        """Noisy number of rows of the table, at least 0, from what was answered: nothing new is asked.
+
+        Raises
+        ------
+        ValueError
+            If nothing was asked that tells it.
+        """
+        whole = [answer for answer in self.answers if answer.rows == ALL_ROWS]
+        told = [answer.values for answer in whole if answer.asked.kind == "number of rows"]
+        told = told or [answer.values for answer in whole if answer.asked.kind == "counts"]
+        if not told:
+            raise ValueError(
+                "num_rows (None) must be given: nothing in this release tells how many rows the table has"
+            )
+        return max(0, round(float(np.mean([values.sum() for values in told]))))
+
 
 def write_answers(answers: Sequence[NoisyAnswer], domain: Domain) -> dict[str, Any]:
     """Section of the answers: the axes that they share, and each answer with numbers of axes."""

@@ -15,7 +15,8 @@ from sdv_plausible.table.rounding import Rounding
 FORMAT = r"([^%]|%[-#_^0]?[A-Za-z%]){1,200}"  # of dates as text: directives of one letter, no widths
 MOST_DIGITS = 30
 MOST_STEPS = 100  # of rounding, and sizes of which it is told
-_FIELDS = tuple(Attribute.__dataclass_fields__)
+_OPTIONAL = "groups"  # written where there are some: files without are read as before
+_FIELDS = tuple(name for name in Attribute.__dataclass_fields__ if name != _OPTIONAL)
 
 
 def write_domain(domain: Domain) -> list[dict[str, Any]]:
@@ -30,6 +31,7 @@ def write_attribute(attribute: Attribute) -> dict[str, Any]:
         values = [write_value(value) for value in attribute.values]
     except ValueError as error:
         raise ValueError(f"column {attribute.name!r}: {error}") from None
+    groups = {} if attribute.groups is None else {_OPTIONAL: [int(group) for group in attribute.groups]}
     return {
         **{name: getattr(attribute, name) for name in _FIELDS},
         "values": values,
@@ -37,6 +39,7 @@ def write_attribute(attribute: Attribute) -> dict[str, Any]:
         "upper": [number(end) for end in attribute.upper],
         "rounding": None if attribute.rounding is None else _write_rounding(attribute.rounding),
         "buckets": None if attribute.buckets is None else [int(bucket) for bucket in attribute.buckets],
+        **groups,
     }
 
 
@@ -50,7 +53,7 @@ def read_domain(part: Part) -> Domain:
 
 def read_attribute(part: Part) -> Attribute:
     """Attribute of an object."""
-    f = part.fields(_FIELDS)
+    f = part.fields((*_FIELDS, *({_OPTIONAL} & part.entries().keys())))
     kind = f["kind"].choice(get_args(Kind))
     number = _READ[kind]
     found = part.checked(
@@ -67,6 +70,7 @@ def read_attribute(part: Part) -> Attribute:
             datetime_format=f["datetime_format"].maybe(read_format),
             rounding=f["rounding"].maybe(_read_rounding),
             buckets=f["buckets"].maybe(lambda p: tuple(b.whole(0) for b in p.items())),
+            groups=tuple(g.whole(0) for g in f[_OPTIONAL].items()) if _OPTIONAL in f else None,
             provenance=f["provenance"].choice(get_args(Provenance)),
         )
     )

@@ -13,6 +13,7 @@ import pandas as pd
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release_file.schema import Column
 
+Place = tuple[int, int]
 LOCALE = r"[a-z]{2,3}(_[A-Z]{2})?"
 # SDV's semantic types and the method of Faker that makes one. Nothing else of Faker is called: the type comes
 # from a file.
@@ -31,13 +32,20 @@ FAKER = {name: name for name in _FAKER.split()} | {
     "user_agent_string": "user_agent",
 }
 _ATOM = re.compile(r"(?P<set>\[[^\[\]^][^\[\]]*\])|\\(?P<escaped>.)|(?P<plain>[^\\\[\](){}.*+?|^$])")
+_LENGTHS = re.compile(r"\[a-z\]\{(\d{1,3}),(\d{1,3})\}")  # text of such lengths, and no key
 _TIMES = re.compile(r"\{(\d{1,3})\}")
 _DIGITS = "0123456789"
 _CLASSES = {"d": _DIGITS, "w": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" + _DIGITS + "_"}
 
 
 def invent(
-    column: Column, num_rows: int, coins: Coins, *, is_key: bool, locales: Sequence[str]
+    column: Column,
+    num_rows: int,
+    coins: Coins,
+    *,
+    is_key: bool,
+    locales: Sequence[str],
+    place: Place = (0, 0),
 ) -> pd.Series[Any]:
     """Make a column up.
 
@@ -56,14 +64,21 @@ def invent(
         Whether its values must be distinct.
     locales : sequence of str
         Of personal data.
+    place : (int, int)
+        Rows of the table before these, and rows of the whole table: numbers go on.
     """
     sdtype = column.spec["sdtype"]
-    if sdtype == "id":
-        made: Any = _ids(column, num_rows)
+    lengths = _LENGTHS.fullmatch(column.spec.get("regex_format") or "")
+    if sdtype == "id" and lengths and not is_key:
+        made: Any = random_texts(num_rows, int(lengths.group(1)), int(lengths.group(2)), coins)
+    elif sdtype == "id":
+        made = _ids(column, num_rows, *place)
     elif pd.api.types.is_float_dtype(column.dtype):  # coordinates
         made = np.round(180 * coins.uniform(num_rows) - 90, 6)
     else:
-        made = (None if is_key else _faked(sdtype, num_rows, coins, locales)) or _numbered(sdtype, num_rows)
+        made = (None if is_key else _faked(sdtype, num_rows, coins, locales)) or _numbered(
+            sdtype, num_rows, place[0]
+        )
     made = pd.Series(made, dtype=None if num_rows else object)
     try:
         return made.astype(column.dtype)
@@ -71,18 +86,25 @@ def invent(
         return made
 
 
-def _numbered(what: str, num_rows: int) -> list[str]:
-    return [f"{what}-{i:06d}" for i in range(1, num_rows + 1)]
+def _numbered(what: str, num_rows: int, before: int) -> list[str]:
+    return [f"{what}-{i:06d}" for i in range(before + 1, before + num_rows + 1)]
 
 
-def _ids(column: Column, num_rows: int) -> Any:
+def _ids(column: Column, num_rows: int, before: int, in_all: int) -> Any:
     if pd.api.types.is_numeric_dtype(column.dtype):
-        return np.arange(num_rows)
+        return np.arange(before, before + num_rows)
     form = column.spec.get("regex_format")
-    return (form and texts_of(form, num_rows)) or _numbered("id", num_rows)
+    return (form and texts_of(form, num_rows, before, in_all)) or _numbered("id", num_rows, before)
 
 
-def texts_of(form: str, number: int) -> list[str] | None:
+def random_texts(num_rows: int, shortest: int, longest: int, coins: Coins) -> list[str]:
+    """Texts of small letters, every length from shortest to longest equally likely ([DS], section 3)."""
+    lengths = shortest + coins.integers(max(longest - shortest, 0) + 1, num_rows)
+    letters = coins.integers(26, (num_rows, max(longest, 1))).astype(np.uint8) + ord("a")
+    return [row[:length].tobytes().decode("ascii") for row, length in zip(letters, lengths, strict=True)]
+
+
+def texts_of(form: str, number: int, before: int = 0, in_all: int = 0) -> list[str] | None:
     """First texts of a simple regular expression.
 
     Letters and classes such as ``[A-Z0-9]``, each ``{n}`` times.
@@ -101,9 +123,9 @@ def texts_of(form: str, number: int) -> list[str] | None:
         times = _TIMES.match(form, atom.end())
         alphabets += [alphabet] * (int(times.group(1)) if times else 1)
         position = times.end() if times else atom.end()
-    if math.prod(map(len, alphabets)) < number:
+    if math.prod(map(len, alphabets)) < max(before + number, in_all):
         return None
-    left, columns = np.arange(number), []
+    left, columns = np.arange(before, before + number), []
     for alphabet in reversed(alphabets):
         columns.append(np.array(list(alphabet), dtype=object)[left % len(alphabet)])
         left = left // len(alphabet)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
@@ -13,15 +14,20 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_plausible.intervals.margins import margins, number_of_rows
+from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, PrefixModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.recipients import recipient_coins
+from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release_file import documents
 from sdv_plausible.release_file.answers import Answers, read_answers, write_answers
 from sdv_plausible.release_file.domain import read_domain, write_domain
 from sdv_plausible.release_file.ledger import Statement, credit_split, read_ledger, write_ledger
+from sdv_plausible.release_file.many_rows import PART_ROWS, Call, in_turn, write_parts
 from sdv_plausible.release_file.models import read_model, write_model
 from sdv_plausible.release_file.reading import LONGEST_NAME, Part
 from sdv_plausible.release_file.rules import read_rules, write_rules
@@ -110,31 +116,166 @@ class Release:
     # --- what it is for ---------------------------------------------------------------------------
 
     def sample(
-        self, num_rows: int, *, given: Mapping[str, Any] | None = None, random_state: int | None = None
+        self,
+        num_rows: int | None = None,
+        *,
+        given: Mapping[str, Any] | None = None,
+        random_state: int | None = None,
+        uniform: Sequence[str] = (),
+        recipient: str | None = None,
+        secret: bytes | None = None,
     ) -> pd.DataFrame:
         """Draw rows, as many and as often as you like: the ledger's total covers all of them.
 
         Parameters
         ----------
-        num_rows : int
-            Rows wanted, >= 0.
+        num_rows : int, optional
+            Rows wanted, >= 0; by default the noisy number of rows among the answers.
         given : mapping, optional
             Values that every row must have: ``{column: value}``.
         random_state : int, optional
             The same rows again for the same number; by default fresh ones.
+        uniform : sequence of str
+            Columns whose values and bins are all equally likely, whatever the others hold.
+        recipient : str, optional
+            Who gets them: the same name gets the same rows for the same arguments.
+        secret : bytes, optional
+            The holder's, from :func:`~sdv_plausible.privacy.noise.recipients.new_secret`: never in a
+            release.
 
         Raises
         ------
         ValueError
-            If no row can have the given values.
+            If no row can have the given values, or the arguments do not go together.
         """
+        if num_rows is None:
+            num_rows = self.answers.number_of_rows()
         check.whole("num_rows", num_rows, 0, "try 1000")
         coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
+        if recipient is not None or secret is not None:
+            if random_state is not None:
+                raise ValueError(
+                    f"random_state ({random_state!r}) must be None for a recipient: the secret decides"
+                )
+            coins = recipient_coins(secret, recipient, self.digest)
         return sample_table(
-            int(num_rows), dict(given or {}), domain=self.domain, model=self.model, seeds=self.seeds,
-            schema=self.schema, rules=self.rules,
-            locales=self.settings["locales"], coins=coins.spawn("sample"),
-        )  # fmt: skip
+            int(num_rows),
+            dict(given or {}),
+            coins=coins.spawn("sample"),
+            uniform=uniform,
+            **self._rows_from(),
+        )
+
+    def sample_parts(
+        self,
+        num_rows: int,
+        *,
+        rows: int = PART_ROWS,
+        random_state: int | None = None,
+        executor: Executor | None = None,
+    ) -> Iterator[pd.DataFrame]:
+        """Draw many rows part by part, in flat memory: the same rows for any number of workers.
+
+        Parameters
+        ----------
+        num_rows : int
+            Rows wanted, >= 0.
+        rows : int
+            Rows of a part. It is part of the call: other parts are other rows.
+        random_state : int, optional
+            The same rows again for the same call; by default fresh ones.
+        executor : concurrent.futures.Executor, optional
+            Who makes the parts, such as a ``ProcessPoolExecutor`` or a Dask client's ``get_executor()``; by
+            default this process.
+
+        Yields
+        ------
+        DataFrame
+            Parts in order.
+        """
+        yield from in_turn(Call.of(self._rows_from(), num_rows, rows, random_state), Call.part, executor)
+
+    def sample_to_parquet(
+        self,
+        folder: str | Path,
+        num_rows: int,
+        *,
+        rows: int = PART_ROWS,
+        random_state: int | None = None,
+        executor: Executor | None = None,
+    ) -> list[Path]:
+        """Draw many rows into a folder of Parquet files, which is there whole or not at all.
+
+        Parameters
+        ----------
+        folder : str or Path
+            New or empty.
+        num_rows, rows, random_state, executor
+            As for :meth:`sample_parts`; the bytes are the same for any number of workers.
+
+        Returns
+        -------
+        list of Path
+            The files.
+        """
+        return write_parts(Call.of(self._rows_from(), num_rows, rows, random_state), Path(folder), executor)
+
+    def margins(self, columns: str | Sequence[str], level: float = 0.95) -> pd.DataFrame:
+        """Counts with confidence intervals, from the noisy answers: at no further cost.
+
+        Parameters
+        ----------
+        columns : str or sequence of str
+            One modelled column or several; ``()`` gives the number of rows.
+        level : float
+            Of each interval on its own; k intervals hold together at level ``1 - (1 - level) * k``.
+
+        Returns
+        -------
+        DataFrame
+            As :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.margins`.
+        """
+        return margins(self.answers, self.domain, columns, level)
+
+    def sample_multiple(
+        self,
+        num_tables: int,
+        num_rows: int | None = None,
+        *,
+        about: About = "population",
+        random_state: int | None = None,
+    ) -> list[pd.DataFrame]:
+        """Draw tables from models that the answers could as well have led to: at no further cost.
+
+        Parameters
+        ----------
+        num_tables, num_rows, about
+            As in :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.sample_multiple`.
+        random_state : int, optional
+            The same tables again; by default fresh ones.
+        """
+        if "public_rows" in self.settings:
+            raise ValueError(
+                "sample_multiple does not go with public=, which this release was fitted with: its tables "
+                "vary as the noise does, and what a published table lacks is no noise. Fit without it"
+            )
+        coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
+        learner = make_learner(*(self.settings.get(n) for n in ("model", "structure", "model_parameters")))
+        models = redrawn_models(
+            learner, self.model, self.answers, self.domain, num_tables, about, coins.spawn("models")
+        )
+        rows = number_of_rows(self.answers, self.domain) if num_rows is None else num_rows
+        check.whole("num_rows", rows, 0, "try 1000")
+        known = self._rows_from() | {"seeds": INDEPENDENT_ROWS}
+        return [
+            sample_table(int(rows), {}, coins=coins.spawn("table", i), **(known | {"model": model}))
+            for i, model in enumerate(models)
+        ]
+
+    def _rows_from(self) -> dict[str, Any]:
+        """What rows are made of, but for the call."""
+        names = ("domain", "model", "seeds", "schema", "rules")
+        return {name: getattr(self, name) for name in names} | {"locales": self.settings["locales"]}
 
     def structure(self) -> dict[str, list[str]]:
         """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""

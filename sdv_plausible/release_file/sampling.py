@@ -14,7 +14,7 @@ import pandas as pd
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
-from sdv_plausible.release_file.invented import invent
+from sdv_plausible.release_file.invented import Place, invent
 from sdv_plausible.release_file.schema import TableSchema, as_stored
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import Codec
@@ -33,6 +33,8 @@ def sample_table(
     rules: FittedRules,
     locales: Sequence[str],
     coins: Coins,
+    uniform: Sequence[str] = (),
+    place: Place = (0, 0),
 ) -> pd.DataFrame:
     """Draw rows: post-processing of what was released.
 
@@ -48,19 +50,27 @@ def sample_table(
         Of personal data.
     coins : Coins
         Of this call.
+    uniform : sequence of str
+        Modelled columns whose codes are all equally likely.
+    place : (int, int)
+        Rows of the table before these, and rows of the whole table.
 
     Raises
     ------
     ValueError
-        If a given column is not modelled, its value not in the domain, or all of them together have
-        probability 0.
+        If a given or uniform column is not modelled, a given value is not in the domain, or all of them
+        together have probability 0.
     """
     codec, whole, given = Codec(domain), rules.whole(domain), rules.given(given)
+    free = _uniform(uniform, given, domain)
     known = _known(given, codec, rules)
 
     def drawn(wanted: int, number: int) -> pd.DataFrame:
         own = coins if number == 0 else coins.spawn("again", number)
-        table = codec.decode(_codes(wanted, known, model, seeds, own), own.spawn("inside the bins"))
+        codes = _codes(wanted, known, model, seeds, own)
+        for j in free:
+            codes[:, j] = own.spawn("uniform", j).integers(domain.cardinalities[j], wanted)
+        table = codec.decode(codes, own.spawn("inside the bins"))
         for name, value in given.items():
             table[name] = pd.Series([value] * wanted, index=table.index)
         return rules.unfold(table)
@@ -73,7 +83,7 @@ def sample_table(
         else:
             own = coins.spawn("invented", column.name)
             columns[column.name] = invent(
-                column, num_rows, own, is_key=column.name in schema.keys, locales=locales
+                column, num_rows, own, is_key=column.name in schema.keys, locales=locales, place=place
             )
     frame = usual_types(pd.DataFrame(columns), whole)
     frame.columns = pd.Index([column.label for column in schema.columns])
@@ -97,6 +107,19 @@ def _known(given: Mapping[str, Any], codec: Codec, rules: FittedRules) -> dict[i
             )
         codec.check_value(name, value)
     return {names.index(name): codec.encode_value(name, value) for name, value in given.items()}
+
+
+def _uniform(names: Sequence[str], given: Mapping[str, Any], domain: Domain) -> list[int]:
+    """Numbers of the columns that are drawn uniformly ([DS], Algorithm 2: A_U)."""
+    unknown = sorted(set(names) - set(domain.names))
+    if isinstance(names, str) or unknown:
+        raise ValueError(
+            f"uniform ({names!r}) must be a list of modelled columns, some of {list(domain.names)}"
+        )
+    both = sorted(set(names) & set(given))
+    if both:
+        raise ValueError(f"uniform and given both name {both}: a column is either given or drawn")
+    return [domain.names.index(name) for name in dict.fromkeys(names)]
 
 
 def _codes(

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, get_args
+
+import numpy as np
 
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
 from sdv_plausible.release.settings import Settings, TestName
@@ -29,6 +33,41 @@ OTHERS = (
     "returns_tables",
 )
 _DEEPEST = 3
+
+
+def said_privacy(settings: Settings) -> dict[str, Any]:
+    """The privacy parameters that every file has, in the words of the synthesizer's arguments."""
+    privacy = {name: getattr(settings, name) for name in PRIVACY}
+    omega = None if settings.omega is None else settings.omega.to_user()
+    found: dict[str, Any] = as_json(privacy | {"omega": omega})
+    return found
+
+
+def as_json(value: Any) -> Any:
+    """A plain value with JSON's lists and numbers."""
+    if isinstance(value, Mapping):
+        return {str(name): as_json(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_json(inner) for inner in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a file can hold a value of :func:`as_json`."""
+    if isinstance(value, dict):
+        return all(map(is_plain, value.values()))
+    if isinstance(value, list):
+        return all(map(is_plain, value))
+    return isinstance(value, (str, int, float, type(None)))
+
+
+def versions_of(packages: Iterable[str]) -> dict[str, str]:
+    """Versions of the packages that are installed: from a checkout, this one may not be."""
+    found = {}
+    for name in packages:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def write_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,6 +104,10 @@ def read_settings(part: Part) -> dict[str, Any]:
     f["max_bins"].whole(2)
     f["undeclared"].choice(("infer", "private"))
     f["types"].choice(("declared", "detected"))
+    if "public_rows" in found:
+        f["public_rows"].whole(1)
+    if found.get("public_source") is not None:
+        f["public_source"].text(LONGEST_NAME)
     found["locales"] = [item.text(10, LOCALE) for item in f["locales"].items(100)]
     return found
 

@@ -160,7 +160,11 @@ class Implies(Rule):
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether the first are not met, or the second are."""
-        return ~all_met(self.when, table, formats) | all_met(self.then, table, formats)
+        return ~self.applies(table, formats) | all_met(self.then, table, formats)
+
+    def applies(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
+        """Whether the condition of the rule is met in each row."""
+        return all_met(self.when, table, formats)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form."""

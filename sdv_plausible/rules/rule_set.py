@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.contradictions import check_possible
 from sdv_plausible.rules.rule import MakingRule, Rule, Words, attribute_words, date_formats
 from sdv_plausible.table.codec import Codec
@@ -17,6 +18,7 @@ from sdv_plausible.table.dates import date_style
 from sdv_plausible.table.domain import Attribute, Domain
 
 ROUNDS = 50  # in which rows that keep the rules are drawn
+LIKE = 5  # of them that fill the place of a row that breaks a rule with a row of the same case only
 SPARE = 1.1  # more rows than are likely to be needed
 LEAST = 0.01  # share of kept rows that is assumed at least
 MOST = 4  # times the rows wanted, in one round
@@ -162,6 +164,12 @@ class RuleSet:
         found = [rule.holds(table, self.formats) for rule in self.limiting]
         return np.logical_and.reduce(found) if found else np.ones(len(table), dtype=bool)
 
+    def cases(self, table: pd.DataFrame) -> pd.Series:
+        """Of every row, which implications apply to it: bytes that are equal for rows of the same case."""
+        applies = [rule.applies(table, self.formats) for rule in self.limiting if isinstance(rule, Implies)]
+        bits = np.packbits(np.array(applies, dtype=bool).reshape(len(applies), len(table)), axis=0)
+        return pd.Series([case.tobytes() for case in bits.T], index=table.index, dtype=object)
+
 
 @dataclass(frozen=True)
 class FittedRules:
@@ -222,6 +230,9 @@ class FittedRules:
     ) -> pd.DataFrame:
         """Rows that keep the rules: those that do not are drawn again, which is post-processing.
 
+        A row that breaks a rule makes room for one to which the same implications apply: else a case in which
+        the model errs more often than in others would become rarer than the model says.
+
         Parameters
         ----------
         num_rows : int
@@ -238,25 +249,45 @@ class FittedRules:
         ValueError
             If hardly any row keeps the rules.
         """
-        if not self.rule_set.limiting:
+        if not (self.rule_set.limiting and num_rows):
             return rows(num_rows, 0)
-        kept, drawn, missing = [], 0, num_rows
+        kept, drawn, share, places = [], 0, 1.0, _Places(num_rows)
         for number in range(ROUNDS):
-            share = max(LEAST, (num_rows - missing) / drawn) if drawn else 1.0
-            likely = min(int(missing / share * SPARE) + 1, MOST * num_rows + ENOUGH)
-            table = rows(likely if spare and drawn else missing, number)
-            drawn += len(table)
-            good = table[self.rule_set.holds(table)].iloc[:missing]
-            kept.append(good)
-            missing -= len(good)
-            if not missing:
+            likely = min(int(places.left / max(LEAST, share) * SPARE) + 1, MOST * num_rows + ENOUGH)
+            table = rows(likely if spare and number else places.left, number)
+            cases = self.rule_set.cases(table) if number < LIKE else None
+            good = self.rule_set.holds(table)
+            kept.append(table[places.fill(good, cases)])
+            drawn, share = drawn + len(table), len(kept[-1]) / max(1, len(table))
+            if not places.left:
                 return _usual_numbers(pd.concat(kept, ignore_index=True), domain)
-            if missing == num_rows and drawn >= ENOUGH:
+            if places.left == num_rows and drawn >= ENOUGH:
                 break
         raise ValueError(
-            f"rules: of {drawn:,} rows that the model made, {num_rows - missing:,} keep all rules, and "
+            f"rules: of {drawn:,} rows that the model made, {num_rows - places.left:,} keep all rules, and "
             f"{num_rows:,} are wanted: the rules, or the conditions together with them, do not fit the table"
         )
+
+
+class _Places:
+    """Places of a table to be filled with rows that keep the rules; the first rows say of which cases."""
+
+    def __init__(self, number: int) -> None:
+        self.left = number
+        self._by_case: pd.Series | None = None
+
+    def fill(self, good: np.ndarray, cases: pd.Series | None) -> np.ndarray:
+        """Which of the good rows get a place: one of their own case, or any if there are no cases."""
+        if cases is None:
+            fits = good & (np.cumsum(good) <= self.left)
+        else:
+            if self._by_case is None:
+                self._by_case = cases.value_counts()
+            free = cases.map(self._by_case).fillna(0).to_numpy()
+            fits = good & (cases[good].groupby(cases).cumcount().reindex(cases.index, fill_value=0) < free)
+            self._by_case = self._by_case.sub(cases[fits].value_counts(), fill_value=0)
+        self.left -= int(fits.sum())
+        return np.asarray(fits)
 
 
 def _usual_numbers(table: pd.DataFrame, domain: Domain) -> pd.DataFrame:

@@ -20,10 +20,10 @@ from sdv.errors import InvalidDataError, RefitWarning
 from sdv.single_table import base
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
+from sdv_plausible.release.side_entries import own_transformers
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.requests import check_conditions, check_known_columns, check_request
 from sdv_plausible.sdv.schema import without_details
-from sdv_plausible.sdv.side_entries import own_transformers
 from sdv_plausible.sdv.stand_ins import hide_invented, stand_in_table
 from sdv_plausible.table.cells import unhashable_types
 from sdv_plausible.table.words import MODELLED_SDTYPES

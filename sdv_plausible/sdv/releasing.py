@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,17 @@ from sdv_plausible.release_file.answers import Answers
 from sdv_plausible.release_file.ledger import Statement
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.schema import Column, TableSchema
-from sdv_plausible.release_file.settings import PRIVACY
+from sdv_plausible.release_file.settings import as_json, is_plain, said_privacy, versions_of
 from sdv_plausible.sdv.schema import SCHEMA_KEYS
 from sdv_plausible.sdv.versions import metadata_from_table
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.domain import Domain
 
 # The domain and the rules have sections, a seed would tell the noise, and a budget is the data holder's.
-NOT_SETTINGS = ("metadata", "domain", "rules", "source", "random_state", "budget")
+NOT_SETTINGS = (
+    "metadata", "domain", "rules", "source", "random_state", "budget", "public", "public_source",
+    "model_kwargs",
+)  # fmt: skip
 PACKAGES = ("sdv-plausible", "sdv", "opendp", "dp-accounting", "numpy", "pandas")
 _TABLE_KEYS = {"columns", "primary_key", "alternate_keys", "column_relationships"}
 
@@ -71,15 +73,8 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
         ledger=ledger,
         statement=Statement.of(ledger),
         settings=_settings(synth),
-        versions={name: found for name in PACKAGES if (found := _version(name))},
+        versions=versions_of(PACKAGES),
     )
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:  # used from a checkout
-        return None
 
 
 def _schema(synth: Any) -> TableSchema:
@@ -125,32 +120,11 @@ def _settings(synth: Any) -> dict[str, Any]:
         for name in inspect.signature(type(synth).__init__).parameters
         if name not in ("self", *NOT_SETTINGS)
     ]
-    plain = {name: value for name in names if _is_plain(value := _as_json(getattr(synth, name)))}
-    privacy = {name: getattr(synth._settings, name) for name in PRIVACY}
-    omega = None if privacy["omega"] is None else privacy["omega"].to_user()
+    plain = {name: value for name in names if is_plain(value := as_json(getattr(synth, name)))}
+    if synth._public_rows is not None:  # the table itself is in no file
+        plain |= {"public_rows": synth._public_rows, "public_source": synth.public_source}
     locales = [synth.locales] if isinstance(synth.locales, str) else list(synth.locales)
-    return plain | _as_json(
-        privacy | {"omega": omega, "locales": locales, "returns_tables": synth._returns_dict}
-    )
-
-
-def _as_json(value: Any) -> Any:
-    """A plain value with JSON's lists and numbers."""
-    if isinstance(value, Mapping):
-        return {str(name): _as_json(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_as_json(inner) for inner in value]
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(map(_is_plain, value.values()))
-    return (
-        all(map(_is_plain, value))
-        if isinstance(value, list)
-        else isinstance(value, (str, int, float, type(None)))
-    )
+    return plain | said_privacy(synth._settings) | {"locales": locales, "returns_tables": synth._returns_dict}
 
 
 def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) -> Any:
@@ -172,7 +146,8 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         If the release has parameters that this version does not know.
     """
     known = inspect.signature(made.__init__).parameters
-    settings = {name: value for name, value in release.settings.items() if name != "returns_tables"}
+    apart = ("returns_tables", "public_rows", "public_source")
+    settings = {name: value for name, value in release.settings.items() if name not in apart}
     unknown = sorted(set(settings) - set(known))
     if unknown:
         raise ValueError(
@@ -191,6 +166,9 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     )  # fmt: skip
     synth._take(release.schema.dtypes, Codec(release.domain), sampler, release.ledger, release.rules)
     synth._returns_dict, synth._frame_kind = release.settings["returns_tables"], None
+    if synth.public is None:
+        synth._public_rows = release.settings.get("public_rows")
+        synth.public_source = release.settings.get("public_source")
     return synth
 
 

@@ -16,6 +16,7 @@ from sdv.errors import SamplingError
 
 from sdv_plausible.declaring.files import note_look
 from sdv_plausible.declaring.private import Earlier, earlier_losses
+from sdv_plausible.intervals.margins import margins, number_of_rows
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
 from sdv_plausible.models.paper.structure import check_structure
@@ -27,8 +28,10 @@ from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.release.budget import Budget, only_planned
 from sdv_plausible.release.fitting import fit_release
 from sdv_plausible.release.plan import Plan, epsilon_for, plan
-from sdv_plausible.release.sampler import Sampler, diagnose, seed_diagnostics
+from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
+from sdv_plausible.release.sampler import PrefixSampler, Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
+from sdv_plausible.release.side_entries import Types, side_entries
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.rules.checking import check_rows, rule_entries
 from sdv_plausible.rules.moments import DateAndTime
@@ -38,9 +41,10 @@ from sdv_plausible.rules.zeros import possible_pairs
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
 from sdv_plausible.sdv.constraints import as_rules
+from sdv_plausible.sdv.copula import learner_of
+from sdv_plausible.sdv.published import check_public, public_entries, starts, with_public
 from sdv_plausible.sdv.releasing import rebuilt, released
 from sdv_plausible.sdv.schema import with_id
-from sdv_plausible.sdv.side_entries import Types, side_entries
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.cells import numbers_alone
@@ -93,8 +97,11 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         ``"release"``: one guarantee for any number of rows and for the saved object. ``"randomized"``:
         Privacy Test 2, every row costs. ``"deterministic"``: Privacy Test 1, plausible deniability without an
         epsilon.
-    model : {"bayesian_network", "independent", "uniform"} or object
-        The generative model, or a learner of your own (see docs/how_to/own_model.md).
+    model : {"bayesian_network", "independent", "correlated", "gaussian_copula", "random"} or object
+        The generative model: the default, DataSynthesizer's modes (see docs/explanation/datasynthesizer.md;
+        "uniform" is "random"), a private Gaussian copula, SDV's ``GaussianCopulaSynthesizer`` (class,
+        instance or fitted instance: no claim, see docs/explanation/sdv_models.md), or a learner of your own
+        (see docs/how_to/own_model.md).
     structure : str or mapping, optional
         How the network's structure is found, or ``{child: [parents]}``.
     model_parameters : dict, optional
@@ -152,10 +159,18 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     accounting : {"proved", "paper"}
         ``"paper"``: the ledger also says what the paper's formulas give; it needs ``noise="paper"``. The
         total stays the proved one.
+    public : DataFrame, optional
+        A *published* table of the same columns, or of some of them: margins and dependence start from it, as
+        far as the noisy answers bear it out, see docs/how_to/public_table.md. It costs the rows nothing; a
+        confidential table costs the people in it a claim of its own.
+    public_source : str, optional
+        Who published it, for the ledger.
     types : {"declared", "detected"}
         Where the metadata's semantic types and date formats are from. ``"declared"``: you vouch that they are
         public, known without the rows. ``"detected"``: they were read off the rows, and the ledger then makes
         no privacy claim.
+    model_kwargs : dict, optional
+        Keyword arguments of an SDV class given as ``model``.
 
     Examples
     --------
@@ -172,6 +187,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     _drawn: PrivacyLedger | None = None  # what a fit drew from the budget, while it is under way
     _earlier = Earlier()  # what the domain cost when it was learned
     _lost_budget = False  # saved files hold no budget
+    public: pd.DataFrame | None = None
+    _public_rows: int | None = None  # saved files hold no published table
     _rules = RuleSet()
     _split_from: Specs | None = None  # the metadata's columns, where some dates are split unasked
 
@@ -212,6 +229,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         threshold_noise: Literal["discrete_laplace", "laplace"] = "discrete_laplace",
         noise: Literal["calibrated", "paper"] = "calibrated",
         accounting: Literal["proved", "paper"] = "proved",
+        public: pd.DataFrame | None = None,
+        public_source: str | None = None,
+        model_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         self.epsilon, self.delta, self.k, self.gamma, self.epsilon0 = epsilon, delta, k, gamma, epsilon0
         self.omega, self.privacy_test, self.model, self.structure = omega, privacy_test, model, structure
@@ -239,7 +259,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         )  # fmt: skip
         self.max_plausible, self.max_check_plausible = max_plausible, max_check_plausible
         self.hidden_omega, self.threshold_noise = hidden_omega, threshold_noise
-        self.noise, self.accounting = noise, accounting
+        self.noise, self.accounting, self.model_kwargs = noise, accounting, model_kwargs
+        model = learner_of(model, model_kwargs)
         if noise == "calibrated":
             self._learner = make_learner(model, structure, model_parameters)
         else:  # the paper's learner alone has printed noise
@@ -257,6 +278,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._read_words(columns, split_dates=not isinstance(structure, Mapping))
         self._earlier = earlier_losses(domain, self._settings.neighbours)
         check_number_of_columns(self._learner, len(self._modelled_specs()))
+        check_public(public, public_source, columns, self._learner)
+        self.public, self.public_source = public, public_source
+        self._public_rows = None if public is None else len(public)
         self._sampler = self._ledger = None
 
     def _read_words(self, columns: Specs, *, split_dates: bool) -> None:
@@ -312,7 +336,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         _warn_of_inference(domain)
         codec = Codec(domain)
         rows = CodeArray(codec.encode(table, coins.spawn("cells outside the domain")), domain.cardinalities)
-        sampler = fit_release(rows, domain, self._settings, self._learner, ledger, coins, transcript)
+        learner = self._learner
+        if self.public is not None:
+            learner = with_public(learner, self.public, domain, self._rules)
+        sampler = fit_release(rows, domain, self._settings, learner, ledger, coins, transcript)
         return self._hold(dtypes, codec, sampler, self._closed(ledger), rules)
 
     def _folded(self, table: pd.DataFrame) -> pd.DataFrame:
@@ -432,6 +459,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """Draw the whole fit from the budget."""
         self.__dict__.pop("_drawn", None)  # of a fit that failed
         self._leave_dates_whole()
+        self._check_public(frame)
         if self._lost_budget and self.budget is None:
             raise ValueError(
                 "budget: this synthesizer drew from one, which its saved file does not hold: set "
@@ -445,6 +473,33 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 self._earlier.not_in(self.budget, planned), f"{self._table_name}, epsilon {self.epsilon:g}"
             )
             self._drawn = planned
+
+    def _check_public(self, frame: pd.DataFrame) -> None:
+        """Refuse a published table that is lost, is the rows themselves, or cannot be read as they are."""
+        if self.public is None and self._public_rows is not None:
+            raise ValueError(
+                "public: this synthesizer was fitted with a published table, which its saved file does not "
+                "hold: make a new one with public=..., or without it"
+            )
+        if self.public is None:
+            return
+        if self.public is frame:
+            raise ValueError("public must be a published table, and is the one to be protected: leave it out")
+        if self._sdv_sees_rows:
+            raise ValueError(
+                "public does not go with SDV constraints or transformers of your own, which change what the "
+                "columns are: leave one of them out"
+            )
+        # It may have been set after this object was made: the ledger speaks of the table that is used.
+        check_public(self.public, self.public_source, metadata_columns(self.metadata), self._learner)
+        self._public_rows = len(self.public)
+        if starts(self.public, frame):
+            warnings.warn(
+                "public holds the first rows of the table to be protected (for you, not for publication): "
+                "nothing protects them then, whatever the ledger says. Leave it out",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _drawn_ledger(self) -> PrivacyLedger:
         """Ledger of a fit: what it charges is covered by what was drawn from the budget, if there is one."""
@@ -530,6 +585,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         held = copy(self)
         if self.budget is not None:  # the data holder's, with a path of this machine
             held.budget, held._lost_budget = None, True
+        held.public = None  # of it the model alone is kept
         held.__dict__.pop("_drawn", None)
         super(PlausibleDeniabilitySynthesizer, held).save(filepath)
 
@@ -570,6 +626,85 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if self._ledger is None:
             raise SamplingError("there is no ledger yet: fit first, or use plan() to see the cost beforehand")
         return deepcopy(self._ledger)
+
+    def margins(self, columns: str | Sequence[str], level: float = 0.95) -> pd.DataFrame:
+        """Counts with confidence intervals, from the noisy answers: at no further cost.
+
+        Parameters
+        ----------
+        columns : str or sequence of str
+            One modelled column or several; ``()`` gives the number of rows.
+        level : float
+            Of each interval on its own; k intervals hold together at level ``1 - (1 - level) * k``.
+
+        Returns
+        -------
+        DataFrame
+            One row per cell, labelled by the columns' values, or by groups of values where groups were
+            counted. ``estimate``, ``lower`` and ``upper`` are of the table's count; ``proportion`` and its
+            limits are of the population that the rows are drawn from. ``basis`` is "measured"; "bounds" for
+            columns that were not measured together, whose cells have Frechet bounds and no estimate; or "not
+            identified".
+
+        Raises
+        ------
+        ValueError
+            If a column is not modelled, or there are no noisy counts.
+        """
+        return margins(self._fitted_sampler().answers, self._codec.domain, columns, level)
+
+    def sample_multiple(
+        self, num_tables: int, num_rows: int | None = None, *, about: About = "population"
+    ) -> list[Any]:
+        """Draw tables from models that the answers could as well have led to: at no further cost.
+
+        Put what is computed from each together by :func:`sdv_plausible.intervals.combine`: its intervals know
+        of the noise. The rows come from models alone, whatever ``privacy_test`` and ``omega``, and use up no
+        ``row_cap``.
+
+        Parameters
+        ----------
+        num_tables : int
+            Number M of tables, >= 2; 20 or more are advised.
+        num_rows : int, optional
+            Rows of each; by default the noisy number of rows. Larger tables say more.
+        about : {"population", "table"}
+            Whether the intervals are to be of the population that the rows are drawn from, or of the rows.
+
+        Raises
+        ------
+        ValueError
+            If the model cannot be learned again from answers.
+        """
+        sampler, domain = self._fitted_sampler(), self._codec.domain
+        if self._public_rows is not None:
+            raise ValueError(
+                "sample_multiple does not go with public=: its tables vary as the noise does, and what a "
+                "published table lacks is no noise. Fit without it"
+            )
+        coins = Coins.from_os_entropy() if sampler.coins.is_secret else sampler.coins.spawn("several tables")
+        models = redrawn_models(
+            self._learner, sampler.model, sampler.answers, domain, num_tables, about, coins.spawn("models")
+        )
+        rows = number_of_rows(sampler.answers, domain) if num_rows is None else num_rows
+        return [
+            self._with_model(model, coins.spawn("table", i)).sample(rows) for i, model in enumerate(models)
+        ]
+
+    def _get_parameters(self) -> dict[str, Any]:
+        """Refuse SDV's multi-table synthesizers, which fit a model to the rows of every parent."""
+        raise NotImplementedError(
+            "a table under a parent is not modelled: SDV would ask for parameters of every parent's rows, "
+            "and most parents have few (docs/explanation/sdv_models.md); fit each table alone, and name the "
+            "column of the persons in person="
+        )
+
+    def _with_model(self, model: Any, coins: Coins) -> PlausibleDeniabilitySynthesizer:
+        """Return this synthesizer with another model, all of whose attributes are drawn."""
+        held = copy(self)
+        held._settings = replace(self._settings, privacy_test="release", omega=None)
+        held._sampler = PrefixSampler(model=model, seeds=INDEPENDENT_ROWS, coins=coins)
+        return held
 
     def check(self, data: Any, show: Callable[[str], object] = print) -> Check:
         """Compare a table with the declarations. NOT private: for the holder of the data alone.
@@ -755,6 +890,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """Entries for what stands beside the mechanism: rows used, coins, constraints, SDV transformers."""
         return (
             rule_entries(self._rules)
+            + public_entries(self._public_rows, self.public_source)
             + person_entry(self._settings.neighbours)
             + side_entries(
                 self.random_state,

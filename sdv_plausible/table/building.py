@@ -13,7 +13,7 @@ from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
-from sdv_plausible.table.columns import FrameColumns
+from sdv_plausible.table.columns import ExactColumns, FrameColumns
 from sdv_plausible.table.dates import date_style, holds_dates
 from sdv_plausible.table.declarations import Declarations, Specs
 from sdv_plausible.table.domain import Domain
@@ -30,6 +30,7 @@ def build_domain(
     ledger: PrivacyLedger,
     coins: Coins,
     transcript: Transcript | None = None,
+    engine: ExactColumns | None = None,
 ) -> Domain:
     """Domain of the modelled columns of a table, in the table's column order.
 
@@ -51,6 +52,8 @@ def build_domain(
         Source of the noise.
     transcript : Transcript, optional
         Where noisy answers are written down.
+    engine : ExactColumns, optional
+        What counts the rows where they are not in the table, of which the types alone are then used.
 
     Raises
     ------
@@ -65,7 +68,8 @@ def build_domain(
     for name, form in forms.items():
         if name in table:
             _check_dates(name, table[name], form)
-    rows = Queryable(FrameColumns(table), ledger, private.entries(), coins, transcript=transcript)
+    held = FrameColumns(table) if engine is None else engine
+    rows = Queryable(held, ledger, private.entries(), coins, transcript=transcript)
     styles = {
         name: date_style(table[name], form) for name, form in forms.items()
     }  # the table's schema, not its rows

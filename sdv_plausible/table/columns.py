@@ -90,7 +90,7 @@ class FrameColumns:
     def value_counts(self, name: str) -> tuple[list[Flagged], np.ndarray, int]:
         """Values that occur, their counts, and the number of missing cells."""
         counts, missing = value_counts(self._table[name])
-        order = _sorted(counts)
+        order = in_public_order(counts)
         return order, np.array([counts[v] for v in order], dtype=np.int64), missing
 
     def precision_counts(self, reading: Reading) -> np.ndarray:
@@ -314,7 +314,7 @@ def value_counts(column: pd.Series[Any]) -> tuple[dict[Flagged, int], int]:
     return counts, len(column) - len(present)
 
 
-def _sorted(counts: Mapping[Flagged, int]) -> list[Flagged]:
+def in_public_order(counts: Mapping[Flagged, int]) -> list[Flagged]:
     """Order that depends on each pair of values alone."""
     return sorted(counts, key=lambda key: (_family(key), key[1] if _family(key) != "~" else str(key[1])))
 

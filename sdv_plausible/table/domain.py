@@ -60,6 +60,9 @@ class Attribute:
     buckets : tuple of int or None
         The paper's ``bkt()`` (Eq. 7): bucket of every code when the attribute is a parent. None lets the
         model decide.
+    groups : tuple of int or None
+        Categorical: group of every value. Values of a group are like one another: those too rare to be
+        learned about alone are learned about together.
     provenance : {"declared", "private", "inferred", "edited"}
         Where the domain came from.
 
@@ -81,6 +84,7 @@ class Attribute:
     datetime_format: str | None = None
     rounding: Rounding | None = None
     buckets: tuple[int, ...] | None = None
+    groups: tuple[int, ...] | None = None
     provenance: Provenance = "declared"
 
     def __post_init__(self) -> None:
@@ -109,6 +113,26 @@ class Attribute:
                 f"column {self.name!r}: buckets ({self.buckets!r}) must name one bucket, a whole number "
                 "from 0 on, for each of "
                 f"the {self.cardinality} codes"
+            )
+
+        self._check_groups()
+
+    def _check_groups(self) -> None:
+        if self.groups is None:
+            return
+        if self.kind != "categorical" or self.buckets is not None:
+            raise ValueError(
+                f"column {self.name!r}: groups are for categories without an order and without "
+                "buckets: leave groups out"
+            )
+        if not (
+            isinstance(self.groups, tuple)
+            and len(self.groups) == len(self.values)
+            and all(_in_range(group, 0, 2**63 - 1) for group in self.groups)
+        ):
+            raise ValueError(
+                f"column {self.name!r}: groups ({self.groups!r}) must name one group, a whole number from 0 "
+                f"on, for each of the {len(self.values)} values"
             )
 
     def _check_types(self) -> None:

@@ -42,6 +42,7 @@ DATE_UNITS = tuple(NANOSECONDS.values())
 MOST_PARTS = 256  # of one cell in one round
 JUMP = 4.0  # standard deviations of mass in the wrong place at which a bin ends
 UNEVEN = 4.0  # what mass in the wrong place counts for when bins are merged; mass itself counts for 1
+CERTAIN = 2.0  # standard deviations that a part of a bin may hold more than it seems before it is left out
 SURE = 4.0  # standard deviations above 0 at which a cell of a public grid counts as inhabited
 NEARLY, LIKELY = 3.0, 2.5  # the same if there is no such cell, and for a cell beside one
 
@@ -206,7 +207,8 @@ def make_bins(cells: Cells, spikes: Sequence[int], max_bins: int) -> list[Run]:
         ]
     pieces.sort()
     quota = sum(max(p.mass, 0.0) for p in pieces if p.mass < math.inf) / max(1, max_bins - len(points))
-    jump = JUMP * float(cells.deviations.max(initial=0.0))
+    deviation = float(cells.deviations.max(initial=0.0))
+    jump = JUMP * deviation
     bins: list[Bin] = []
     group: list[Bin] = []
     for i, piece in enumerate(pieces):
@@ -220,7 +222,7 @@ def make_bins(cells: Cells, spikes: Sequence[int], max_bins: int) -> list[Run]:
             or after.first > piece.last + 1
             or _moved(Bin(group[0].first, piece.last, mass), after) > jump
         ):
-            bins.append(_trim(group))
+            bins.append(_trim(group, deviation))
             group = []
     return [(b.first, b.last) for b in _fit_number(bins, max_bins, 0.1 * quota, jump)]
 
@@ -241,8 +243,16 @@ def _without(first: int, last: int, points: Sequence[int]) -> list[Run]:
     return [*runs, (first, last)] if first <= last else runs
 
 
-def _trim(group: list[Bin]) -> Bin:
-    """One bin of neighbouring pieces, less an end that takes most of its width and holds next to nothing."""
+def _trim(group: list[Bin], deviation: float) -> Bin:
+    """One bin of neighbouring pieces, less an end that takes most of its width and surely holds little.
+
+    Parameters
+    ----------
+    group : list of Bin
+        The pieces.
+    deviation : float
+        Standard deviation of the noise on a piece.
+    """
     mass = sum(p.mass for p in group)
     for end in (1, -1):
         line = group[::end]
@@ -250,7 +260,7 @@ def _trim(group: list[Bin]) -> Bin:
             width = sum(p.last - p.first + 1 for p in line[:cut])
             if (
                 10 * width >= 9 * (group[-1].last - group[0].first + 1)
-                and sum(p.mass for p in line[:cut]) <= 0.1 * mass
+                and sum(p.mass for p in line[:cut]) + CERTAIN * deviation * math.sqrt(cut) <= 0.1 * mass
             ):
                 group = line[cut:][::end]
                 break

@@ -6,7 +6,7 @@ Where they are not the declared ones, cells go through the rules of text.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,7 +73,29 @@ def read_parquet(
         table = _parquet().read_table(path, columns=names)
     except (ValueError, OSError) as error:
         raise ValueError(f"{path} cannot be read as Parquet: it is damaged, or none") from error
-    return pd.DataFrame({name: _column(table.column(name), types[name], spelling) for name in names})
+    return frame_of(table, types, spelling)
+
+
+def frame_of(table: pa.Table, types: Mapping[str, ColumnType], spelling: Spelling) -> pd.DataFrame:
+    """Read the cells of an Arrow table, each by what was declared of its column alone.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Cells as a file or an engine stores them.
+    types : mapping of str to ColumnType
+        What its columns are.
+    spelling : Spelling
+        How cells are written that are stored as text.
+
+    Raises
+    ------
+    ValueError
+        If a column is stored in a type that its declaration does not go with.
+    """
+    names = table.column_names
+    columns = {name: _column(table.column(name), types[name], spelling) for name in names}
+    return pd.DataFrame(columns, copy=False)
 
 
 def parquet_columns(path: PathLike) -> list[str]:
@@ -124,7 +146,20 @@ def _column(cells: pa.ChunkedArray, column: ColumnType, spelling: Spelling) -> p
             "type that goes with "
             "that, or declare another sdtype"
         )
-    return _by_text(cells.to_pylist(), column, spelling)
+    if is_.is_null(kind) or not single:
+        return _by_text(cells.to_pylist(), column, spelling)
+    return _spread(cells.dictionary_encode().combine_chunks(), column, spelling)
+
+
+def _spread(coded: Any, column: ColumnType, spelling: Spelling) -> pd.Series[Any]:
+    """Cells that are stored more than once are read once."""
+    if hasattr(coded, "chunks"):
+        coded = coded.chunk(0) if coded.num_chunks else None
+    if coded is None or not len(coded):
+        return _by_text([], column, spelling)
+    distinct = _by_text([*coded.dictionary.to_pylist(), None], column, spelling).to_numpy()
+    where = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
+    return pd.Series(distinct[where], dtype=distinct.dtype)
 
 
 def _numbers(cells: pa.ChunkedArray) -> pd.Series[Any]:

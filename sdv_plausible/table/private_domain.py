@@ -55,7 +55,7 @@ from sdv_plausible.table.rounding import Rounding, estimate
 DOMAIN_SHARE = 0.35  # of mu**2, if every column is to be learned: what the domain takes from the model
 FAILURE_SHARE = 0.1  # of delta: all thresholds together
 WEIGHTS = {"categorical": 1.0, "ordinal": 1.0, "numerical": 1.0, "datetime": 1.0, "boolean": 0.25}
-BOUNDED_WEIGHT = 0.75  # of a number or date whose bounds are declared
+BOUNDED_WEIGHT = 1.5  # of one whose bounds are declared: it takes power to find single values of a wide range
 SIZE_WEIGHT = 0.25
 ROUNDS = 3
 # Shares of a number's or date's budget; a table too small for the finer looks spends all on the coarse ones.

@@ -91,6 +91,17 @@ def read_csv(
     return pd.DataFrame({name: pd.Series(v, dtype=v.dtype) for name, v in values.items()})
 
 
+def csv_blocks(path: PathLike, types: Mapping[str, ColumnType], rows: int) -> Iterator[pd.DataFrame]:
+    """Records of a CSV file as :func:`read_csv` reads them, about so many at a time."""
+    readers, blocks = _read(path, types, Spelling(), "utf-8", ",", '"')
+    while some := list(itertools.islice(blocks, max(rows // BLOCK, 1))):
+        columns = zip(readers.items(), zip(*some, strict=True), strict=True)
+        values = {
+            name: np.concatenate([reader.read(texts) for texts in parts]) for (name, reader), parts in columns
+        }
+        yield pd.DataFrame({name: pd.Series(v, dtype=v.dtype) for name, v in values.items()})
+
+
 def count_unreadable(
     path: PathLike, domain: Any = None, metadata: Any = None, **options: Any
 ) -> dict[str, int]:

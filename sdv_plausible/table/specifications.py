@@ -13,6 +13,7 @@ import pandas as pd
 
 from sdv_plausible.table.dates import format_unit, resolution_step
 from sdv_plausible.table.domain import MAX_BINS, Attribute
+from sdv_plausible.table.groups import groups_of
 from sdv_plausible.table.words import CATEGORIES, MODELLED_SDTYPES, check_keys, check_words, suggestion
 
 SINGLES = 2  # times the bins: up to so many values of a range stay single values
@@ -30,7 +31,8 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
         (default: whether ``range_values`` names a missing value), ``decimal_places``, ``datetime_format``;
         also ``bins`` (a number of equal bins, or edges), ``special_values`` (numbers that stay single values,
         also beside the range, and texts that stand beside the numbers), ``rounding`` (steps that people round
-        to), ``resolution`` of dates (``"D"``, ``"15min"``), ``buckets``.
+        to), ``resolution`` of dates (``"D"``, ``"15min"``), ``buckets``, and ``groups`` of a category's
+        values, which are like one another.
     max_bins : int
         A wider range is cut into this many equal bins.
 
@@ -68,9 +70,13 @@ def _categories(spec: Mapping[str, Any], common: dict[str, Any]) -> Attribute | 
     if values is None or not len(values):
         values = (False, True) if spec["sdtype"] == "boolean" else None
     if values is None:
+        if spec.get("groups") is not None:
+            raise ValueError(f"column {common['name']!r}: groups need range_values: list the values, too")
         return None
     kind = "ordinal" if spec["sdtype"] == "ordinal" else "categorical"
-    return Attribute(kind=kind, values=tuple(v for v in values if not pd.isna(v)), **common)  # type: ignore[arg-type]
+    present = tuple(v for v in values if not pd.isna(v))
+    groups = groups_of(common["name"], spec.get("groups"), present)
+    return Attribute(kind=kind, values=present, groups=groups, **common)  # type: ignore[arg-type]
 
 
 def _dates(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str, Any]) -> Attribute | None:

@@ -25,7 +25,7 @@ TYPE_WORDS = ("sdtype", "datetime_format", "regex_format", "pii")
 """Words that say what a column is; the others say which values it may hold."""
 VALUE_WORDS = (
     "range_min", "range_max", "range_values", "range_is_nullable", "decimal_places", "bins",
-    "special_values", "rounding", "buckets",
+    "special_values", "rounding", "buckets", "groups",
 )  # fmt: skip
 FORM_WORDS = ("resolution", "parts")
 """Words that say how the values lie in time, or on a grid; they may stand without a range."""
@@ -37,13 +37,15 @@ _UNUSED = (
     "order",
     "order_by",
 )  # SDV's, without meaning for a value set
+_NUMBERS_ONLY = (
+    "range_min", "range_max", "decimal_places", "bins", "special_values", "rounding", *FORM_WORDS,
+)  # fmt: skip
 _NOT_FOR = {
-    "numerical": ("range_values", "parts"),
-    "datetime": ("range_values", "decimal_places", "special_values", "rounding"),
-    **dict.fromkeys(
-        CATEGORIES,
-        ("range_min", "range_max", "decimal_places", "bins", "special_values", "rounding", *FORM_WORDS),
-    ),
+    "numerical": ("range_values", "parts", "groups"),
+    "datetime": ("range_values", "decimal_places", "special_values", "rounding", "groups"),
+    "categorical": _NUMBERS_ONLY,
+    "ordinal": (*_NUMBERS_ONLY, "groups"),
+    "boolean": (*_NUMBERS_ONLY, "groups"),
 }
 _NUMBERS = (int, float, np.integer, np.floating)
 _DATES = (str, dt.date, np.datetime64)
@@ -252,5 +254,10 @@ _RULES: dict[str, tuple[str, Any]] = {
     "buckets": (
         "a list of whole numbers from 0 on, one for each code",
         lambda v: _is_list(v) and all(_is_whole(b) and b >= 0 for b in v),
+    ),
+    "groups": (
+        "a mapping of group names to lists of values, such as {'fruit': ['apple', 'pear']}, or a whole "
+        "number from 1 on: so many first letters name the group",
+        lambda v: (_is_whole(v) and v >= 1) or (isinstance(v, Mapping) and all(map(_is_values, v.values()))),
     ),
 }

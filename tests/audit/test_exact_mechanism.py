@@ -107,6 +107,19 @@ def test_theorem_1_covers_every_pair(likelihood, gamma) -> None:
     assert checked > 100
 
 
+def test_at_gamma_1_only_equal_likelihoods_are_plausible() -> None:
+    """The test allows gamma 1: its enumeration must end, and join nothing else."""
+    likelihood = [
+        [Fraction(1, 2), Fraction(1, 2)],
+        [Fraction(1, 2), Fraction(1, 2)],
+        [Fraction(1, 3), Fraction(2, 3)],
+    ]
+    table = (0, 1, 1, 2)
+    assert exact.plausible_seeds(0, 0, table, likelihood, Fraction(1)) == 3
+    assert exact.plausible_seeds(0, 2, table, likelihood, Fraction(1)) == 1
+    assert sum(exact.attempt(table, likelihood, exact.deterministic_pass(2), Fraction(1))) == Fraction(3, 4)
+
+
 def test_conditional_release_covers_one_released_row() -> None:
     k = 3
     for n, table, larger in neighbours(len(OVERLAPPING), range(1, 6)):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from benchmarks.raw_codebooks import read_codebook
 from sdv_plausible.declaring.schema import WORDS, schema_document, schema_text
 from sdv_plausible.table import words
 from sdv_plausible.table.domain_file import SCHEMA, DomainFile, digest
@@ -29,7 +29,7 @@ def test_every_word_is_in_the_schema():
 
 @pytest.mark.parametrize("path", sorted((ROOT / "benchmarks/domains").glob("*.json")), ids=lambda p: p.stem)
 def test_our_declarations_validate(path):
-    columns = json.loads(path.read_text())["domain"]
+    columns = read_codebook(path.stem).domain
     VALIDATOR.validate({"schema": SCHEMA, "columns": columns})
 
 

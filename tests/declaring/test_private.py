@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.table.domain_file import DomainFile
 
 ROWS = 4000
+FIVE = Neighbours.parse("add_remove", "id", 5)
 TYPES = DomainFile(
     columns={
         "age": {"sdtype": "numerical"},
@@ -150,3 +152,61 @@ def test_the_command(tmp_path, capsys):
     again = [*arguments[:4], "--overwrite", "--domain", str(output), "--private", "0.3"]
     assert main(again) == 2
     assert "learned already" in capsys.readouterr().err
+
+
+def households() -> pd.DataFrame:
+    """A table in which one household of 2,000 rows lives in a town of its own."""
+    table = people()
+    table["id"] = np.where(np.arange(ROWS) < 2000, "h0", table["id"])
+    table["town"] = np.where(table["id"] == "h0", "Davos", table["town"])
+    return table
+
+
+@pytest.mark.parametrize(("neighbours", "is_seen"), [(ONE_ROW, True), (FIVE, False)])
+def test_a_person_with_many_rows_leaves_no_trace(tmp_path, neighbours, is_seen):
+    """2,000 rows stand out by more than 30 deviations, five by less than one. Control: rows protected one by one."""
+    path = tmp_path / "domain.json"
+    learned_file(households(), TYPES, 2.0, 1e-9, neighbours=neighbours).save(path)
+    assert ("Davos" in json.loads(path.read_text())["columns"]["town"]["values"]) == is_seen
+
+
+def test_noise_grows_with_the_rows_of_a_person_and_the_fit_must_protect_the_same(tmp_path):
+    path = tmp_path / "domain.json"
+    learned_file(people(), TYPES, 2.0, 1e-9, neighbours=FIVE).save(path)
+    entry, persons = earlier_losses(str(path), FIVE).entries
+    assert "at most 5 of the rows" in persons.mechanism
+    learned_file(people(), TYPES, 2.0, 1e-9).save(tmp_path / "rows.json")
+    row = earlier_losses(str(tmp_path / "rows.json"), ONE_ROW).entries[0]
+    needed = [int(re.search(r"fewer than about ([\d,]+) rows", e.mechanism)[1]) for e in (row, entry)]
+    assert needed[1] > 4 * needed[0]
+    for others in (
+        ONE_ROW,
+        Neighbours.parse("add_remove", "id", 4),
+        Neighbours.parse("replace_one", "id", 5),
+    ):
+        with pytest.raises(ValueError, match="learned for the addition or removal"):
+            earlier_losses(str(path), others)
+    synth = synthesizer(path, epsilon=4.0, person="id", rows_per_person=5)
+    synth.fit(people())
+    assert "removal of any one person (all rows with one value of id" in synth.privacy_ledger().sentence()
+    assert synth.privacy_ledger().claims_privacy
+
+
+def test_the_persons_column_must_be_there_and_is_not_learned():
+    with pytest.raises(ValueError, match="must be a column of the table"):
+        learned_file(people(), TYPES, 1.0, 1e-9, neighbours=Neighbours.parse("add_remove", "home", 2))
+    with pytest.raises(ValueError, match='give it "sdtype": "id"'):
+        learned_file(people(), TYPES, 1.0, 1e-9, neighbours=Neighbours.parse("add_remove", "town", 2))
+
+
+def test_the_command_protects_persons(tmp_path, capsys):
+    table, types, output = (tmp_path / name for name in ("people.csv", "types.json", "domain.json"))
+    households().to_csv(table, index=False)
+    TYPES.save(types)
+    arguments = ["declare", str(table), "-o", str(output), "--domain", str(types), "--person", "id"]
+    assert main(arguments) == 2
+    assert "go with --private" in capsys.readouterr().err
+    assert main([*arguments, "--rows-per-person", "5", "--private", "2"]) == 0
+    document = json.loads(output.read_text())
+    assert "Davos" not in document["columns"]["town"]["values"]
+    assert "at most 5 of the rows of each value of id" in output.read_text()

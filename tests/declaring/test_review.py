@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from reviewing import COLUMNS, write_people
 
-from sdv_plausible.cli import _plan, main
+from sdv_plausible.cli import main
+from sdv_plausible.commands.declare import plan_of
 from sdv_plausible.declaring import review as module
 from sdv_plausible.declaring.files import read_domain_file
 from sdv_plausible.declaring.review import Review, Table, version
@@ -25,7 +26,7 @@ def table(tmp_path):
 
 @pytest.fixture
 def review(table, tmp_path):
-    return Review(drafted(table.names, COLUMNS), table, tmp_path / "domain.json", _plan, is_saved=False)
+    return Review(drafted(table.names, COLUMNS), table, tmp_path / "domain.json", plan_of, is_saved=False)
 
 
 def test_nothing_is_written_before_a_save(review):
@@ -125,7 +126,7 @@ def test_a_plan_reads_no_row(review):
 def test_the_columns_are_the_tables_and_the_files(table, tmp_path):
     path = tmp_path / "domain.json"
     path.write_text(json.dumps({"income": {"sdtype": "numerical"}, "age": COLUMNS["age"]}))
-    review = Review(read_domain_file(path), table, path, _plan, is_saved=True)
+    review = Review(read_domain_file(path), table, path, plan_of, is_saved=True)
     assert review.names == (*COLUMNS, "income")
 
 

@@ -20,13 +20,13 @@ APART = "Accounting draws nothing, noise accounts for nothing"
 JUDGE = "Evaluation judges tables: it knows no mechanism"
 AUDIT = "Audits stand beside what they audit: models, the door and the privacy core"
 JUDGED_BY = "Evaluation is imported by the command line and, for plots, by the synthesizer"
-SIMULATED = "Simulated tables are for the command line's demo"
+SIMULATED = "Simulated tables are for the demo"
 SDV = "SDV is imported in the sdv room alone"
 SCORES = "SDMetrics and scikit-learn are evaluation's"
 FIGURES = "Plotly draws for evaluation and for audits"
 COINS = "Randomness is drawn in the noise room alone"
 LOSSES = "dp_accounting is the accounting room's"
-CODES = "Models, questions, audits and the privacy core know codes, not data frames"
+CODES = "Models, questions, exact audits and the privacy core know codes, not data frames"
 NOBODY = "Nobody imports what stands behind SDV, nor coins that can be guessed"
 WITHIN = "Evaluation: the report over its page over the measures"
 TEMPLATES = "Templates are for pages: evaluation's, the ledger's and the review of declarations"
@@ -34,7 +34,9 @@ SERVER = "A server is the review page's alone"
 FAKER = "Faker invents what a release file without SDV does not hold"
 BOOKS = "Code books are read where declarations are made"
 FRAMES = "Other frames become pandas where SDV is met"
-ARROW = "Arrow is for files, where tables are read"
+ARROW = "Arrow is for files: where tables are read, and where rows are written in parts"
+ENGINES = "Engines that hold tables are met where tables stay where they are"
+PROGRESS = "Progress is shown where tables are read in parts"
 NOISE = "Noise is added at the door to the rows and in the privacy tests"
 CIRCLES = "No circles within a room"
 
@@ -57,12 +59,13 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (ROAD, "sdv/planted.py", LAZY, "import sdv_plausible.cli"),
     (ROAD, "sdv/planted.py", TYPES, "import sdv_plausible.synthesizer"),
     (ROAD, "release/planted.py", LAZY, "import sdv_plausible.audit.theory"),
-    (ROAD, "cli.py", LAZY, "from sdv_plausible.audit import exact"),
+    (ROAD, "synthesizer.py", LAZY, "from sdv_plausible.audit import exact"),
     (ROAD, "whole_files.py", LAZY, "import sdv_plausible.table.domain"),
     (ROAD, "attic.py", PLAIN, '"""A module outside the rooms."""'),
     (ROAD, "declaring/planted.py", LAZY, "from sdv_plausible.sdv import detection"),
     (ROAD, "release_file/planted.py", TYPES, "from sdv_plausible.declaring import files"),
     (ROAD, "table/planted.py", PLAIN, "import sdv_plausible.declaring"),
+    (ROAD, "intervals/planted.py", LAZY, "from sdv_plausible.models import base"),
     (ROAD, "questions/planted.py", TYPES, "from sdv_plausible.table import domain"),
     (ROAD, "privacy/planted.py", LAZY, "import sdv_plausible.questions"),
     (CORE, "privacy/accounting/planted.py", LAZY, "from sdv_plausible import counting"),
@@ -93,6 +96,11 @@ PLANTS: list[tuple[str, str, str, str]] = [
     (BOOKS, "table/planted.py", LAZY, "import pyreadstat"),
     (FRAMES, "table/planted.py", LAZY, "import narwhals"),
     (ARROW, "release/planted.py", LAZY, "import pyarrow.parquet"),
+    (PROGRESS, "table/planted.py", LAZY, "import tqdm"),
+    (ENGINES, "table/planted.py", LAZY, "import dask.dataframe"),
+    (ENGINES, "sdv/planted.py", LAZY, "import polars"),
+    (ROAD, "sources/planted.py", LAZY, "from sdv_plausible.sdv import versions"),
+    (ROAD, "release_file/planted.py", LAZY, "from sdv_plausible.sources import fitting"),
     (NOISE, "models/planted.py", LAZY, "from sdv_plausible.privacy.noise import mechanisms"),
     (NOISE, "table/planted.py", LAZY, "from sdv_plausible.privacy.noise.mechanisms import *"),
     (NOISE, "audit/planted.py", LAZY, "from sdv_plausible.privacy.noise.mechanisms import discrete_laplace"),

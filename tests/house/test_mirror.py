@@ -18,9 +18,14 @@ PACKAGE, TESTS = ROOT / "sdv_plausible", ROOT / "tests"
 ELSEWHERE = {
     "__init__.py": "what importing the package loads and offers: tests/integration/test_imports.py",
     "audit/__init__.py": "names that load late: audit/test_transition_matrix.py",
+    "audit/page.py": "the page of a result: test_results.py beside it",
     "audit/theory/directed_loss.py": "a pair of figures, told apart by test_random_split.py beside it",
     "audit/theory/row_by_row.py": "puts two theorems together: test_pass_rate_test.py and test_calibration.py beside it",
     "cli.py": "a face over everything: tests/integration/test_cli.py",
+    **{
+        f"commands/{name}.py": "a face: tests/integration/test_cli.py, or the test of what it calls"
+        for name in ("audit", "check", "declare", "demo", "files", "registry", "synthesize")
+    },
     "datasets/census_schema.py": "the columns of the simulated survey: test_census.py beside it",
     "evaluation/__init__.py": "names that load late: tests/evaluation/test_entry_points.py",
     "evaluation/page/network.py": "a drawing of a layout: tests/evaluation/test_network_layout.py and test_charts.py",
@@ -45,6 +50,7 @@ ELSEWHERE = {
             "values",
         )
     },
+    "sources/learning.py": "a fit without its rows: test_sources_fitting.py beside it",
     "sdv/base.py": "SDV's face, tested as SDV calls it: tests/integration/test_sdv_citizen.py",
     "sdv/detection.py": "types of a file's columns: tests/integration/test_cli.py",
     "sdv/releasing.py": "from a synthesizer to a file and back: tests/release_file/test_rebuilding.py",

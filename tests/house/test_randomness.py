@@ -17,6 +17,7 @@ PACKAGE = Path(__file__).parents[2] / "sdv_plausible"
 NOISE = ("privacy/noise",)
 SEEDED = ("datasets", "evaluation", "audit")  # simulate, from a seed: their numbers protect nobody
 BY_NAME = (
+    "audit/command.py",  # the synthesizer that the command is told to attack
     "__init__.py",
     "audit/__init__.py",
     "evaluation/__init__.py",

@@ -20,6 +20,7 @@ EXPORTING = (
     "sdv_plausible.synthesizer",
     "sdv_plausible.audit",
     "sdv_plausible.evaluation",
+    "sdv_plausible.intervals",
     "sdv_plausible.datasets",
 )
 DIRECTIVE = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
@@ -102,9 +103,9 @@ def test_a_missing_and_a_stray_name_are_caught(documented, public, words):
     assert differences({*documented, stray}, public, words) == ([], [stray])
     page = Page.parse(
         "docs/how_to/planted.md",
-        "`sdv_plausible.table.codec.Codec`\n\n```python\nfrom sdv_plausible.models import make_learner\n```\n",
+        "`sdv_plausible.table.codec.ColumnCodec`\n\n```python\nfrom sdv_plausible.models import make_learner\n```\n",
     )
     assert differences({*documented}, public | named(page), words)[0] == [
         "sdv_plausible.models.make_learner",
-        "sdv_plausible.table.codec.Codec",
+        "sdv_plausible.table.codec.ColumnCodec",
     ]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, cli, metadata_of
+from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.cli import main
+from sdv_plausible.commands import synthesize
 from sdv_plausible.datasets import census_like
 from sdv_plausible.sdv.versions import SDV_MAJOR
 
@@ -67,7 +71,7 @@ def test_synthesize_csv_to_parquet_and_back(people, tmp_path, capsys):
     ("options", "words"),
     [
         (["--k", "0"], "k (0)"),
-        (["--gamma", "1"], "gamma (1.0)"),
+        (["--gamma", "0.5"], "gamma (0.5)"),
         (["--epsilon", "nan"], "epsilon (nan)"),
         (["--omega", "99"], "omega (99)"),
         (["--rows", "-3"], "num_rows (-3)"),
@@ -240,7 +244,7 @@ def test_under_a_claim_nothing_that_is_said_depends_on_the_rows(tmp_path, capsys
 
 
 def test_a_reader_that_complains_about_cells_would_be_caught(tmp_path, capsys, monkeypatch):
-    honest = cli._read
+    honest = synthesize.read
 
     def complaining(options, types):
         table = honest(options, types)
@@ -249,7 +253,7 @@ def test_a_reader_that_complains_about_cells_would_be_caught(tmp_path, capsys, m
         return table
 
     fine = said_of(tmp_path, capsys, FINE, TYPES)
-    monkeypatch.setattr(cli, "_read", complaining)
+    monkeypatch.setattr(synthesize, "read", complaining)
     assert said_of(tmp_path, capsys, ODD["missing cells"], TYPES) != fine
 
 
@@ -399,7 +403,7 @@ def test_outputs_that_are_inputs_are_refused_before_anything_is_read(tmp_path, c
     metadata.write_text("{}")
     ledger = tmp_path / "ledger.json"
     ledger.write_text("precious")
-    monkeypatch.setattr(cli, "_declared_types", read)
+    monkeypatch.setattr(synthesize, "declared_types", read)
     before = {path: path.read_text() for path in (data, domain, metadata, ledger)}
     for alias in spellings(
         tmp_path, {"data": data, "domain": domain, "metadata": metadata, "ledger": ledger}[which]
@@ -606,3 +610,23 @@ def test_rules_hold_in_what_is_written(tmp_path, capsys):
     assert "is not a JSON file" in capsys.readouterr().err
     assert main(["check", str(path), "--rules", str(tmp_path / "none.json")]) == 2
     assert "there is no rules file" in capsys.readouterr().err
+
+
+def test_a_command_imports_no_other(tmp_path):
+    """``--help`` is there at once: pandas and SDV come with the command that needs them."""
+    code = (
+        "import sys\nfrom sdv_plausible.cli import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit as end:\n    assert end.code == 0\n"
+        "print(sorted({'sdv', 'pandas', 'torch', 'sdv_plausible.audit'} & set(sys.modules)))"
+    )
+    for arguments, loaded in ((["--help"], "[]"), (["--version"], "[]"), (["registry", "--help"], "[]")):
+        said = subprocess.run(
+            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+        )
+        assert said.stdout.splitlines()[-1] == loaded, arguments
+
+
+def test_the_version_is_the_packages(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out.split() == ["sdv-plausible", version("sdv-plausible")]

@@ -382,7 +382,7 @@ def test_integer_column_names():
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("k", 0), ("k", 2.5), ("k", True), ("gamma", 1), ("gamma", np.nan), ("gamma", np.inf), ("epsilon0", 0),
+        ("k", 0), ("k", 2.5), ("k", True), ("gamma", 0.5), ("gamma", np.nan), ("gamma", np.inf), ("epsilon0", 0),
         ("epsilon0", np.nan), ("epsilon", 0), ("epsilon", np.nan), ("epsilon", -1), ("delta", 0), ("delta", 1),
         ("delta", np.nan), ("omega", -1), ("omega", 2.5), ("omega", (3, 1)), ("omega", "most"), ("omega", (1, 2, 3)),
         ("privacy_test", "none"), ("model", "gan"), ("row_cap", 0), ("seed_free_share", 0), ("max_bins", 1),

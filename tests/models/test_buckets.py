@@ -9,7 +9,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.models.buckets import default_buckets, make_buckets, merge_parents, split_buckets
+from sdv_plausible.models.buckets import (
+    default_buckets,
+    groups_of_codes,
+    make_buckets,
+    merge_parents,
+    split_buckets,
+)
 from sdv_plausible.table.domain import Attribute
 
 
@@ -87,6 +93,43 @@ def test_buckets_are_dense_heavy_and_few(size, ordered, most, floor, seed):
         )  # the likeliest stand alone
         kept_light = [m for b, m in enumerate(mass[:-1]) if m < floor]
         assert not kept_light
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.integers(3, 60), st.integers(1, 30), st.integers(2, 20), st.floats(0, 0.3), st.integers(0, 2**32 - 1)
+)
+def test_codes_share_buckets_with_their_group_alone(size, number, most, floor, seed):
+    """Few, dense, heavy; two groups are in one bucket only if one of them is too light, or there are too many."""
+    rng = np.random.default_rng(seed)
+    p, groups = rng.dirichlet(np.full(size, 0.3)), rng.integers(0, number, size)
+    bucket = make_buckets(p, False, most, floor, groups)
+    mass = np.bincount(bucket, p)
+    assert set(bucket) == set(range(len(mass)))
+    assert len(mass) <= most
+    mixed = [b for b in range(len(mass)) if len(set(groups[bucket == b])) > 1]
+    assert len(mixed) <= 1
+    if floor == 0 and len(set(groups)) < most:
+        assert not mixed
+    assert (mass >= floor - 1e-12).all() or len(mass) <= 2
+
+
+def test_groups_are_kept_apart_where_single_values_are_too_light():
+    """100 values of ten groups, a percent each: with groups ten buckets; without, all that is light is one."""
+    p, groups = np.full(100, 0.01), np.arange(100) // 10
+    assert make_buckets(p, False, 128, 0.02, groups).tolist() == groups.tolist()
+    assert make_buckets(p, False, 128, 0.02).max() == 0  # control
+    assert make_buckets(p, False, 128, 0.002, groups).max() == 99
+    assert make_buckets(p, False, 128, 0.009, groups).max() == 9  # heavy enough, but its group says more
+
+
+def test_missing_is_in_no_group():
+    attribute = Attribute(
+        name="x", kind="categorical", values=tuple(range(4)), groups=(5, 5, 2, 2), nullable=True
+    )
+    assert groups_of_codes(attribute).tolist() == [1, 1, 0, 0, 2]
+    assert default_buckets(attribute, None, 4).tolist() == [1, 1, 0, 0, 2]
+    assert groups_of_codes(Attribute(name="x", kind="categorical", values=(1, 2))) is None
 
 
 def test_spikes_stand_alone_and_runs_have_equal_mass():

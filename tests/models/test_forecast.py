@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.forecast import noise_distance, rows_needed
+from sdv_plausible.models.forecast import looks_numeric, noise_distance, rows_needed
 from sdv_plausible.models.paper.learner import BayesianNetworkLearner
 from sdv_plausible.models.projection import project_to_simplex
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.table.domain import Attribute, Domain
 
 DELTA = 1e-9
@@ -131,3 +132,70 @@ def test_one_column_has_no_links():
     assert forecast is not None
     assert forecast.link is None
     assert "links" not in str(forecast)
+
+
+@pytest.mark.parametrize(
+    ("values", "warned"),
+    [
+        (range(100), True),
+        ([str(v) for v in range(100)], True),
+        (["N", *map(str, range(30))], True),
+        ([v / 4 for v in range(40)], True),
+        (range(19), False),  # few
+        ([f"{v:05d}" for v in range(100)], False),  # codes, by their zeros
+        ([f"A{v}" for v in range(100)], False),
+    ],
+)
+def test_categories_that_look_like_numbers_are_named(values, warned):
+    plain = Attribute(name="age", kind="categorical", values=tuple(values))
+    found = looks_numeric(Domain((plain,)))
+    assert bool(found) == warned
+    assert not warned or ("'age'" in found[0] and "numerical" in found[0])
+    grouped = Attribute(name="age", kind="categorical", values=tuple(values), groups=(0,) * len(plain.values))
+    ordinal = Attribute(name="age", kind="ordinal", values=tuple(values))
+    assert not looks_numeric(Domain((grouped,)))
+    assert not looks_numeric(Domain((ordinal,)))
+
+
+def test_too_many_columns_are_said_and_what_helps():
+    """300 columns at 20,000 rows and epsilon 1. Controls: 20 of them, epsilon 10, ten times the rows."""
+
+    def crowded(columns: int, epsilon: float, rows: int) -> list[str]:
+        budget = ModelBudget(epsilon=epsilon, delta=DELTA)
+        forecast = AdaptiveLearner().forecast(domain(*(5,) * columns), budget, rows)
+        assert forecast is not None
+        return [w for w in forecast.warnings() if "too many for the budget to carry their links" in w]
+
+    [said] = crowded(300, 1.0, 20_000)
+    assert "300 columns" in said
+    for way in ("Model fewer columns (about ", "raise epsilon", "more rows"):
+        assert way in said
+    fewer = int(said.split("(about ")[1].split()[0])
+    assert 20 < fewer < 300
+    assert not crowded(20, 1.0, 20_000)
+    assert not crowded(300, 10.0, 20_000)
+    assert not crowded(300, 1.0, 200_000)
+
+
+@pytest.mark.parametrize("columns", [8, 16])
+def test_what_many_columns_cost_is_the_noise_on_the_scores(columns):
+    """The first scores that a fit asks for have the noise that the forecast says. Control: twice the columns have twice it."""
+    n, budget = 20_000, ModelBudget(epsilon=1.0, delta=DELTA)
+    codes = np.random.default_rng(0).integers(0, 3, (n, columns)).astype(np.int32)
+    with record_calls() as calls:
+        learn(
+            AdaptiveLearner(),
+            codes,
+            domain(*(3,) * columns),
+            budget,
+            PrivacyLedger(delta=1e-6),
+            Coins.from_seed(0),
+        )
+    [scale] = [c.scale for c in calls if c.shape == (math.comb(columns, 2),)][:1]
+    forecast, wrong = (
+        AdaptiveLearner().forecast(domain(*(3,) * m), budget, n) for m in (columns, 2 * columns)
+    )
+    assert forecast is not None
+    assert wrong is not None
+    assert forecast.crowd == pytest.approx(scale / (2 * n), rel=0.02)
+    assert wrong.crowd > 1.8 * scale / (2 * n)

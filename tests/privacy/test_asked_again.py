@@ -126,11 +126,14 @@ def true_number_of_rows(patch: pytest.MonkeyPatch) -> None:
 
 
 def true_margins_in_estimates(patch: pytest.MonkeyPatch) -> None:
-    def estimate(self: Measurements, e: tuple[int, int]) -> np.ndarray:
-        table = next(iter(self._rows._rows.tables([self._axes_of(e)])))
-        return np.outer(table.sum(1), table.sum(0)) / max(table.sum(), 1)
+    def counts(self: Measurements, pairs: np.ndarray) -> list[np.ndarray]:
+        exact = self._rows._rows
+        return [
+            np.stack([next(iter(exact.tables([[self._axes[j]]]))).astype(float) for j in columns.tolist()])
+            for columns in pairs.T
+        ]
 
-    patch.setattr(Measurements, "_estimate", estimate)
+    patch.setattr(Measurements, "_coarse_counts", counts)
 
 
 def true_tables_of_sets(patch: pytest.MonkeyPatch) -> None:

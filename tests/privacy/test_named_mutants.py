@@ -60,8 +60,9 @@ MUTANTS = {
         ),
     ),
     "scores are distances from the product of the true margins": Mutant(
-        owner=Distances, name="exact", old="np.abs(table - estimate)",
-        new="np.rint(np.abs(table - np.outer(table.sum(1), table.sum(0)) / max(table.sum(), 1)))",
+        owner=Distances, name="exact", old="np.abs(tables - np.stack([self.estimates[i] for i in positions.tolist()]))",
+        new="np.rint(np.abs(tables - tables.sum(2, keepdims=True) * tables.sum(1, keepdims=True)"
+            " / np.maximum(tables.sum((1, 2), keepdims=True), 1)))",
         caught_by=(
             (
                 "privacy/test_asked_sensitivities.py", "test_what_learners_ask_moves_as_far_as_its_noise_is_for",
@@ -70,8 +71,8 @@ MUTANTS = {
         ),
     ),
     "estimates for the scores are made of the true margins": Mutant(
-        owner=Measurements, name="_estimate", old="(self.coarse[j] * self.total for j in e)",
-        new="(next(iter(self._rows._rows.tables([[self._axes[j]]]))).astype(float) for j in e)",
+        owner=Measurements, name="_coarse_counts", old="self.coarse[j]",
+        new="next(iter(self._rows._rows.tables([[self._axes[j]]]))).astype(float) / self.total",
         caught_by=(("privacy/test_asked_again.py", "test_learners_ask_the_same_for_the_same_answers", ("adaptive", 1.0)),),
     ),
     "the schedule is given the true number of rows": Mutant(

@@ -241,15 +241,15 @@ def test_a_fit_shows_nothing_of_the_rows_but_sdv_s_own_log_line(monkeypatch) -> 
 # ---- the saved object of the release test ---------------------------------------------------------------------------------
 
 
-def leaves(thing: Any, path: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, Any]]:
+def leaves(thing: Any, path: str = "", seen: dict[int, Any] | None = None) -> Iterator[tuple[str, Any]]:
     """Every number, text and array that an object's pickle holds, with the way to it."""
-    seen = set() if seen is None else seen
+    seen = {} if seen is None else seen
     if isinstance(thing, (str, bytes, int, float, np.generic, np.ndarray)) or thing is None:
         yield path, thing
         return
     if id(thing) in seen or isinstance(thing, type) or callable(thing):
         return
-    seen.add(id(thing))
+    seen[id(thing)] = thing  # kept alive: a later object must not be given its identity
     if isinstance(thing, dict):
         for key, value in thing.items():
             yield from leaves(key, f"{path}{{key}}", seen)

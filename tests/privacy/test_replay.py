@@ -136,9 +136,9 @@ def shown(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
     }
 
 
-def leaves(thing: Any, path: str = "", seen: set[int] | None = None) -> Iterator[tuple[str, str]]:
+def leaves(thing: Any, path: str = "", seen: dict[int, Any] | None = None) -> Iterator[tuple[str, str]]:
     """Path and content of everything that an object holds."""
-    seen = set() if seen is None else seen
+    seen = {} if seen is None else seen
     if isinstance(thing, (str, bytes, int, float, bool, type(None), complex)):
         yield path, repr(thing)
         return
@@ -157,7 +157,7 @@ def leaves(thing: Any, path: str = "", seen: set[int] | None = None) -> Iterator
         return
     if id(thing) in seen:
         return
-    seen.add(id(thing))
+    seen[id(thing)] = thing  # kept alive: a later object must not be given its identity
     if isinstance(thing, dict):
         items: Any = ((repr(k), v) for k, v in thing.items())
     elif isinstance(thing, (list, tuple, set, frozenset, np.ndarray)):

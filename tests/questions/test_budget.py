@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sdv_plausible.privacy.accounting.losses import (
     ZCDP,
     ApproxDP,
+    BoundedRangeLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     InfiniteLoss,
@@ -162,3 +163,18 @@ def test_a_cost_is_a_number_of_at_least_zero(what, cost):
 def test_answers_are_numbered():
     meter = Meter(Allowance(mu=1.0))
     assert [meter.next_answer() for _ in range(4)] == [1, 2, 3, 4]
+
+
+def test_choices_are_counted_and_each_costs_the_least_that_was_charged():
+    """A choice is not bought by a sum: many small ones pay for no large one."""
+    found = Allowance.of(
+        [entry(BoundedRangeLoss(epsilon=0.2, count=3)), entry(BoundedRangeLoss(epsilon=0.1))]
+    )
+    assert (found.mu, found.choices, found.choice) == (0.0, 4, 0.1)
+    meter = Meter(found)
+    for _ in range(4):
+        meter.spend_choice()
+    with pytest.raises(BudgetExceededError, match="all 4"):
+        meter.spend_choice()
+    free = Meter(allowed(InfiniteLoss()))
+    free.spend_choice()

@@ -108,3 +108,24 @@ def test_rows_do_not_leave_in_a_pickle():
     assert (rows.num_rows(), rows.records()[:, 0].tolist()) == (3, [0, 1, 2])
     with pytest.raises(TypeError, match="rows cannot be pickled"):
         pickle.dumps(rows)
+
+
+@settings(max_examples=60)
+@given(ROWS, st.lists(st.lists(st.integers(0, 4), max_size=3), max_size=12))
+def test_tables_counted_together_are_those_counted_one_by_one(rows, sets):
+    """Pairs, single columns, threes and nothing at all, in buckets and as codes; every set once."""
+    every = [
+        *(Axis(j, buckets) for j, buckets in enumerate(BUCKETS)),
+        Axis.of_codes(3, 3),
+        Axis.of_codes(0, 3),
+    ]
+    asked = [[every[i] for i in positions] for positions in sets]
+    engine = CodeArray(array(rows), CARDS)
+    found = {
+        i: table
+        for positions, tables in engine.tables_together(asked)
+        for i, table in zip(positions.tolist(), tables, strict=True)
+    }
+    assert sorted(found) == list(range(len(asked)))
+    for i, table in enumerate(engine.tables(asked)):
+        np.testing.assert_array_equal(found[i], table)

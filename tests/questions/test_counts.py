@@ -72,7 +72,7 @@ def test_distances_by_plain_loops(rows, sets, seed):
 
 
 def test_a_table_without_an_estimate_is_refused():
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match="as many as sets"):
         Distances([[Axis.of_codes(0, 3)]] * 2, [np.zeros(3)]).exact(engine([(0, 0, 0)]))
 
 

@@ -215,7 +215,7 @@ def test_every_cell_has_fresh_noise():
 
 
 def test_as_many_shares_as_tables_are_needed():
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match="as many as sets"):
         door(*PAID).ask_tables([[FIRST], [SECOND]], [0.5])
 
 
@@ -440,3 +440,28 @@ def test_with_a_claim_they_are_not():
         GaussianLoss(sensitivity_over_sigma=0.01), rows=CodeArray(np.zeros((5, 1), dtype=int), (200,))
     )
     assert np.count_nonzero(rows.ask_tables([[Axis.of_codes(0, 200)]], [1.0])[0].values != 0) > 150
+
+
+@pytest.mark.parametrize("neighbours", [ONE_ROW, Neighbours(rows=3)])
+def test_many_tables_of_one_share_get_their_noise_together_and_no_less_of_it(neighbours):
+    """Every cell has the deviation that its share alone buys, and all calls cost the shares; the noise differs from cell to cell."""
+    number, paid = 70, GaussianLoss(sensitivity_over_sigma=0.5)
+    shares = [0.9 / number] * number + [0.1]
+    rows = door(paid, neighbours=neighbours)
+    with record_calls() as calls:
+        answers = rows.ask_tables([[FIRST, SECOND]] * number + [[SECOND]], shares)
+    assert [call.shape for call in calls] == [(6 * number,), (2,)]
+    assert sum(call.budget for call in calls) == pytest.approx(0.5**2 / 2)
+    assert calls[0].sensitivity == pytest.approx(neighbours.histogram_l2 * math.sqrt(number))
+    for call, share in zip(calls, (shares[0], shares[-1]), strict=True):
+        assert call.scale == pytest.approx(rows.sigma(share))
+    assert [a.sigma for a in answers] == pytest.approx([rows.sigma(share) for share in shares])
+    exact = next(CodeArray(CODES, CARDS).tables([[FIRST, SECOND]]))
+    noise = np.stack([a.values - exact for a in answers[:-1]])
+    assert noise.shape == (number, 3, 2)
+    assert len(np.unique(noise)) > 50
+    assert 0.8 < noise.std() / rows.sigma(shares[0]) < 1.2  # seeded
+    free = door(InfiniteLoss(), neighbours=neighbours).ask_tables(
+        [[FIRST, SECOND]] * number, [1 / number] * number
+    )
+    assert all((a.values == exact).all() and a.sigma == 0 for a in free)

@@ -12,6 +12,13 @@ from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.coins import Coins
 
 CARDS = (2, 3, 4, 3)
+DERIVED = (
+    "_log",
+    "_guide",
+    "_levels",
+    "_ceiling",
+    "_flat",
+)  # look-up tables that follow from seeds and model
 
 
 def network() -> BayesianNetwork:
@@ -28,18 +35,21 @@ def network() -> BayesianNetwork:
 SEEDS = network().sample(300, Coins.from_seed(2))
 
 
-def state(value: Any, seen: set[int] | None = None) -> Any:
-    """Everything an object holds, as plain nested values; derived look-up tables are named by their key only."""
-    seen = set() if seen is None else seen
+def state(value: Any, seen: dict[int, Any] | None = None) -> Any:
+    """Everything an object holds, as plain nested values; derived look-up tables are left out.
+
+    ``seen`` keeps what it met alive: the identity of an object made on the way would be given to the next one.
+    """
+    seen = {} if seen is None else seen
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
     if isinstance(value, (str, bytes, int, float, bool, type(None))):
         return value
     if id(value) in seen:
         return None
-    seen.add(id(value))
+    seen[id(value)] = value
     if isinstance(value, dict):
-        return {str(k): state(v, seen) for k, v in value.items() if k not in ("_log", "_guide", "_levels")}
+        return {str(k): state(v, seen) for k, v in value.items() if k not in DERIVED}
     if isinstance(value, (list, tuple)):
         return [state(v, seen) for v in value]
     held = {f.name: getattr(value, f.name) for f in fields(value)} if is_dataclass(value) else {}

@@ -108,7 +108,7 @@ def test_the_seed_free_share_is_the_share_of_proposals_that_resample_all():
     "test", [DeterministicTest(k=30, gamma=4.0), RandomizedTest(k=30, gamma=4.0, epsilon0=1.0)]
 )
 def test_attempts_are_never_stored(test):
-    """Only look-up tables that follow from seeds and model (`_log`, `_guide`, `_levels`) may appear."""
+    """Only look-up tables that follow from seeds and model (``DERIVED``) may appear."""
     made = mechanism(test, (1, 3))
     before = state(made)
     made.release(50, Coins.from_seed(0), 10**6)

@@ -211,10 +211,42 @@ def test_rows_are_drawn_again(share: float) -> None:
     assert sum(asked) < 4 * 500 / share
 
 
+def drawn_by_case() -> float:
+    """Share of case a, of which the model spoils nine rows of ten, in the rows that are drawn."""
+    words = {"x": {"range_values": ["a", "b"]}, "y": {"range_values": ["bad", "good"]}}
+    rules = FittedRules(RuleSet.make([Implies({"x": "a"}, {"y": "good"})], words))
+    rng = np.random.default_rng(0)
+
+    def rows(number: int, _: int) -> pd.DataFrame:
+        x = np.where(rng.random(number) < 0.5, "a", "b")
+        return pd.DataFrame({"x": x, "y": np.where((x == "a") & (rng.random(number) < 0.9), "bad", "good")})
+
+    values = {name: tuple(word["range_values"]) for name, word in words.items()}
+    domain = Domain(tuple(Attribute(name=n, kind="categorical", values=v) for n, v in values.items()))
+    table = rules.draw(4000, rows, domain)
+    assert not ((table["x"] == "a") & (table["y"] == "bad")).any()
+    return float((table["x"] == "a").mean())
+
+
+def test_a_case_in_which_the_model_errs_stays_as_frequent(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert drawn_by_case() == pytest.approx(0.5, abs=0.04)  # five standard deviations
+    monkeypatch.setattr(
+        module, "LIKE", 0
+    )  # any row that keeps the rules takes the place: one of eleven is a case a
+    assert drawn_by_case() < 0.2
+
+
 def test_no_row_to_spare_where_rows_cost() -> None:
     _, asked = draw(100, 0.5, spare=False)
     assert asked == sorted(asked, reverse=True)
     assert sum(asked) < 400
+
+
+@pytest.mark.parametrize("spare", [True, False])
+def test_no_rows_are_no_rows(spare: bool) -> None:
+    table, asked = draw(0, 0.5, spare=spare)
+    assert len(table) == 0
+    assert asked == [0]
 
 
 def test_hopeless_rules_stop_soon() -> None:

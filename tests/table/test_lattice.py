@@ -9,8 +9,10 @@ import pytest
 
 from sdv_plausible.table.lattice import (
     DATE_UNITS,
+    Bin,
     Cells,
     Lattice,
+    _trim,
     between,
     equal_parts,
     make_bins,
@@ -91,6 +93,21 @@ def test_planted_fault_bins_of_equal_mass_alone(name, value, monkeypatch):
     monkeypatch.setattr(f"sdv_plausible.table.lattice.{name}", value)
     with pytest.raises(AssertionError):
         test_bins_end_where_the_density_jumps()
+
+
+def end_of_heavy_and_empty(deviation: float) -> int:
+    """Last point of a bin of three points with 100 rows, and 90 in which noise leaves none."""
+    noise = [5.0, -5, 4, -4, 3, -3, 2, -2, 1]
+    return _trim(
+        [Bin(0, 2, 100.0), *(Bin(3 + 10 * i, 12 + 10 * i, c) for i, c in enumerate(noise))], deviation
+    ).last
+
+
+def test_a_bin_loses_an_empty_end_but_none_that_noise_may_have_emptied(monkeypatch):
+    assert end_of_heavy_and_empty(0.1) == 2
+    assert end_of_heavy_and_empty(30.0) == 92
+    monkeypatch.setattr("sdv_plausible.table.lattice.CERTAIN", 0.0)  # planted: as if counts had no noise
+    assert end_of_heavy_and_empty(30.0) == 2
 
 
 def test_runs_between_points():

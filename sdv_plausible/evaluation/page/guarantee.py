@@ -24,6 +24,8 @@ class Guarantee(Section):
         Whether there is a ledger.
     sentence : str
         The guarantee in one quotable sentence.
+    said : tuple of str
+        Further sentences of the ledger, such as which plausible deniability holds.
     meaning : str
         What it means for an attacker; empty without a claim.
     entries : tuple of dict
@@ -41,6 +43,7 @@ class Guarantee(Section):
     template: ClassVar[str] = "guarantee.html"
     documented: bool
     sentence: str
+    said: tuple[str, ...]
     meaning: str
     entries: tuple[dict[str, Any], ...]
     not_covered: tuple[str, ...]
@@ -60,6 +63,7 @@ class Guarantee(Section):
             return cls(
                 documented=False,
                 sentence=NO_GUARANTEE,
+                said=(),
                 meaning="",
                 entries=(),
                 not_covered=(),
@@ -76,7 +80,8 @@ class Guarantee(Section):
         return cls(
             documented=True,
             sentence=str(document["headline"]),
-            meaning=" ".join(map(str, [*document.get("said", ()), document.get("meaning", "")])),
+            said=tuple(map(str, document.get("said", ()))),
+            meaning=str(document.get("meaning", "")),
             entries=entries,
             not_covered=tuple(document.get("not_covered", ())),
             claimed=claimed,

@@ -15,6 +15,7 @@ from sdv_plausible.evaluation.network_layout import Structure
 from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
 from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC
 from sdv_plausible.evaluation.page.guarantee import Guarantee
+from sdv_plausible.evaluation.page.intervals import Intervals
 from sdv_plausible.evaluation.page.rendering import Page, Section, count
 from sdv_plausible.evaluation.page.sections import (
     Classifiers,
@@ -31,9 +32,9 @@ from sdv_plausible.evaluation.page.sections import (
 from sdv_plausible.evaluation.page.summary import ComparisonSummary, ReleaseSummary
 
 _PUBLIC = (
-    "Apart from the guarantee, everything here is computed from the synthetic table alone, or from the "
-    "model where the "
-    "guarantee covers it: this page tells no more than they do. No figure comes from real rows directly."
+    "Apart from the guarantee, everything here is computed from the synthetic table alone, or from the model "
+    "and the noisy answers where the guarantee covers them: this page tells no more than they do. No figure "
+    "comes from real rows directly."
 )
 _UNPROTECTED = (
     "But no guarantee protects the synthetic table: publish this page only where you would publish the table."
@@ -74,7 +75,11 @@ class TableResults:
 
 
 def public_page(
-    date: str, guarantee: Guarantee, releases: Mapping[str, ReleaseSummary | None], structure: Structure
+    date: str,
+    guarantee: Guarantee,
+    releases: Mapping[str, ReleaseSummary | None],
+    structure: Structure,
+    margins: Sequence[pd.DataFrame] = (),
 ) -> str:
     """Return the page that may be published.
 
@@ -88,6 +93,8 @@ def public_page(
         Summaries of the synthetic tables alone; None for one without rows or columns to show.
     structure : mapping of str to sequence of str
         ``{child: parents}`` of a network that the guarantee covers, or empty.
+    margins : sequence of DataFrame
+        Counts with intervals from answers that the guarantee covers, or empty.
     """
     tables = [section for name, release in releases.items() for section in _released(name, release)]
     return Page(
@@ -96,7 +103,7 @@ def public_page(
         date=date,
         kind="public",
         banner=_PUBLIC if guarantee.claimed else f"{_PUBLIC} {_UNPROTECTED}",
-        sections=(guarantee, *tables, *Network.of(structure)),
+        sections=(guarantee, *Intervals.of(margins), *tables, *Network.of(structure)),
     ).html()
 
 
@@ -107,6 +114,7 @@ def private_page(
     structure: Structure,
     diagnostics: SeedDiagnostics | None,
     failed: Mapping[str, pd.DataFrame],
+    margins: Sequence[pd.DataFrame] = (),
 ) -> str:
     """Return the whole page, which must not be published.
 
@@ -123,7 +131,14 @@ def private_page(
         date=date,
         kind="private",
         banner=_PRIVATE,
-        sections=(guarantee, *compared, *absent, *Network.of(structure), *Seeds.of(diagnostics)),
+        sections=(
+            guarantee,
+            *compared,
+            *absent,
+            *Intervals.of(margins),
+            *Network.of(structure),
+            *Seeds.of(diagnostics),
+        ),
     ).html()
 
 

@@ -16,6 +16,7 @@ from sdv_plausible.evaluation.game import DISTINGUISHERS
 from sdv_plausible.evaluation.network_layout import as_structure, layers
 from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
 from sdv_plausible.evaluation.page.guarantee import Guarantee
+from sdv_plausible.evaluation.page.intervals import Intervals
 from sdv_plausible.evaluation.page.pages import TableResults, private_page, public_page
 from sdv_plausible.evaluation.page.summary import (
     ComparisonSummary,
@@ -60,6 +61,9 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         at least k}}``. Private; never in a publishable page.
     structure : dict of str to list of str, optional
         ``{child: parents}`` of the model's Bayesian network.
+    margins : sequence of DataFrame
+        Counts with intervals, each from ``synthesizer.margins(columns)``; on a publishable page only under a
+        claim.
     holdout : DataFrame or dict of str to DataFrame, optional
         Real rows that the synthesizer never saw: classifiers are tested on them, the game is played with
         them, and distances are set beside those between them and the real rows.
@@ -92,6 +96,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         ledger: Any = None,
         diagnostics: Mapping[str, Any] | None = None,
         structure: Mapping[str, str | Sequence[str]] | None = None,
+        margins: Sequence[pd.DataFrame] = (),
         holdout: Any = None,
         target: str | None = None,
         classifiers: str | Sequence[str] = ("tree", "random_forest", "adaboost"),
@@ -117,6 +122,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         self._diagnostics = SeedDiagnostics.of(diagnostics)
         self._structure = as_structure(structure or {})
         layers(self._structure)  # a cycle is an error now, not after the work
+        Intervals.of(margins)  # so is a table that is none of margins
+        self._margins = tuple(margins)
         self._holdout = holdout
         self._release: dict[str, ReleaseSummary] = {}
         self._comparison: dict[str, ComparisonSummary] = {}
@@ -242,8 +249,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         publishable : bool
             False writes everything, and a warning that the page is private. True keeps only what no real row
             has entered but through the guarantee: the ledger, pictures of the synthetic table alone, and the
-            network if the ledger covers it. Scores, distances, real histograms and row counts, classifiers
-            and seed statistics are functions of real rows without noise and are left out.
+            network and ``margins`` if the ledger covers them. Scores, distances, real histograms and row
+            counts, classifiers and seed statistics are functions of real rows without noise and are left out.
 
         Raises
         ------
@@ -255,7 +262,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         if publishable:
             covered = self._structure if self._guarantee.covers_structure else {}
             releases = {name: self._release.get(name) for name in self.table_names}
-            text = public_page(date, self._guarantee, releases, covered)
+            paid = self._margins if self._guarantee.claimed else ()
+            text = public_page(date, self._guarantee, releases, covered, paid)
         else:
             failed = {
                 n: self.get_details("Column Distances", n)
@@ -263,7 +271,13 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
                 if n not in self._comparison
             }
             text = private_page(
-                date, self._guarantee, self._results(), self._structure, self._diagnostics, failed
+                date,
+                self._guarantee,
+                self._results(),
+                self._structure,
+                self._diagnostics,
+                failed,
+                self._margins,
             )
         write_whole(path, text)
 

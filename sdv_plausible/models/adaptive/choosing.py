@@ -31,7 +31,8 @@ def worth_measuring(
     most : int
         Number of tables, at most.
     keep : callable
-        Of ranked positions, best first, those that may be measured together, in the same order.
+        Of ranked positions, best first, those that may be measured together, in the same order. Whether one
+        may does not depend on those after it.
 
     Returns
     -------
@@ -42,13 +43,32 @@ def worth_measuring(
     """
     best, chosen, best_shares = 0.0, np.zeros(0, dtype=int), np.zeros(0)
     for k in np.unique(np.geomspace(1, max(most, 1), NUM_SIZES).round().astype(int)):
-        top = keep(np.argsort(sigma(share / k) * price - score, kind="stable"))[:k]
+        top = _first_kept(sigma(share / k) * price - score, int(k), keep)
         top = top[np.isfinite(score[top])]
         if not len(top):
             continue
         shares = price[top] ** (1 / 3)
         shares *= share / shares.sum()
-        gain = float((score[top] - np.array([sigma(s) for s in shares]) * price[top]).sum())
+        distinct, which = np.unique(shares, return_inverse=True)  # tables of one shape have one share
+        gain = float((score[top] - np.array([sigma(s) for s in distinct])[which] * price[top]).sum())
         if gain > best:
             best, chosen, best_shares = gain, top, shares
     return chosen, best_shares
+
+
+def _first_kept(value: np.ndarray, k: int, keep: Keep) -> np.ndarray:
+    """The first k that ``keep`` leaves of the positions ranked by value; as few as possible are ranked."""
+    size = 4 * k
+    while True:
+        kept = keep(_smallest(value, size))[:k]
+        if len(kept) == k or size >= len(value):
+            return kept
+        size *= 4
+
+
+def _smallest(value: np.ndarray, size: int) -> np.ndarray:
+    """First ``size`` positions, or a few more, of a stable sort by value."""
+    if size >= len(value):
+        return np.argsort(value, kind="stable")
+    among = np.flatnonzero(value <= np.partition(value, size - 1)[size - 1])
+    return among[np.argsort(value[among], kind="stable")]

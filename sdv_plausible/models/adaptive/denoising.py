@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 FAINT = 0.15  # standard deviations of the noise, below which a category counts as emptied by it
+LITTLE = 0.1  # of a column's total, what an end of it holds at most that is emptied
 ALIVE = 0.0025  # of a column's total, what such categories get together at most
 
 
@@ -54,11 +55,13 @@ def trim_ends(counts: np.ndarray, sigma: float, threshold: float = 0.7) -> np.nd
     sigma : float
         Standard deviation of the noise that was on each.
     threshold : float
-        An end of k codes is emptied while its counts add up to at most ``threshold * sigma * sqrt(k)``.
+        An end of k codes is emptied while its counts add up to at most ``threshold * sigma * sqrt(k)``, and
+        to ``LITTLE`` of all: of a table that is lost in noise, nearly all would go.
     """
-    trimmed = counts.copy()
+    trimmed, most = counts.copy(), LITTLE * counts.sum()
     for end in (trimmed, trimmed[::-1]):
-        stands_out = np.cumsum(end) > threshold * sigma * np.sqrt(np.arange(1, len(end) + 1))
+        noise = threshold * sigma * np.sqrt(np.arange(1, len(end) + 1))
+        stands_out = np.cumsum(end) > np.minimum(noise, most)
         if stands_out.any():
             end[: int(np.argmax(stands_out))] = 0.0
     return trimmed
@@ -104,14 +107,15 @@ def shrink_singular_values(residual: np.ndarray, sigma: float) -> np.ndarray:
 
 
 def rake(table: np.ndarray, rows: np.ndarray, columns: np.ndarray, rounds: int = 15) -> np.ndarray:
-    """Iterative proportional fitting of a table, clipped at 0, to two margins.
+    """Iterative proportional fitting of a table, clipped at 0, to two margins; or of a stack of tables.
 
     A trace of independence keeps every margin reachable.
     """
-    fitted = np.maximum(table, 0) + 1e-9 * np.outer(rows, columns) / max(columns.sum(), 1e-9)
+    total = np.maximum(columns.sum(-1), 1e-9)[..., None, None]
+    fitted = np.maximum(table, 0) + 1e-9 * (rows[..., :, None] * columns[..., None, :]) / total
     for _ in range(rounds):
-        fitted *= (rows / np.maximum(fitted.sum(1), 1e-300))[:, None]
-        fitted *= columns / np.maximum(fitted.sum(0), 1e-300)
+        fitted *= (rows / np.maximum(fitted.sum(-1), 1e-300))[..., :, None]
+        fitted *= (columns / np.maximum(fitted.sum(-2), 1e-300))[..., None, :]
     return fitted
 
 

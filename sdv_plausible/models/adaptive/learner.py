@@ -18,11 +18,14 @@ Only the answers in 1, 2, 3a, 3b and 4 come from rows (docs/explanation/proofs/a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from sdv_plausible.models.adaptive.maximum_entropy import fit_network
 from sdv_plausible.models.adaptive.measurements import Measurements
+from sdv_plausible.models.adaptive.public import PublicTable
+from sdv_plausible.models.adaptive.refitting import refit_network
 from sdv_plausible.models.adaptive.schedule import SIZE_SHARE, Schedule, forecast
 from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
@@ -33,6 +36,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.counts import NumberOfRows
 from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.questions.transcript import NoisyAnswer
 from sdv_plausible.table.domain import Domain
 
 NUM_SIMULATED = 60_000
@@ -47,9 +51,12 @@ class AdaptiveLearner:
     max_cost : int
         Bound on the cells of one conditional table: memory and time grow with it. Parents are coarsened to
         keep to it.
+    public : PublicTable, optional
+        A published table of the columns: see :mod:`sdv_plausible.models.adaptive.public`.
     """
 
     max_cost: int = 300_000
+    public: PublicTable | None = None
     makes: ClassVar[type[SeedModel]] = BayesianNetwork
     looks_at_pairs: ClassVar[bool] = True
 
@@ -64,18 +71,28 @@ class AdaptiveLearner:
         """Learn a network. Of a split, structure and parameter rows are used together for both."""
         number = float(rows.ask(NumberOfRows(), SIZE_SHARE).values[0])
         schedule = Schedule.make(number, rows.allowance.for_counts(rows.neighbours), len(domain))
-        measured = Measurements(rows, domain, schedule)
-        network = None
+        measured = Measurements(rows, domain, schedule, self.public)
+        network: BayesianNetwork | None = None
         for i, this in enumerate(schedule.rounds):
             chosen = measured.measure_pairs(this)
             if chosen or network is None:
+                network = None  # two at once would be twice the memory
+                is_last = this is schedule.rounds[-1] and not schedule.sets
                 network, measured.simulated = fit_network(
-                    measured.estimates(), self.max_cost, NUM_SIMULATED, coins.spawn("fit", i)
+                    measured.estimates(), self.max_cost, NUM_SIMULATED, coins.spawn("fit", i), is_last=is_last
                 )
         assert network is not None
         if schedule.sets and measured.measure_sets(schedule.sets):
-            network, _ = fit_network(measured.estimates(), self.max_cost, NUM_SIMULATED, coins.spawn("sets"))
+            estimates = measured.estimates()
+            network = None
+            network, _ = fit_network(
+                estimates, self.max_cost, NUM_SIMULATED, coins.spawn("sets"), is_last=True
+            )
         return network
+
+    def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: Coins) -> BayesianNetwork:
+        """Learn a network of the same tables from other answers: post-processing, no row is asked."""
+        return refit_network(answers, domain, self.max_cost, NUM_SIMULATED, coins)
 
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
         """How the noise will show on a table of about so many rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,12 +18,13 @@ from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.privacy.noise.coins import Coins
 
 MAX_PARENTS = 12
+MOST_CELLS = 20_000_000  # of all conditional tables together: most of what a wide fit keeps in memory
 FITTING_ROUNDS = 8
 LOSS_STEP = 0.1  # L1 distance up to which losses count as equal
 
 
 def fit_network(
-    estimates: Estimates, max_cost: int, num_simulated: int, coins: Coins
+    estimates: Estimates, max_cost: int, num_simulated: int, coins: Coins, *, is_last: bool = False
 ) -> tuple[BayesianNetwork, np.ndarray]:
     """Network whose (child, parent) margins are the measured ones, and bucketed rows simulated from it.
 
@@ -35,11 +37,13 @@ def fit_network(
     estimates : Estimates
         Consistent margins and pair tables.
     max_cost : int
-        Bound on the cells of one conditional table.
+        Bound on the cells of one conditional table; ``MOST_CELLS`` bounds all of them together.
     num_simulated : int
         Rows to simulate.
     coins : Coins
         Source of the simulation.
+    is_last : bool
+        Whether nobody will ask for the simulated rows: then columns on which no other depends are left out.
 
     Returns
     -------
@@ -48,21 +52,25 @@ def fit_network(
         Buckets of simulated rows.
     """
     order = elimination_order(estimates)
-    rows = np.zeros((num_simulated, estimates.num_columns), dtype=np.int32, order="F")
-    codes = np.zeros_like(rows)
+    max_cost = min(max_cost, MOST_CELLS // len(order))
+    small = np.min_scalar_type(-max(len(p) for p in estimates.coarse))
+    rows = np.zeros((num_simulated, estimates.num_columns), dtype=small, order="F")
     tables = []
     for position, child in enumerate(order):
-        table = _conditional(estimates, child, order[:position], rows, max_cost)
+        table, configuration = _conditional(estimates, child, order[:position], rows, max_cost)
         tables.append(table)
-        codes[:, child] = table.draw(codes, coins, systematic=True)
-        rows[:, child] = estimates.buckets[child][codes[:, child]]
+        if not is_last or not estimates.neighbours[child].isdisjoint(order[position + 1 :]):
+            rows[:, child] = estimates.buckets[child][table.draw_evenly(configuration, coins)]
     return BayesianNetwork(tables), rows
 
 
 def _conditional(
     estimates: Estimates, child: int, before: Sequence[int], rows: np.ndarray, max_cost: int
-) -> ConditionalTable:
-    """One column's table, under the law of the columns before it in the rows simulated so far."""
+) -> tuple[ConditionalTable, np.ndarray]:
+    """One column's table, under the law of the columns before it in the rows simulated so far.
+
+    And the line of it for each of these rows.
+    """
     sets = estimates.sets_of(child, before)
     near = _nearest(estimates, child, before, sets)
     groups = merge_parents(
@@ -82,12 +90,13 @@ def _conditional(
     }
     factors = [_set_margin(estimates, child, s, kept) for s in sets if set(s) - {child} <= kept.keys()]
     coarse = maximum_entropy_conditional(sizes, pairs, estimates.coarse[child], configuration, factors)
-    return ConditionalTable(
+    table = ConditionalTable(
         child=child,
         parents=tuple(kept),
         buckets=tuple(g[estimates.buckets[i]] for i, g in kept.items()),
         probabilities=_refine(coarse, estimates, child),
     )
+    return table, configuration
 
 
 def _nearest(estimates: Estimates, child: int, before: Sequence[int], sets: Sequence[Columns]) -> list[int]:
@@ -161,17 +170,28 @@ def elimination_order(estimates: Estimates) -> list[int]:
     near = {j: sorted(estimates.neighbours[j]) for j in columns}
     lost = {j: _dependence_through(estimates, j, near[j]) for j in columns}
     cards = [len(p) for p in estimates.margins]
+    total = {j: sum(losses.values()) for j, losses in lost.items()}
+    pairs_with: list[dict[int, list[Columns]]] = [defaultdict(list) for _ in columns]
+    for j, losses in lost.items():
+        for pair in losses:
+            for i in pair:
+                pairs_with[j][i].append(pair)
+    log_sizes = [float(np.log(len(p))) for p in estimates.coarse]
     rest, order = set(columns), []
+
+    def price(j: int) -> tuple[int, float, int, int]:
+        size = sum(log_sizes[i] for i in near[j] if i in rest) + float(np.log(cards[j]))
+        return int(total[j] / LOSS_STEP), size, -cards[j], j
+
+    prices = {j: price(j) for j in columns}
     while rest:
-        size = {
-            j: sum(np.log(len(estimates.coarse[i])) for i in near[j] if i in rest) + np.log(cards[j])
-            for j in rest
-        }
-        last = min(rest, key=lambda j: (int(sum(lost[j].values()) / LOSS_STEP), size[j], -cards[j], j))
+        last = min(prices.values())[-1]
         order.append(last)
         rest.remove(last)
-        for j in rest:
-            lost[j] = {pair: loss for pair, loss in lost[j].items() if last not in pair}
+        del prices[last]
+        for j in rest.intersection(near[last]):  # of no other column has anything changed
+            total[j] -= sum(lost[j].pop(pair, 0.0) for pair in pairs_with[j].pop(last, ()))
+            prices[j] = price(j)
     return order[::-1]
 
 
@@ -183,13 +203,17 @@ def _dependence_through(estimates: Estimates, middle: int, near: Sequence[int]) 
     mass = estimates.coarse[middle]
     parts: list[Columns] = [(i,) for i in near if (i, middle) in estimates.pairs]
     parts += [tuple(i for i in s if i != middle) for s in estimates.sets_of(middle, near)]
-    given = {part: estimates.given(part, middle) for part in parts}
+    if len(parts) < 2:
+        return {}
+    given = [estimates.given(part, middle) for part in parts]
+    starts = np.cumsum([0, *(len(g) for g in given)])[:-1]
+    each = np.concatenate(given)
+    apart = np.abs((each * mass) @ each.T - np.outer(each @ mass, each @ mass))
+    loss = np.add.reduceat(np.add.reduceat(apart, starts, axis=0), starts, axis=1)
     return {
-        a + b: float(
-            np.abs((given[a] * mass) @ given[b].T - np.outer(given[a] @ mass, given[b] @ mass)).sum()
-        )
-        for a, b in itertools.combinations(parts, 2)
-        if not _measured_together(estimates, a, b)
+        parts[a] + parts[b]: float(loss[a, b])
+        for a, b in itertools.combinations(range(len(parts)), 2)
+        if not _measured_together(estimates, parts[a], parts[b])
     }
 
 
@@ -270,37 +294,41 @@ def maximum_entropy_conditional(
     """
     if not sizes:
         return (child / child.sum())[None]
-    seen, counts = np.unique(configuration, return_counts=True)
-    weight = counts / len(configuration)
+    counts = np.bincount(configuration)
+    seen = np.flatnonzero(counts)
+    weight = counts[seen] / len(configuration)
     digits = np.unravel_index(seen, sizes)
     cells = [s.cells(digits) for s in sets]
-    picks = {q: _picks(digits[q], sizes[q]) for q in pairs}
-    set_picks = [_picks(cell, len(s.target)) for cell, s in zip(cells, sets, strict=True)]
+    picks = {q: _picks(digits[q], sizes[q], weight) for q in pairs}
+    set_picks = [_picks(cell, len(s.target), weight) for cell, s in zip(cells, sets, strict=True)]
     factors, base = [np.ones((size, len(child))) for size in sizes], child.copy()
     set_factors = [np.ones_like(s.target) for s in sets]
     p = np.tile(base / base.sum(), (len(seen), 1))
     for _ in range(FITTING_ROUNDS):
         for q, target in pairs.items():
-            ratio = _ratio(target, picks[q] @ (p * weight[:, None]))
+            ratio = _ratio(target, picks[q] @ p)
             factors[q] *= ratio
-            p *= ratio[digits[q]]
-            p /= p.sum(1, keepdims=True)
+            _tilt(p, ratio, digits[q])
         for q, s in enumerate(sets):
-            ratio = _ratio(s.target, (set_picks[q] @ (p * weight[:, None])) @ s.child_levels)
+            ratio = _ratio(s.target, (set_picks[q] @ p) @ s.child_levels)
             set_factors[q] *= ratio
-            p *= ratio[:, s.child][cells[q]]
-            p /= p.sum(1, keepdims=True)
+            _tilt(p, ratio[:, s.child], cells[q])
         ratio = (child + 1e-9) / (weight @ p + 1e-9)
         base = base * ratio
-        p *= ratio
-        p /= p.sum(1, keepdims=True)
+        _tilt(p, ratio[None], None)
     full = _product(base, factors, sets, set_factors)
     return np.where(full.sum(1, keepdims=True) > 0, full, child / child.sum())
 
 
-def _picks(cell: np.ndarray, size: int) -> sp.csr_matrix:
-    """Matrix that adds up configurations within cells."""
-    return sp.csr_matrix((np.ones(len(cell)), (cell, np.arange(len(cell)))), shape=(size, len(cell)))
+def _picks(cell: np.ndarray, size: int, weight: np.ndarray) -> sp.csr_matrix:
+    """Matrix that adds up configurations within cells, by their weights."""
+    return sp.csr_matrix((weight, (cell, np.arange(len(cell)))), shape=(size, len(cell)))
+
+
+def _tilt(p: np.ndarray, ratio: np.ndarray, cell: np.ndarray | None) -> None:
+    """Multiply every line by the ratio of its cell, and let it sum to 1 again."""
+    p *= ratio if cell is None else ratio.take(cell, axis=0)
+    p /= (p @ np.ones(p.shape[1]))[:, None]  # a product is much faster than a sum along short lines
 
 
 def _ratio(target: np.ndarray, now: np.ndarray) -> np.ndarray:

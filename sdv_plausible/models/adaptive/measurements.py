@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
+from sdv_plausible.counting import of_one_shape, pair_counts
 from sdv_plausible.models.adaptive.choosing import worth_measuring
 from sdv_plausible.models.adaptive.denoising import (
     haar_denoise,
@@ -18,8 +19,11 @@ from sdv_plausible.models.adaptive.denoising import (
     trim_ends,
 )
 from sdv_plausible.models.adaptive.estimates import Estimates
+from sdv_plausible.models.adaptive.public import PublicTable, Trust, share_of
 from sdv_plausible.models.adaptive.schedule import (
     BUCKET_FLOOR,
+    PUBLIC_BUCKETS,
+    PUBLIC_FLOOR,
     Round,
     Schedule,
     SetRound,
@@ -27,13 +31,14 @@ from sdv_plausible.models.adaptive.schedule import (
     pair_noise,
 )
 from sdv_plausible.models.adaptive.sets import SetTables, candidates, make_levels, with_sets
-from sdv_plausible.models.buckets import make_buckets, split_buckets
+from sdv_plausible.models.buckets import groups_of_codes, make_buckets, split_buckets
 from sdv_plausible.models.projection import project_to_simplex
 from sdv_plausible.questions.counts import Axis, Distances
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.domain import Domain
 
 Pair = tuple[int, int]
+CHECKED = 3  # published pairs that are measured, at least
 BEFORE, SCORED = 4, 3  # rounds of raking a model's table to the margins, before cleaning and before scoring
 
 
@@ -48,10 +53,14 @@ class Measurements:
         The columns.
     schedule : Schedule
         Shares of the budget.
+    public : PublicTable, optional
+        A published table of these columns.
     """
 
-    def __init__(self, rows: Queryable, domain: Domain, schedule: Schedule) -> None:
-        self._rows = rows
+    def __init__(
+        self, rows: Queryable, domain: Domain, schedule: Schedule, public: PublicTable | None = None
+    ) -> None:
+        self._rows, self._public = rows, public
         self._pair_sigma, self._worth = schedule.pair_sigma, schedule.worth
         self._ordered, self._is_ordered = [a.num_ordered for a in domain], [a.is_ordered for a in domain]
         self._declared = [a.provenance == "declared" for a in domain]
@@ -66,17 +75,10 @@ class Measurements:
             ),
             1.0,
         )
+        if public is not None:
+            self._counts, self._sigmas, self._fits = public.margins(self._counts, self._sigmas, self.total)
         self.margins = [self._clean(j, counts) for j, counts in enumerate(self._counts)]
-        floor = BUCKET_FLOOR * schedule.pair_sigma / self.total
-        self.buckets = [
-            np.unique(a.buckets, return_inverse=True)[1]
-            if a.buckets
-            else make_buckets(p, a.is_ordered, schedule.most_buckets, floor)
-            for a, p in zip(domain, self.margins, strict=True)
-        ]
-        for e, cells in domain.possible.items():
-            for j, told in zip(e, (cells, cells.T), strict=True):
-                self.buckets[j] = split_buckets(self.buckets[j], told)
+        self.buckets = self._make_buckets(domain, schedule)
         self._axes = [Axis(j, buckets) for j, buckets in enumerate(self.buckets)]
         self._sizes = [axis.size for axis in self._axes]
         self.coarse = [
@@ -87,17 +89,52 @@ class Measurements:
             Pair, tuple[np.ndarray, np.ndarray, float]
         ] = {}  # noisy table, estimate before it, sigma
         self._pairs: dict[Pair, np.ndarray] = {}
+        self._first: set[Pair] = set()  # pairs whose estimate was independence
         self._possible = {e: self._coarsened(e, cells) for e, cells in domain.possible.items()}
         self._levels: list[np.ndarray] = []
         self._sets: SetTables | None = None
         self.simulated: np.ndarray | None = None
 
+    def _make_buckets(self, domain: Domain, schedule: Schedule) -> list[np.ndarray]:
+        """Bucket of every code of every column, from the noisy masses."""
+        found = self._cut(domain, schedule, BUCKET_FLOOR)
+        if self._public is not None:
+            found = self._finer(found, domain, schedule)
+        for e, cells in domain.possible.items():
+            for j, told in zip(e, (cells, cells.T), strict=True):
+                found[j] = split_buckets(found[j], told)
+        return found
+
+    def _cut(self, domain: Domain, schedule: Schedule, held: float) -> list[np.ndarray]:
+        """Buckets that hold so many deviations of a pair table's noise."""
+        floor = held * schedule.pair_sigma / self.total
+        return [
+            np.unique(a.buckets, return_inverse=True)[1]
+            if a.buckets
+            else make_buckets(p, a.is_ordered, schedule.most_buckets_of(a), floor, groups_of_codes(a))
+            for a, p in zip(domain, self.margins, strict=True)
+        ]
+
+    def _finer(self, plain: list[np.ndarray], domain: Domain, schedule: Schedule) -> list[np.ndarray]:
+        """Smaller buckets where a published table lends what noise hides in them.
+
+        Of columns whose margin it fits, and which depend on another in it.
+        """
+        assert self._public is not None
+        most = max(schedule.most_buckets, PUBLIC_BUCKETS)
+        fine = self._cut(domain, replace(schedule, most_buckets=most), PUBLIC_FLOOR)
+        masses = [np.bincount(b, p) for b, p in zip(fine, self.margins, strict=True)]
+        lent = {j for e in self._public.pairs(fine, masses, self._is_ordered) for j in e if self._fits[j]}
+        return [fine[j] if j in lent else plain[j] for j in range(len(domain))]
+
     def estimates(self) -> Estimates:
         """What the network is fitted to; structural zeros are known of pairs that nobody measured, too."""
-        for e, possible in self._possible.items():
+        shifts = self._shifts(self._published())
+        for e in {**self._possible, **shifts}:
             if e not in self._raw:
                 rows, columns = (self.coarse[j] for j in e)
-                found = rake(np.outer(rows, columns) * possible, rows, columns)
+                before = np.outer(rows, columns) + shifts.get(e, 0.0) / self.total
+                found = rake(before * self._possible.get(e, 1.0), rows, columns)
                 self._pairs[e], self._pairs[e[1], e[0]] = found, found.T
         estimates = Estimates(
             margins=self.margins,
@@ -124,69 +161,113 @@ class Measurements:
 
     def measure_pairs(self, this: Round) -> bool:
         """One round: score, choose, measure, clean. False if no pair was worth its noise."""
-        every = itertools.combinations(range(len(self.margins)), 2)
-        unmeasured = [
-            e for e in every if e not in self._raw and self._could_pay(e)
-        ]  # the noise of scores grows with them
-        if not unmeasured:
+        pairs = self._unmeasured()
+        if not len(pairs):
             return False
-        estimate = {e: self._estimate(e) for e in unmeasured}
+        estimates, chance = self._estimates(pairs)
         # Rounded, so that the scores are integers; the estimates come from earlier answers.
-        scores = Distances([self._axes_of(e) for e in unmeasured], [np.rint(estimate[e]) for e in unmeasured])
-        noisy = self._rows.ask(scores, this.score_share).values
-        chosen, shares = self._worth_measuring(unmeasured, estimate, noisy, this)
-        tables = self._rows.ask_tables([self._axes_of(e) for e in chosen], shares)
-        self._raw |= {
-            e: (table.values, estimate[e], table.sigma) for e, table in zip(chosen, tables, strict=True)
-        }
-        if chosen:
+        sets = [self._axes_of(e) for e in pairs.tolist()]
+        noisy = self._rows.ask(Distances(sets, [np.rint(t) for t in estimates]), this.score_share).values
+        chosen, shares = self._worth_measuring(pairs, noisy - chance, this)
+        if self._public is not None and self.simulated is None:
+            chosen, shares = self._with_checks(pairs, chosen, shares, this)
+        tables = self._rows.ask_tables([sets[i] for i in chosen], shares)
+        for i, table in zip(chosen, tables, strict=True):
+            first, second = pairs[i].tolist()
+            self._raw[first, second] = table.values, estimates[i].copy(), table.sigma
+            if self.simulated is None:
+                self._first.add((first, second))
+        if len(chosen):
             self._clean_pairs()
-        return bool(chosen)
+        return bool(len(chosen))
 
-    def _axes_of(self, e: Pair) -> list[Axis]:
+    def _unmeasured(self) -> np.ndarray:
+        """Pairs that could pay, (k, 2); no others, since the noise of scores grows with their number."""
+        pairs = np.stack(np.triu_indices(len(self.margins), 1), axis=1)
+        done = np.zeros((len(self.margins),) * 2, dtype=bool)
+        done[tuple(np.array(list(self._raw), dtype=int).reshape(-1, 2).T)] = True
+        return pairs[~done[tuple(pairs.T)] & self._could_pay(pairs)]
+
+    def _axes_of(self, e: Sequence[int]) -> list[Axis]:
         return [self._axes[j] for j in e]
 
     def _worth_measuring(
-        self, pairs: list[Pair], estimate: dict[Pair, np.ndarray], noisy: np.ndarray, this: Round
-    ) -> tuple[list[Pair], list[float]]:
-        """Of these pairs those that are worth their noise, and their shares of mu^2."""
-        # What sampling alone makes of the distance: mean absolute deviation of Poisson counts.
-        chance = [np.where(estimate[e] < 0.5, estimate[e], 0.8 * np.sqrt(estimate[e])).sum() for e in pairs]
+        self, pairs: np.ndarray, score: np.ndarray, this: Round
+    ) -> tuple[np.ndarray, list[float]]:
+        """Positions of the pairs that are worth their noise, and their shares of mu^2."""
         chosen, shares = worth_measuring(
-            score=np.minimum(noisy - np.array(chance), [self._farthest(e) for e in pairs]),
-            price=np.array([self._price(e) for e in pairs]),
+            score=np.minimum(score, self._farthest(pairs)),
+            price=self._price(pairs),
             share=this.pair_share,
             sigma=self._rows.sigma,
             most=min(len(pairs), len(self.margins) - 1) if this.forest else len(pairs),
             keep=(lambda ranked: _forest(ranked, pairs, len(self.margins))) if this.forest else np.asarray,
         )
-        return [pairs[i] for i in chosen], shares.tolist()
+        return chosen, shares.tolist()
 
-    def _farthest(self, e: Pair) -> float:
+    def _farthest(self, pairs: np.ndarray) -> np.ndarray:
         """Bound on the L1 distance of two count tables of a pair with the same margins.
 
         4 (1 - p) for a value of mass p.
         """
-        return self.total * min(2.0, *(4 * (1 - float(self.coarse[j].max())) for j in e))
+        likeliest = np.array([p.max() for p in self.coarse])[pairs].max(1)
+        return np.asarray(self.total * np.minimum(2.0, 4 * (1 - likeliest)))
 
-    def _price(self, e: Pair) -> float:
+    def _price(self, pairs: np.ndarray) -> np.ndarray:
         """L1 distance that a pair must show, in standard deviations of a cell of its table."""
-        return self._worth * float(pair_noise(np.array(self._sizes[e[0]]), np.array(self._sizes[e[1]])))
+        return np.asarray(self._worth * pair_noise(*np.array(self._sizes)[pairs].T))
 
-    def _could_pay(self, e: Pair) -> bool:
+    def _could_pay(self, pairs: np.ndarray) -> np.ndarray:
         """Whether measuring a pair would pay if it depended as much as its margins allow."""
-        return min(self._sizes[j] for j in e) > 1 and self._farthest(e) > self._pair_sigma * self._price(e)
+        enough = np.array(self._sizes)[pairs].min(1) > 1
+        return np.asarray(enough & (self._farthest(pairs) > self._pair_sigma * self._price(pairs)))
 
     def _clean_pairs(self) -> None:
         if self._rows.allowance.is_private:
             self._fuse()
+        shifts = self._shifts(self._published())
         for e, (table, before, sigma) in self._raw.items():
             rows, columns = (self.coarse[j] * self.total for j in e)
             possible = self._possible.get(e, 1.0)
-            prior = rake(before * possible, rows, columns, BEFORE)
+            shift = shifts.get(e, 0.0) if e in self._first else 0.0
+            prior = rake((before + shift) * possible, rows, columns, BEFORE)
             found = prior + shrink_singular_values(table - prior, sigma)
             cleaned = rake(found * possible, rows, columns) / self.total
             self._pairs[e], self._pairs[e[1], e[0]] = cleaned, cleaned.T
+
+    def _published(self) -> dict[Pair, np.ndarray]:
+        """Count tables of the pairs that depend in the published table, with the margins of now."""
+        found = self._public.pairs(self.buckets, self.coarse, self._is_ordered) if self._public else {}
+        return {e: table * self.total for e, table in found.items()}
+
+    def _with_checks(
+        self, pairs: np.ndarray, chosen: np.ndarray, shares: list[float], this: Round
+    ) -> tuple[np.ndarray, list[float]]:
+        """At least a few of the strongest published pairs are measured: nothing else says what to believe."""
+        published = self._published()
+        strength = {
+            i: float(np.linalg.norm(published[a, b] - self.total * np.outer(self.coarse[a], self.coarse[b])))
+            for i, (a, b) in enumerate(pairs.tolist())
+            if (a, b) in published
+        }
+        lacking = CHECKED - len(set(strength) & set(chosen.tolist()))
+        strongest = sorted(set(strength) - set(chosen.tolist()), key=lambda i: -strength[i])
+        if lacking <= 0 or not strongest:
+            return chosen, shares
+        more = np.array([*chosen, *strongest[:lacking]], dtype=int)
+        return more, [this.pair_share / len(more)] * len(more)
+
+    def _shifts(self, published: Mapping[Pair, np.ndarray]) -> dict[Pair, np.ndarray]:
+        """What the published dependence adds to independence, as far as the measured pairs bear it out."""
+        apart = {e: self.total * np.outer(*(self.coarse[j] for j in e)) for e in published}
+        trust = Trust.of(
+            {
+                e: share_of(table, apart[e], published[e], sigma)
+                for e, (table, _, sigma) in self._raw.items()
+                if e in published
+            }
+        )
+        return {e: trust.measured.get(e, trust.others) * (table - apart[e]) for e, table in published.items()}
 
     def _coarsened(self, e: Pair, cells: np.ndarray) -> np.ndarray:
         """Which pairs of buckets hold a pair of codes that can occur."""
@@ -196,18 +277,17 @@ class Measurements:
 
     def _fuse(self) -> None:
         """Inverse-variance mean of each column's bucket counts over all tables it is in."""
+        tables: list[list[tuple[np.ndarray, float]]] = [[] for _ in self.buckets]  # lines of it, variances
+        for (a, b), (table, _, sigma) in self._raw.items():
+            tables[a].append((table.sum(axis=1), sigma**2 * self._sizes[b]))
+            tables[b].append((table.sum(axis=0), sigma**2 * self._sizes[a]))
         for j, bucket in enumerate(self.buckets):
             codes_in = np.bincount(bucket, minlength=self._sizes[j])
             own = np.bincount(bucket, self._counts[j], self._sizes[j])
             weight = 1 / (self._sigmas[j] ** 2 * codes_in)
             total, weights = weight * own, weight.copy()
-            for (a, b), (table, _, sigma) in self._raw.items():
-                if j in (a, b):
-                    variance = sigma**2 * self._sizes[b if j == a else a]
-                    total, weights = (
-                        total + table.sum(axis=1 if j == a else 0) / variance,
-                        weights + 1 / variance,
-                    )
+            for line, variance in tables[j]:
+                total, weights = total + line / variance, weights + 1 / variance
             self.margins[j] = self._clean(j, self._counts[j] + ((total / weights - own) / codes_in)[bucket])
             self.coarse[j] = np.bincount(bucket, self.margins[j], self._sizes[j])
 
@@ -220,24 +300,40 @@ class Measurements:
         cleaned[:k] = trim_ends(cleaned[:k], sigma)
         return cleaned / cleaned.sum()
 
-    def _estimate(self, e: Pair) -> np.ndarray:
-        """The current model's count table of a pair."""
-        rows, columns = (self.coarse[j] * self.total for j in e)
+    def _estimates(self, pairs: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """The current model's count table of every pair, and how far chance alone moves the rows from it."""
+        found: list[np.ndarray] = [np.empty(0)] * len(pairs)
+        chance = np.empty(len(pairs))
+        for positions, tables in self._modelled(pairs):
+            # What sampling alone makes of the distance: mean absolute deviation of Poisson counts.
+            chance[positions] = np.where(tables < 0.5, tables, 0.8 * np.sqrt(tables)).sum((1, 2))
+            for i, table in zip(positions.tolist(), tables, strict=True):
+                found[i] = table
+        return found, chance
+
+    def _modelled(self, pairs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Positions of pairs of one shape, and their tables: of independence, or of the simulated rows."""
         if self.simulated is None:
-            return np.outer(rows, columns) / self.total
-        a, b = self._sizes[e[0]], self._sizes[e[1]]
-        simulated = np.bincount(
-            self.simulated[:, e[0]] * b + self.simulated[:, e[1]], minlength=a * b
-        ).reshape(a, b)
-        return rake(simulated * (self.total / len(self.simulated)), rows, columns, SCORED)
+            for positions in of_one_shape(np.array(self._sizes)[pairs]):
+                rows, columns = self._coarse_counts(pairs[positions])
+                yield positions, rows[:, :, None] * columns[:, None, :] / self.total
+            return
+        scale = self.total / len(self.simulated)
+        for positions, counts in pair_counts(list(self.simulated.T), self._sizes, pairs):
+            rows, columns = self._coarse_counts(pairs[positions])
+            yield positions, rake(counts * scale, rows, columns, SCORED)
+
+    def _coarse_counts(self, pairs: np.ndarray) -> list[np.ndarray]:
+        """Counts of the buckets of the first columns of these pairs, and of the second."""
+        return [np.stack([self.coarse[j] for j in columns.tolist()]) * self.total for columns in pairs.T]
 
 
-def _forest(ranked: np.ndarray, pairs: Sequence[Pair], num_columns: int) -> np.ndarray:
+def _forest(ranked: np.ndarray, pairs: np.ndarray, num_columns: int) -> np.ndarray:
     """Of the pairs numbered in ``ranked``, best first, those that close no circle.
 
     A spanning forest of least ranks.
     """
-    a, b = np.array(pairs)[ranked].T
+    a, b = pairs[ranked].T
     ranks = np.arange(1, len(ranked) + 1)  # 0 would stand for no edge
     forest = minimum_spanning_tree(csr_array((ranks, (a, b)), shape=(num_columns, num_columns)))
     return np.asarray(ranked[np.sort(forest.data).astype(int) - 1])

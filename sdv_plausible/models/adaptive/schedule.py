@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,10 +10,12 @@ import numpy as np
 
 from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared
 from sdv_plausible.questions.budget import Allowance
-from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.domain import Attribute, Domain
 
 SIZE_SHARE, SCORE_SHARE = 0.005, 0.05
 BUCKET_FLOOR = 4.0  # a bucket must hold so many deviations of a pair table's noise
+PUBLIC_BUCKETS, PUBLIC_FLOOR = 16, 1.0  # buckets and that floor where a published table says more of them
+MOST_ALONE = 128  # values without an order that stand alone, at most: time grows with them
 RICH = 2000.0  # power from which on two rounds of pairs pay, and weak links too
 SET_SCORE_SHARE, SET_TABLE_SHARE = 0.01, 0.05
 MOST_SETS = 5000  # sets of three or four columns that are scored: time grows with them
@@ -68,7 +71,7 @@ class Schedule:
         every further pair makes all tables noisier: where there is little power that costs more than weak
         links are worth.
     most_buckets : int
-        Number of buckets of a column in pair tables, at most.
+        Number of buckets of an ordered column in pair tables, at most.
     pair_sigma : float
         Noise of a pair table, roughly.
     rounds : tuple of Round
@@ -84,6 +87,14 @@ class Schedule:
     pair_sigma: float
     rounds: tuple[Round, ...]
     sets: SetRound | None = None
+
+    def most_buckets_of(self, attribute: Attribute) -> int:
+        """Number of buckets of a column in pair tables, at most.
+
+        Neighbours of an ordered value are like it. Of values without an order nothing is known but what is
+        measured, so all that hold enough rows stand alone.
+        """
+        return self.most_buckets if attribute.is_ordered else MOST_ALONE
 
     @classmethod
     def make(cls, rows: float, allowance: Allowance, num_columns: int) -> Schedule:
@@ -108,7 +119,7 @@ class Schedule:
             margin_share=margin_share,
             pair_share=pair_share,
             worth=1.0 if power > RICH else 2.0,
-            most_buckets=int(np.clip(16 * (power / 4000) ** 0.25, 10, 40)) if private else 40,
+            most_buckets=int(np.clip(16 * (power / 4000) ** 0.4, 10, 50)) if private else 40,
             pair_sigma=allowance.sigma(pair_share / (1.5 * num_columns)),
             rounds=tuple(
                 Round(score_share=SCORE_SHARE * scores, pair_share=pair_share * pairs, forest=forest)
@@ -147,17 +158,20 @@ def forecast(domain: Domain, allowance: Allowance, rows: int) -> Forecast | None
     m, cards = len(domain), np.array(domain.cardinalities)
     schedule = Schedule.make(rows, allowance, m)
     sigmas = [allowance.sigma(float(s)) for s in margin_shares(domain.cardinalities, schedule.margin_share)]
-    sizes = np.minimum(
-        cards, min(schedule.most_buckets, max(rows / (BUCKET_FLOOR * schedule.pair_sigma), 1.0))
-    )
+    most = np.array([schedule.most_buckets_of(a) for a in domain], dtype=float)
+    held = max(rows / (BUCKET_FLOOR * schedule.pair_sigma), 1.0)  # buckets that hold enough rows
+    sizes = np.minimum(cards, np.minimum(most, held))
     a, b = np.triu_indices(m, 1)
     a, b = a[(sizes[a] > 1) & (sizes[b] > 1)], b[(sizes[a] > 1) & (sizes[b] > 1)]
     noise = schedule.worth * allowance.sigma(schedule.pair_share / m) * pair_noise(sizes[a], sizes[b])
+    compared = int((noise < 2 * rows).sum())
+    scores = allowance.sigma(schedule.rounds[0].score_share, math.sqrt(compared)) / (2 * rows)
     return Forecast(
         rows=rows,
         assumed=undeclared(domain),
         columns={
             n: noise_distance(int(c), s, rows) for n, c, s in zip(domain.names, cards, sigmas, strict=True)
         },
-        link=float(np.median(noise)) / (2 * rows) if len(a) else None,
+        link=max(float(np.median(noise)) / (2 * rows), scores) if len(a) else None,
+        crowd=scores,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -90,6 +90,10 @@ class SetTables:
         tables = self._rows.ask_tables([self._axes_of(sets[i]) for i in chosen], shares)
         self._measured = {sets[i]: (t, estimates[i]) for i, t in zip(chosen, tables, strict=True)}
         return bool(chosen)
+
+    def take(self, answers: Mapping[Columns, Answer]) -> None:
+        """Take in tables that were measured earlier."""
+        self._measured = {columns: (answer, self._estimate(columns)) for columns, answer in answers.items()}
 
     def _axes_of(self, columns: Columns) -> list[Axis]:
         return [self._axes[j] for j in columns]

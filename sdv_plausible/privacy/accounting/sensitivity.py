@@ -1,6 +1,6 @@
-"""How much one row, or all rows of one person, change an entropy, in the worst case.
+"""How much one row, or all rows of one person, change an entropy or mutual information, in the worst case.
 
-Proofs: ``docs/explanation/proofs/entropy_sensitivity.md``.
+Proofs: ``docs/explanation/proofs/entropy_sensitivity.md``, ``docs/explanation/proofs/greedy_bayes.md``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 
 from sdv_plausible.privacy import checks as check
 
-__all__ = ["entropy_sensitivity", "entropy_sensitivity_in_steps"]
+__all__ = ["entropy_sensitivity", "entropy_sensitivity_in_steps", "information_sensitivity_in_steps"]
 
 _FINEST_STEP = 1e-9  # bits; finer ones are comparable to rounding errors
 
@@ -73,3 +73,37 @@ def entropy_sensitivity_in_steps(n: int, step: float, rows: int = 1) -> int:
     """
     step = check.at_least("step", step, _FINEST_STEP, "it is the grid's width in bits; try 1e-6")
     return math.ceil(entropy_sensitivity(n, rows) / step) + 1
+
+
+def information_sensitivity_in_steps(n: int, step: float, rows: int = 1) -> int:
+    """Sensitivity of n times mutual information, rounded to a grid, in its steps.
+
+    One row more moves ``n I(X; Y)`` by at most ``n log2 n - (n-1) log2 (n-1)`` bits (n with it), and that
+    is exact; it rises with n, so an upper bound on n is safe
+    (``docs/explanation/proofs/greedy_bayes.md``, Theorems 1 and 2).
+
+    Parameters
+    ----------
+    n : int
+        Rows of the *larger* of the two tables, or an upper bound on it, >= 1.
+    step : float
+        Width of the grid in bits, > 0 and not below 1e-9.
+    rows : int
+        Rows that are added, >= 1.
+
+    Returns
+    -------
+    int
+        Whole steps, >= 1.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+    n = check.whole("n", n, 1, "it is an upper bound on the number of rows")
+    c = check.whole("rows", rows, 1, "it is the number of rows added")
+    step = check.at_least("step", step, _FINEST_STEP, "it is the grid's width in bits; try 1e-3")
+    # log1p keeps n log n - (n-1) log(n-1) exact to rounding when n is large.
+    bits = 0.0 if n == 1 else math.log2(n) - (n - 1) * math.log1p(-1 / n) / math.log(2)
+    return math.ceil(c * bits / step) + 1

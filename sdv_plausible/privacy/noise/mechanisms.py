@@ -30,7 +30,14 @@ from sdv_plausible.privacy.noise.samplers import (
     saturating_add,
 )
 
-__all__ = ["NoiseCall", "discrete_gaussian", "discrete_laplace", "floored_laplace", "record_calls"]
+__all__ = [
+    "NoiseCall",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "exponential_choice",
+    "floored_laplace",
+    "record_calls",
+]
 
 Source = Literal["opendp", "keyed stream", "seeded stream"]
 _NO_NOISE = "where no noise is wanted, do not call a noise function"
@@ -202,6 +209,49 @@ def discrete_gaussian(
         )
     _record("discrete_gaussian", sensitivity, rho, scale=scale, shape=counts.shape, source=source)
     return noisy
+
+
+def exponential_choice(scores: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: Coins) -> int:
+    """Choose a position with probability proportional to exp(epsilon score / (2 sensitivity)).
+
+    The exponential mechanism, as the largest of scores with Gumbel noise: of epsilon-bounded range, and so
+    epsilon-DP and epsilon**2/8-zCDP, if every score moves by at most `sensitivity` between neighbours.
+
+    Parameters
+    ----------
+    scores : array of int, shape (candidates,)
+        True scores, at least one.
+    sensitivity : int
+        Most that any score moves, at least 1.
+    epsilon : float
+        Range, finite and above 0.
+    coins : Coins
+        As in `discrete_laplace`.
+
+    Returns
+    -------
+    int
+        Position of the chosen score.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not of its type or out of its range.
+    """
+    values = integer_array("scores", scores).ravel()
+    sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon, _NO_NOISE)
+    if not values.size:
+        raise ValueError("scores (none) must be at least one: there is nothing to choose from")
+    source = _source(coins)
+    if source == "opendp":
+        built, scale = measurement("noisy_max", sensitivity, epsilon**2 / 8)
+        chosen = int(built(values))
+    else:
+        scale = 2 * sensitivity / epsilon
+        gumbel = -np.log(-np.log(coins.uniform(values.size) + 2.0**-54))
+        chosen = int(np.argmax(values / scale + gumbel))
+    _record("exponential_choice", sensitivity, epsilon, scale=scale, shape=values.shape, source=source)
+    return chosen
 
 
 def _source(coins: Coins, *, repeatable: bool = False) -> Source:

@@ -6,18 +6,24 @@ import functools
 import math
 import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-Kind = Literal["discrete_laplace", "discrete_gaussian"]
+Kind = Literal["discrete_laplace", "discrete_gaussian", "noisy_max"]
 
 _LAST_BIT = 2.0**-52  # of a double, relative
 _LARGEST_SCALE = 2.0**500  # its inverse is the smallest: both well within double precision
 _PIECE = 1 << 14  # values per OpenDP call when a long vector is spread over threads
 _building = threading.Lock()
+_SCALES: dict[Kind, Callable[[float, float], float]] = {
+    "discrete_laplace": lambda sensitivity, epsilon: sensitivity / epsilon,
+    "discrete_gaussian": lambda sensitivity, rho: sensitivity / math.sqrt(2 * rho),
+    "noisy_max": lambda sensitivity, rho: sensitivity / math.sqrt(2 * rho),
+}
 
 
 @functools.lru_cache(maxsize=256)
@@ -31,11 +37,11 @@ def measurement(kind: Kind, sensitivity: float, budget: float) -> tuple[Any, flo
     kind : Kind
         Distribution of the noise.
     sensitivity : float
-        In the L1 (Laplace) or L2 (Gaussian) distance; an int for "discrete_laplace".
+        In the L1 (Laplace), L2 (Gaussian) or largest (noisy max) distance; whole but for Gaussian.
     budget : float
-        epsilon for "discrete_laplace", rho for "discrete_gaussian".
+        epsilon for "discrete_laplace", rho for the others.
     """
-    scale = sensitivity / (budget if kind == "discrete_laplace" else math.sqrt(2 * budget))
+    scale = _SCALES[kind](sensitivity, budget)
     step = _LAST_BIT
     while 1 / _LARGEST_SCALE < scale < _LARGEST_SCALE:
         built = _build(kind, scale)
@@ -66,7 +72,7 @@ def add_noise(built: Any, array: npt.NDArray[Any]) -> Any:
 
 def _build(kind: Kind, scale: float) -> Any:
     # Imported here: OpenDP loads a large native library that `import sdv_plausible` should not wait for.
-    from opendp import domains, measurements, metrics, mod
+    from opendp import domains, measurements, measures, metrics, mod
 
     with _building:
         was_enabled = "contrib" in mod.GLOBAL_FEATURES
@@ -77,6 +83,9 @@ def _build(kind: Kind, scale: float) -> Any:
             integers = domains.vector_domain(domains.atom_domain(T="i64"))
             if kind == "discrete_laplace":
                 return measurements.make_laplace(integers, metrics.l1_distance(T="i64"), scale=scale)
+            if kind == "noisy_max":
+                largest, law = metrics.linf_distance(T="i64"), measures.zero_concentrated_divergence()
+                return measurements.make_noisy_max(integers, largest, law, scale)
             return measurements.make_gaussian(integers, metrics.l2_distance(T="f64"), scale=scale)
         finally:
             if not was_enabled:

@@ -8,7 +8,7 @@ import pytest
 from reviewing import COLUMNS, HOST, write_people
 from starlette.testclient import TestClient
 
-from sdv_plausible.cli import _plan
+from sdv_plausible.commands.declare import plan_of
 from sdv_plausible.declaring.files import read_domain_file
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.declaring.template import drafted
@@ -32,7 +32,7 @@ def make(tmp_path, output):
     table = Table(write_people(tmp_path / "people.csv", 20), tuple(COLUMNS), {"encoding": "utf-8"})
 
     def made(guard=Guard, *, enter=True):
-        review = Review(drafted(table.names, COLUMNS), table, output, _plan, is_saved=False)
+        review = Review(drafted(table.names, COLUMNS), table, output, plan_of, is_saved=False)
         app = guard(Pages(review, KEYS, lambda: None).application(), KEYS, HOST, lambda _: None)
         client = TestClient(app, base_url=f"http://{HOST}", follow_redirects=False)
         if enter:

@@ -10,7 +10,7 @@ import pytest
 from reviewing import COLUMNS, HOST, write_people
 from starlette.testclient import TestClient
 
-from sdv_plausible.cli import _plan
+from sdv_plausible.commands.declare import plan_of
 from sdv_plausible.declaring import review as review_module
 from sdv_plausible.declaring.files import read_domain_file
 from sdv_plausible.declaring.review import Review, Table
@@ -56,7 +56,7 @@ def visit(tmp_path):
     def visited(columns=COLUMNS, *, is_saved=False, names=NAMES):
         table = Table(write_people(tmp_path / "people.csv"), names, {"encoding": "utf-8"})
         return Visitor(
-            Review(drafted(names, columns), table, tmp_path / "domain.json", _plan, is_saved=is_saved)
+            Review(drafted(names, columns), table, tmp_path / "domain.json", plan_of, is_saved=is_saved)
         )
 
     return visited

@@ -74,6 +74,6 @@ def test_what_does_not_go_with_it(tmp_path, monkeypatch, capsys, more, words):
 
 def test_without_the_libraries(tmp_path, monkeypatch, capsys):
     write_people(tmp_path / "people.csv")
-    monkeypatch.setattr("sdv_plausible.cli.find_spec", lambda _: None)
+    monkeypatch.setattr("sdv_plausible.commands.declare.find_spec", lambda _: None)
     assert main(["declare", str(tmp_path / "people.csv"), "-o", str(tmp_path / "d.json"), "--web"]) == 2
     assert "sdv-plausible[app]" in capsys.readouterr().err

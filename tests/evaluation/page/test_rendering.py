@@ -16,6 +16,8 @@ from jinja2 import ChoiceLoader, DictLoader, TemplateAssertionError, UndefinedEr
 from markupsafe import Markup, escape
 
 import sdv_plausible
+import sdv_plausible.audit.page
+import sdv_plausible.evaluation.page.inspection
 from sdv_plausible.evaluation.page import rendering
 from sdv_plausible.evaluation.page.drawing import Drawing
 from sdv_plausible.evaluation.page.guarantee import Guarantee
@@ -53,6 +55,7 @@ def sections():
     guarantee = Guarantee(
         documented=True,
         sentence=HOSTILE,
+        said=(HOSTILE,),
         meaning=HOSTILE,
         entries=(
             {**dict.fromkeys(("name", "mechanism", "scope", "provenance", "note"), HOSTILE), "epsilon": 0.5},

@@ -167,3 +167,26 @@ def test_hostile_names_are_words(tmp_path, monkeypatch):
     found = Parsed(html_of(report, tmp_path))
     assert {"script", "img"} <= found.tags
     assert ATTRIBUTES & found.attributes
+
+
+@pytest.mark.parametrize(
+    ("claimed", "publishable", "shown"), [(True, True, True), (False, True, False), (False, False, True)]
+)
+def test_a_publishable_page_shows_them_under_a_claim_alone(
+    tables, described, tmp_path, claimed, publishable, shown
+):
+    """Without a claim the answers may be exact."""
+    ledger = Ledger() if claimed else None
+    told = {
+        "estimate": 1000.0,
+        "lower": 988.0,
+        "upper": 1012.0,
+        "proportion_lower": 0.4,
+        "proportion_upper": 0.6,
+    }
+    counts = pd.DataFrame([told], index=pd.Index(["north"], name="ward"))
+    report = PlausibleDeniabilityReport(ledger=ledger, margins=[counts], **QUICK)
+    report.generate(*tables, described, verbose=False)
+    text = html_of(report, tmp_path, publishable=publishable)
+    assert ("Counts with error bars" in text) is shown
+    assert ("988 to 1,012" in text) is shown

@@ -88,7 +88,7 @@ def test_score_sensitivity_by_brute_force():
     )  # as for a large table: small floor
     pairs = list(itertools.combinations(range(4), 2))
     axes = [made._axes_of(e) for e in pairs]
-    question = Distances(axes, [np.rint(made._estimate(e)) for e in pairs])
+    question = Distances(axes, [np.rint(t) for t in made._estimates(np.array(pairs))[0]])
 
     def scores(table: np.ndarray) -> np.ndarray:
         return question.exact(CodeArray(table, CARDS))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
+from sdv_plausible.models.adaptive import choosing
 from sdv_plausible.models.adaptive.choosing import worth_measuring
 
 
@@ -48,3 +50,19 @@ def test_only_what_may_be_measured_together():
     score, price = np.array([90.0, 95.0, 100.0]), np.ones(3)
     chosen, _ = worth_measuring(score, price, 0.5, deviation, 3, lambda ranked: ranked[ranked != 2])
     assert chosen.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ranking_no_more_than_needed_is_ranking_all(seed):
+    """Ties and infinities too; what is kept depends on what came before."""
+    rng = np.random.default_rng(seed)
+    value = rng.integers(0, 12, 300).astype(float)
+    value[rng.random(300) < 0.1] = np.inf
+    parts = rng.integers(0, 40, 300)
+
+    def one_of_each(ranked: np.ndarray) -> np.ndarray:
+        return ranked[np.sort(np.unique(parts[ranked], return_index=True)[1])]
+
+    for keep, k in itertools.product((np.asarray, one_of_each), (1, 2, 7, 39, 40, 41, 299, 300)):
+        wanted = keep(np.argsort(value, kind="stable"))[:k]
+        assert choosing._first_kept(value, k, keep).tolist() == wanted.tolist()

@@ -15,6 +15,7 @@ from sdv_plausible.models.adaptive.denoising import (
     rake,
     rake_all,
     shrink_singular_values,
+    trim_ends,
 )
 
 # --- Haar -------------------------------------------------------------------------------------------------------------
@@ -193,3 +194,13 @@ def test_margins_of_pairs_and_columns_are_reached():
 
 def test_without_margins_only_what_is_negative_goes():
     np.testing.assert_allclose(rake_all(np.array([[1.0, -2.0], [0.0, 3.0]]), {}), [[1, 0], [0, 3]], atol=1e-6)
+
+
+def test_ends_go_only_as_far_as_they_hold_little(monkeypatch):
+    """Values alike, each far below the noise, and one of many rows: emptying all that may be noise leaves it alone."""
+    counts = np.full(40, 5.0)
+    counts[20] = 400
+    assert (trim_ends(counts, 60.0) == 0).sum() == 22, "a tenth at each end"
+    assert trim_ends(np.array([1.0, 0, 2, 500, 500, 1]), 10.0).tolist() == [0, 0, 0, 500, 500, 0]
+    monkeypatch.setattr("sdv_plausible.models.adaptive.denoising.LITTLE", 1.0)
+    assert (trim_ends(counts, 60.0) == 0).sum() == 39, "planted: no bound"

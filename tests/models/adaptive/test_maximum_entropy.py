@@ -171,3 +171,40 @@ def test_a_set_does_not_stand_for_the_buckets_of_its_columns(sets, monkeypatch: 
     monkeypatch.setattr(maximum_entropy, "elimination_order", lambda estimates: [3, 0, 2, 1])
     _, rows = fit_network(districts(sets), 300_000, 40_000, Coins.from_seed(3))
     assert lost(rows) > 0.3  # control: the place last
+
+
+def law(
+    estimates: Estimates, **options: bool
+) -> tuple[list[tuple[int, tuple[int, ...]]], np.ndarray, np.ndarray]:
+    """Structure, conditional probabilities and simulated rows of a fit."""
+    network, rows = fit_network(estimates, 300_000, 40_000, Coins.from_seed(3), **options)
+    structure = [(t.child, t.parents) for t in network.tables]
+    return structure, np.concatenate([t.probabilities.ravel() for t in network.tables]), rows
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_rows_that_nobody_asks_for_are_left_out_and_the_network_is_the_same(
+    forgets, monkeypatch: pytest.MonkeyPatch
+):
+    """Control: a fit that leaves out the parents' rows as well gets other conditionals."""
+    structure, probabilities, rows = law(chain())
+    assert rows.any(axis=0).all()
+    if forgets:
+        draw = maximum_entropy.ConditionalTable.draw_evenly
+        monkeypatch.setattr(
+            maximum_entropy.ConditionalTable, "draw_evenly", lambda *given: np.zeros_like(draw(*given))
+        )
+    same, last, fewer = law(chain(), is_last=True)
+    assert same == structure
+    assert (np.abs(last - probabilities).max() < 0.02) != forgets
+    parents = {j for _, of in same for j in of}
+    assert forgets or set(np.flatnonzero(~fewer.any(axis=0))) == set(range(len(SIZES))) - parents
+
+
+@pytest.mark.parametrize("most", [20_000_000, 100])
+def test_all_conditional_tables_together_stay_within_their_bound(most, monkeypatch: pytest.MonkeyPatch):
+    """Control: within the usual bound the same tables take more cells than the small one allows."""
+    monkeypatch.setattr(maximum_entropy, "MOST_CELLS", most)
+    network, _ = fit_network(chain(), 300_000, 5_000, Coins.from_seed(3))
+    cells = sum(t.probabilities.size for t in network.tables)
+    assert (cells <= 100) == (most == 100)

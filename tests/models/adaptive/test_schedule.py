@@ -43,6 +43,7 @@ def test_the_more_power_the_less_goes_into_margins_and_the_finer_the_pairs():
     margins, buckets = [s.margin_share for s in made], [s.most_buckets for s in made]
     assert margins == sorted(margins, reverse=True)
     assert buckets == sorted(buckets)
+    assert buckets[-1] == 50  # a hundred ages in runs of two: noise is below what wider runs would lose
     assert [len(s.rounds) for s in made] == [1, 1, 1, 2, 2]
     assert [s.worth for s in made] == [2.0, 2.0, 2.0, 1.0, 1.0]
     assert [r.forest for r in made[-1].rounds] == [True, False]

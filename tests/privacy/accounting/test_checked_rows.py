@@ -36,7 +36,9 @@ def chance(n: int, c: int, s: int, most: int) -> Fraction:
     return sum((p * passes(min(x, most)) for x, p in law.items()), Fraction(0))
 
 
-def pairs(likelihood: list[list[Fraction]], s: int, sizes: tuple[int, ...]):  # type: ignore[no-untyped-def]
+def pairs(  # type: ignore[no-untyped-def]
+    likelihood: list[list[Fraction]], s: int, sizes: tuple[int, ...], gamma: int = 2
+):
     """All pairs of neighbours: rows of the larger and of the smaller table, and the smaller pass rate."""
     kinds = range(len(likelihood))
     for n in sizes:
@@ -46,7 +48,7 @@ def pairs(likelihood: list[list[Fraction]], s: int, sizes: tuple[int, ...]):  # 
                 for rows in ((*table, new), table):
                     size = len(rows)
                     one = exact.attempt(
-                        rows, likelihood, lambda c, n=size: chance(n, c, s, MOST), Fraction(2)
+                        rows, likelihood, lambda c, n=size: chance(n, c, s, MOST), Fraction(gamma)
                     )
                     found.append((oracle.rows(one, 2), sum(one)))
                 (more, q_more), (less, q_less) = found
@@ -84,6 +86,17 @@ def test_claim_covers_every_pair(likelihood: list[list[Fraction]], s: int) -> No
             stated = claim(n, floor, s, t=t)
             if math.isfinite(stated.log_others):
                 worst = max(worst, oracle.excess(stated, more, less))
+    assert worst <= TOLERANCE
+
+
+@pytest.mark.parametrize("s", [1, 4])
+def test_claim_covers_every_pair_at_gamma_1(s: int) -> None:
+    """At gamma 1 overlapping records are in partitions of their own; s = 1 is below k."""
+    worst = max(
+        oracle.excess(claim(n, floor, s, t=t, gamma=1.0), more, less)
+        for n, more, less, floor in pairs(OVERLAPPING, s, (3,), 1)
+        for t in (1, 2)
+    )
     assert worst <= TOLERANCE
 
 

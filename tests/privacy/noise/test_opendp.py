@@ -12,7 +12,7 @@ from opendp import mod
 from sdv_plausible.privacy.noise import opendp as _opendp
 
 
-@pytest.mark.parametrize("kind", ["discrete_laplace", "discrete_gaussian"])
+@pytest.mark.parametrize("kind", ["discrete_laplace", "discrete_gaussian", "noisy_max"])
 def test_opendps_own_privacy_map_stays_within_the_budget(kind: _opendp.Kind) -> None:
     exceeded = 0
     for sensitivity, budget in [(1, 0.1), (1, 1 / 3), (3, 0.7), (1, 1e-6), (100, 0.05), (7, 1e3)]:

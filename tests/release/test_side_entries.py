@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sdv_plausible.sdv.side_entries import own_transformers, side_entries
+from sdv_plausible.release.side_entries import own_transformers, side_entries
 
 
 def transformer(is_generator: bool, **more):

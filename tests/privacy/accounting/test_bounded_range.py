@@ -8,9 +8,8 @@ import numpy as np
 import oracles_accounting as oracle
 import pytest
 
-from sdv_plausible.audit.theory.bounded_range import BoundedRangeLoss
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose, compose_delta
-from sdv_plausible.privacy.accounting.losses import GaussianLoss, PureDP, ReleaseLoss
+from sdv_plausible.privacy.accounting.losses import BoundedRangeLoss, GaussianLoss, PureDP, ReleaseLoss
 
 EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 0.9, 1.4, 2.5])
 

@@ -1,0 +1,269 @@
+"""White box: the likelihood ratio of the noisy answers, the strongest attack on a learner that only asks.
+
+The attacker knows both tables, with and without the target, and sees every question and its noisy answer.
+A question was chosen by earlier answers and by coins that see no row. So the answers' likelihood ratio is a
+product over them, and by Neyman and Pearson no other attack on the model tells more
+(docs/explanation/proofs/attacks.md, Theorem 3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sdv_plausible.audit.attacks.bounds import AttackBounds, attack_bounds, provable
+from sdv_plausible.audit.membership import FloatArray
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.base import Learner, ModelBudget, planned_entries
+from sdv_plausible.privacy.accounting.losses import GaussianLoss
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.counts import Axes, CountTable, NumberOfRows, Question
+from sdv_plausible.questions.queryable import Answer, Queryable
+from sdv_plausible.table.domain import Attribute, Domain
+
+ALL = 1 - 1e-9  # share of the budget from which on nothing can be asked any more
+
+
+class NothingLeftError(Exception):
+    """The budget is spent: what the learner does from here on sees no row."""
+
+
+class OverheardRows(Queryable):
+    """The door to the rows, with the attacker listening.
+
+    Attributes
+    ----------
+    heard : list of (Question, values, scale, is_laplace)
+        Every answer; scale 0 where there was no noise.
+    """
+
+    heard: list[tuple[Question[Any], np.ndarray, float, bool]]
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.heard = []
+
+    def ask(self, question: Question[Any], share: float, failure: float = 0.0) -> Answer:
+        """Ask, overheard."""
+        answer = super().ask(question, share, failure)
+        self.heard.append((question, answer.values, answer.sigma, False))
+        return self._until_spent(answer)
+
+    def ask_tables(self, sets: Sequence[Axes], shares: Sequence[float]) -> list[Answer]:
+        """Ask for several tables, overheard."""
+        answers = super().ask_tables(sets, shares)
+        self.heard += [
+            (CountTable(axes), a.values, a.sigma, False) for axes, a in zip(sets, answers, strict=True)
+        ]
+        return self._until_spent(answers)
+
+    def count_rows(self, epsilon: float, failure: float) -> int:
+        """Count rows, overheard."""
+        count = super().count_rows(epsilon, failure)
+        scale = self.neighbours.rows / epsilon if self.allowance.is_private else 0.0
+        self.heard.append((NumberOfRows(), np.array([count]), scale, True))
+        return count
+
+    def ask_frequent(self, *_: Any, **__: Any) -> Any:
+        """Refuse: values that are not known beforehand have no exact answer here."""
+        raise NotImplementedError("the white box takes learners, which ask for counts; not ask_frequent")
+
+    def release_groups(self, *_: Any, **__: Any) -> Any:
+        """Refuse: that is a privacy test."""
+        raise NotImplementedError("release_groups is a privacy test: audit it with release_test_matrix")
+
+    def raw_rows(self, why: str) -> np.ndarray:
+        """Refuse: whoever holds the rows needs no attack."""
+        raise NotImplementedError(f"raw rows are handed out ({why}): there is no claim to attack")
+
+    def _until_spent(self, answer: Any) -> Any:
+        if self.allowance.is_private and self.spent_share >= ALL:
+            raise NothingLeftError
+        return answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhiteBoxResult:
+    """What the white box proves of a learner, against its claim.
+
+    Attributes
+    ----------
+    bounds : AttackBounds
+        What was proved.
+    claimed_epsilon, claimed_mu : float
+        What the ledger claims: epsilon at the bounds' delta, and mu of all Gaussian losses; mu is infinite
+        where there are other losses.
+    asked_mu : float
+        Largest mu of the answers that were given: below `claimed_mu` where the learner left budget unspent
+        or questions did not move as far as they may.
+    provable_epsilon, provable_mu : float
+        What the best attack proves, in 9 of 10 audits of so many runs, if the claim is exact.
+    """
+
+    bounds: AttackBounds
+    claimed_epsilon: float
+    claimed_mu: float
+    asked_mu: float
+    provable_epsilon: float
+    provable_mu: float
+
+    @property
+    def broken(self) -> bool:
+        """Whether a bound lies above the claim."""
+        return self.bounds.mu > self.claimed_mu or self.bounds.epsilon > self.claimed_epsilon
+
+    def __str__(self) -> str:
+        return (
+            f"the claim {'is BROKEN' if self.broken else 'holds'}: {self.bounds}. Claimed: epsilon "
+            f"{self.claimed_epsilon:.3g}, mu {self.claimed_mu:.3g}; answers given: mu {self.asked_mu:.3g}. "
+            f"If the claim is exact, 9 of 10 such audits prove epsilon {self.provable_epsilon:.3g} and mu "
+            f"{self.provable_mu:.3g}{self._why()}."
+        )
+
+    def _why(self) -> str:
+        if self.provable_epsilon > self.claimed_epsilon / 2:
+            return ""
+        return (
+            f", less than half of the claimed epsilon: at delta {self.bounds.delta:g} the claim is about "
+            f"events that {self.bounds.runs} runs do not see"
+        )
+
+
+def white_box(
+    learner: Learner,
+    domain: Any,
+    budget: ModelBudget,
+    absent: np.ndarray,
+    present: np.ndarray,
+    *,
+    runs: int = 2000,
+    false_alarm: float = 0.05,
+) -> WhiteBoxResult:
+    """Attack a learner's noisy answers, with two tables that differ in one row.
+
+    Every run asks as the learner would in earnest; the rest of the fit, which sees no row, is left out once
+    nothing can be asked any more.
+
+    Parameters
+    ----------
+    learner : Learner
+        Any that asks for counts.
+    domain : Domain
+        Of the columns.
+    budget : ModelBudget
+        What it may spend.
+    absent, present : ndarray of int, shape (n, m)
+        Codes of the table without and with the target; :func:`worst_tables` makes a pair on which the default
+        learner tells as much as it may.
+    runs : int
+        On each table.
+    false_alarm : float
+        Probability that a true claim is contradicted, for each bound.
+    """
+    entries = planned_entries(learner, domain, budget)
+    worlds = [CodeArray(np.asfortranarray(codes), domain.cardinalities) for codes in (absent, present)]
+    scores: list[FloatArray] = []
+    mus: list[float] = []
+    for world in worlds:
+        found = [_score(_overheard(learner, domain, budget, entries, world), worlds) for _ in range(runs)]
+        scores.append(np.array([score for score, _ in found]))
+        mus += [mu for _, mu in found]
+    bounds = attack_bounds(scores[1], scores[0], budget.delta, false_alarm=false_alarm)
+    mu = _claimed_mu(entries)
+    epsilon = _claimed_epsilon(entries, budget)
+    likely = provable(min(mu, 50.0), runs, budget.delta, false_alarm=false_alarm)
+    return WhiteBoxResult(
+        bounds=bounds, claimed_epsilon=epsilon, claimed_mu=mu, asked_mu=max(mus),
+        provable_epsilon=likely[0], provable_mu=likely[1],
+    )  # fmt: skip
+
+
+def white_box_of_default(
+    epsilon: float, delta: float, *, runs: int = 2000, false_alarm: float = 0.05
+) -> WhiteBoxResult:
+    """Attack the default learner at a claim, on the neighbours of :func:`worst_tables`.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The claim.
+    runs : int
+        On each table; about a millisecond each.
+    false_alarm : float
+        For each bound.
+    """
+    domain = Domain(tuple(Attribute(name=n, kind="categorical", values=(0, 1)) for n in ("x", "y")))
+    budget = ModelBudget(epsilon=epsilon, delta=delta)
+    return white_box(AdaptiveLearner(), domain, budget, *worst_tables(), runs=runs, false_alarm=false_alarm)
+
+
+def worst_tables(cardinality: int = 2, rows: int = 1000) -> tuple[np.ndarray, np.ndarray]:
+    """Two equal columns, and a target that is like no row: its cells are empty, and the link is worth asking.
+
+    Parameters
+    ----------
+    cardinality : int
+        Codes of each column; the last one is the target's in the first column alone.
+    rows : int
+        Rows without the target.
+
+    Returns
+    -------
+    absent, present : ndarray of int, shapes (rows, 2) and (rows + 1, 2)
+    """
+    codes = np.arange(rows, dtype=np.int32) % cardinality
+    absent = np.column_stack([codes, codes])
+    target = np.array([[cardinality - 1, 0]], dtype=np.int32)
+    return absent, np.concatenate([absent, target])
+
+
+def _overheard(
+    learner: Learner, domain: Any, budget: ModelBudget, entries: Sequence[LedgerEntry], world: CodeArray
+) -> OverheardRows:
+    coins = Coins.from_os_entropy()
+    ledger = PrivacyLedger(delta=budget.delta, neighbours=budget.neighbours)
+    rows = OverheardRows(world, ledger, entries, coins.spawn("noise"))
+    with suppress(NothingLeftError):
+        learner.fit(rows, domain, budget, coins.spawn("learner"))
+    return rows
+
+
+def _score(rows: OverheardRows, worlds: Sequence[CodeArray]) -> tuple[float, float]:
+    """Log-likelihood ratio of the answers, present over absent, and the mu of what was asked."""
+    total, squares = 0.0, 0.0
+    for question, values, scale, is_laplace in rows.heard:
+        absent, present = (np.asarray(question.exact(world), dtype=np.float64).ravel() for world in worlds)
+        seen, moved = values.ravel(), (present - absent) != 0
+        if not moved.any():
+            continue
+        off, on = np.abs(seen - absent)[moved], np.abs(seen - present)[moved]
+        if scale == 0:
+            return (math.inf if not on.any() else -math.inf), math.inf
+        if is_laplace:
+            total += float((off - on).sum()) / scale
+        else:
+            total += float((off**2 - on**2).sum()) / (2 * scale**2)
+            squares += float(((present - absent)[moved] ** 2).sum()) / scale**2
+    return total, math.sqrt(squares)
+
+
+def _claimed_mu(entries: Sequence[LedgerEntry]) -> float:
+    losses = [loss for entry in entries for loss in entry.losses]
+    if not all(isinstance(loss, GaussianLoss) for loss in losses):
+        return math.inf
+    return math.sqrt(
+        sum(x.sensitivity_over_sigma**2 * x.count for x in losses if isinstance(x, GaussianLoss))
+    )
+
+
+def _claimed_epsilon(entries: Sequence[LedgerEntry], budget: ModelBudget) -> float:
+    ledger = PrivacyLedger(delta=budget.delta, neighbours=budget.neighbours)
+    ledger.charge(*entries)
+    return float(ledger.total())

@@ -1,0 +1,1 @@
+"""The commands of ``sdv-plausible``, a module each: ``add_options`` and ``run``."""

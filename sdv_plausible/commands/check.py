@@ -1,0 +1,57 @@
+"""The command ``sdv-plausible check``: what of a table does not fit its declarations, for its holder."""
+
+from __future__ import annotations
+
+import argparse
+
+from sdv_plausible.commands.files import (
+    HOW_READ,
+    HOW_SPELLED,
+    add_reading,
+    check_inputs,
+    declared_types,
+    how,
+    is_parquet,
+    read,
+)
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """What ``check`` is told."""
+    add_reading(command)
+    command.set_defaults(only_declared=True)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Count cells and rows that do not fit, and note what was looked at."""
+    from sdv_plausible.declaring.files import note_look
+    from sdv_plausible.rules.checking import check_rows
+    from sdv_plausible.rules.reading import rules_with_declarations
+    from sdv_plausible.table.declarations import read_declarations
+    from sdv_plausible.table.domain import MAX_BINS
+    from sdv_plausible.table.reading import count_unreadable
+
+    check_inputs(options)
+    types = declared_types(options)
+    options.rows_were_read, unread = True, {}
+    if not is_parquet(options.data):
+        unread = count_unreadable(options.data, types, **how(options, *HOW_READ, *HOW_SPELLED))
+    counts = ", ".join(f"{name} {count:,}" for name, count in unread.items())
+    lines = [
+        f"NOT private, for your eyes. Cells that cannot be read, and count as missing: {counts or 'none'}"
+    ]
+    given = None if options.domain == "metadata" else options.domain
+    if given is not None or options.rules:
+        words = {name: kind.words for name, kind in types.items()}
+        domain, words, rules = rules_with_declarations(options.rules or (), given, words, MAX_BINS)
+        declared = read_declarations(domain, "infer", MAX_BINS, words)
+        known = {
+            name: (attribute, declared.says_missing(name))
+            for name in declared.names
+            if (attribute := declared.known(name))
+        }
+        found, looked = check_rows(rules, known, read(options, types), lines.append)
+        lines.append(str(found))
+        if given is not None:
+            lines += note_look(given, {*unread, *looked})
+    print("\n".join(lines))

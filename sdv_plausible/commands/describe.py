@@ -1,0 +1,111 @@
+"""The command ``sdv-plausible describe``: a table's description, which is a readable release file."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sdv_plausible.commands.files import (
+    HOW_SPELLED,
+    add_reading,
+    check_outputs,
+    declared_types,
+    how,
+    names_of,
+    read,
+)
+from sdv_plausible.release_file.ledger import Statement, write_ledger
+from sdv_plausible.sdv.versions import metadata_of
+from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.declarations import domain_document
+from sdv_plausible.table.domain import MAX_BINS
+from sdv_plausible.table.type_votes import vote_types
+
+MODES = ("correlated", "independent", "random")
+TYPES_SHARE = 0.1  # of epsilon and delta, for the vote on undeclared types; the fit keeps to what is left
+SCHEMA_ONLY: dict[str, Any] = {"schema": "sdv-plausible-declarations/1", "columns": {}}
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """What ``describe`` is told."""
+    add_reading(command)
+    command.add_argument(
+        "-o", "--output", type=Path, required=True, help="description (JSON) to write: a release file"
+    )
+    command.add_argument("--mode", choices=MODES, default=MODES[0], help="default: correlated")
+    command.add_argument(
+        "--epsilon", type=float, default=0.1, help="total privacy budget, types included (default: 0.1)"
+    )
+    command.add_argument("--delta", type=float, default=1e-9, help="failure probability (default: 1e-9)")
+    command.add_argument("--max-parents", type=int, default=4, help="of --mode correlated (default: 4)")
+    command.add_argument(
+        "--bins", type=int, default=MAX_BINS, help=f"of numbers and dates, at most (default: {MAX_BINS})"
+    )
+    command.add_argument(
+        "--only-declared", action="store_true", help="leave out columns whose type is not declared"
+    )
+    command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    command.set_defaults(ledger=None)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Vote on undeclared types, learn the description and write it."""
+    check_outputs(options, (".json", ".release"))
+    types = declared_types(options)
+    rest = [] if options.only_declared else [name for name in names_of(options) if name not in types]
+    spelling = Spelling(**how(options, *HOW_SPELLED))
+    options.rows_were_read = True  # from here on errors of others may quote cells
+    texts = read(options, {name: {"sdtype": "categorical"} for name in rest}) if rest else None
+    document = typed(options, texts, spelling)
+    synth = fitted(options, read(options, column_types(document)), document)
+    digest = synth.release(allow_no_claim=True).save(options.output, readable=True)
+    print(f"{synth.privacy_ledger()}\n\nWrote {options.output}, sha256 {digest}")
+
+
+def typed(options: argparse.Namespace, texts: pd.DataFrame | None, spelling: Spelling) -> dict[str, Any]:
+    """Declarations with the types that were voted for, and what the vote cost.
+
+    Parameters
+    ----------
+    options : Namespace
+        Of the command.
+    texts : DataFrame or None
+        Undeclared columns as text.
+    spelling : Spelling
+        How cells are written.
+
+    Raises
+    ------
+    ValueError
+        If the domain file was learned before: its types are declared then.
+    """
+    given = SCHEMA_ONLY if options.domain is None else domain_document(options.domain).to_dict()
+    if texts is None:
+        return dict(given)
+    if given.get("learned") is not None:
+        raise ValueError(
+            f"columns {list(texts.columns)} have no sdtype in {options.domain}, which was learned: give it "
+            "them, or add --only-declared"
+        )
+    voted, ledger = vote_types(texts, spelling, TYPES_SHARE * options.epsilon, TYPES_SHARE * options.delta)
+    learned = {"charge": None, "ledger": write_ledger(ledger, Statement.of(ledger))}
+    return {**given, "columns": {**given["columns"], **voted}, "learned": learned}
+
+
+def fitted(
+    options: argparse.Namespace, table: pd.DataFrame, document: Mapping[str, Any]
+) -> PlausibleDeniabilitySynthesizer:
+    """A synthesizer in the wanted mode, fitted to the table."""
+    parameters = {"max_parents": options.max_parents} if options.mode == "correlated" else None
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_of(document), epsilon=options.epsilon, delta=options.delta, model=options.mode,
+        model_parameters=parameters, domain=document, max_bins=options.bins, rules=options.rules or (),
+    )  # fmt: skip
+    synth.fit(table)
+    return synth

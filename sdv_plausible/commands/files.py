@@ -1,0 +1,205 @@
+"""What the commands have in common: what is read, how, and where it goes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sdv_plausible.table.column_types import ColumnType
+
+HOW_READ = ("encoding", "separator", "quote")  # of the CSV file
+HOW_SPELLED = ("decimal", "thousands", "na_values", "true_values", "false_values")  # of its cells
+
+
+class UsageError(ValueError):
+    """Something about the command's arguments or files; shown without a traceback."""
+
+
+def add_reading(command: argparse.ArgumentParser) -> None:
+    """What is read, and how: every cell by itself, by what is declared of its column."""
+    command.add_argument("data", type=Path, help="CSV or Parquet file")
+    command.add_argument(
+        "--metadata", type=Path, help="SDV metadata JSON that you wrote: the types of the columns"
+    )
+    command.add_argument(
+        "--domain", help='domain JSON: types and values; or "metadata" if you wrote the ranges in --metadata'
+    )
+    command.add_argument("--rules", type=Path, help="rules JSON: what holds in every row")
+    command.add_argument("--encoding", default="utf-8", help="of the CSV file (default: utf-8)")
+    command.add_argument(
+        "--separator", type=_separator, default=",", help='between cells (default: ","); "tab" for tabs'
+    )
+    command.add_argument("--quote", default='"', help="around cells that hold a separator (default: '\"')")
+    command.add_argument("--decimal", default=".", help='decimal point of numbers (default: ".")')
+    command.add_argument("--thousands", help="mark between groups of three digits (default: none)")
+    command.add_argument(
+        "--na-values", nargs="+", metavar="TEXT", help="texts for missing (default: the empty text alone)"
+    )
+    command.add_argument(
+        "--true-values", nargs="+", metavar="TEXT", help="texts for true (default: true t yes y 1)"
+    )
+    command.add_argument(
+        "--false-values", nargs="+", metavar="TEXT", help="texts for false (default: false f no n 0)"
+    )
+
+
+def check_inputs(options: argparse.Namespace) -> None:
+    """Refuse files that are not there, before anything is read."""
+    inputs = ((options.data, "file"), (options.metadata, "metadata file"), (options.rules, "rules file"))
+    for path, what in inputs:
+        if path is not None and not path.is_file():
+            raise UsageError(f"there is no {what} {path}")
+    if options.domain == "metadata" and options.metadata is None:
+        raise UsageError(
+            "--domain metadata needs --metadata with ranges that you wrote: those detected in the table are "
+            "read from its "
+            "rows and declare nothing; give --metadata metadata.json, or declare the ranges in --domain "
+            "domain.json"
+        )
+
+
+def check_outputs(options: argparse.Namespace, endings: Sequence[str] = (".csv", ".parquet")) -> None:
+    """Refuse outputs that cannot be written or would replace an input, before anything is read."""
+    check_inputs(options)
+    domain = None if options.domain in (None, "metadata") else Path(options.domain)
+    paths = [
+        path
+        for path in (
+            options.data,
+            options.metadata,
+            domain,
+            options.rules,
+            options.ledger,
+            options.output,
+        )
+        if path is not None
+    ]
+    for output in (options.output, options.ledger):
+        for other in paths:
+            if output is not None and other is not output and is_same(output, other):
+                raise UsageError(
+                    f"{output} and {other} are the same file, and one would destroy the other; choose "
+                    "another name"
+                )
+    check_output(options.output, options.overwrite, endings)
+    if options.ledger is not None:
+        check_output(options.ledger, options.overwrite, (".json",))
+
+
+def check_output(path: Path, overwrite: bool, endings: Sequence[str]) -> None:
+    """Refuse an output that cannot be written."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; name a file in it")
+    if path.exists() and not overwrite:
+        raise UsageError(f"{path} exists; choose another name, or add --overwrite")
+    if path.suffix.lower() not in endings:
+        raise UsageError(f"{path} must end in {' or '.join(endings)}")
+    if is_parquet(path) and find_spec("pyarrow") is None:
+        raise UsageError(
+            "writing Parquet needs pyarrow: pip install 'sdv-plausible[parquet]', or name a .csv file"
+        )
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise UsageError(f"cannot write to {path}: its folder {path.parent} is missing or not writable")
+
+
+def is_same(path: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, by whatever spelling or link."""
+    try:
+        return path.samefile(other)
+    except OSError:  # one of them is not there yet
+        return str(path.resolve()).casefold() == str(other.resolve()).casefold()
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is Parquet, by its ending."""
+    return path.suffix.lower() == ".parquet"
+
+
+def how(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Options that were given, by name."""
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
+def declared_types(options: argparse.Namespace) -> dict[str, ColumnType]:
+    """What each declared column is."""
+    from sdv_plausible.table.column_types import column_types
+
+    types = column_types(options.domain, options.metadata)
+    if options.only_declared and not types:
+        raise UsageError(
+            "--only-declared leaves no column: declare what each is, with --domain or --metadata"
+        )
+    return types
+
+
+def read(options: argparse.Namespace, types: Mapping[str, Any]) -> pd.DataFrame:
+    """The table, with the columns that have a type."""
+    from sdv_plausible.table.parquet import read_parquet
+    from sdv_plausible.table.reading import read_csv
+
+    spelled = how(options, *HOW_SPELLED)
+    if is_parquet(options.data):
+        return read_parquet(options.data, types, **spelled)
+    return read_csv(options.data, types, **how(options, *HOW_READ), **spelled)
+
+
+def metadata_and_detected(
+    options: argparse.Namespace, types: Mapping[str, ColumnType]
+) -> tuple[Any, dict[str, dict[str, Any]]]:
+    """SDV's metadata, and the types of columns that nobody declared, which are detected."""
+    from sdv_plausible.sdv.versions import load_metadata, metadata_of
+
+    rest = [name for name in names_of(options) if name not in types and not options.only_declared]
+    detected = _detected(options, rest) if rest else {}
+    if options.metadata is None:
+        return metadata_of({**types, **detected}), detected
+    return load_metadata(options.metadata, detected), detected
+
+
+def names_of(options: argparse.Namespace) -> Sequence[str]:
+    """Column names of the table."""
+    from sdv_plausible.table.parquet import parquet_columns
+    from sdv_plausible.table.reading import csv_columns
+
+    if is_parquet(options.data):
+        return parquet_columns(options.data)
+    return csv_columns(options.data, **how(options, *HOW_READ))
+
+
+def _detected(options: argparse.Namespace, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    from sdv_plausible.sdv.detection import detect_types
+    from sdv_plausible.table.cell_texts import Spelling
+
+    options.rows_were_read = True
+    texts = read(options, {name: {"sdtype": "categorical"} for name in names})
+    return detect_types(texts, Spelling(**how(options, *HOW_SPELLED)))
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write rows as CSV or Parquet."""
+    if is_parquet(path):
+        table.to_parquet(path, index=False)
+    else:
+        _whole_numbers(table).to_csv(path, index=False)
+
+
+def _whole_numbers(table: pd.DataFrame) -> pd.DataFrame:
+    """Write 24 and not 24.0 where a synthetic column holds whole numbers alone."""
+    floats = table.select_dtypes("float")
+    whole = [
+        name
+        for name in floats
+        if ((floats[name] % 1 == 0) & (floats[name].abs() < 2**53) | floats[name].isna()).all()
+    ]
+    return table.astype(dict.fromkeys(whole, "Int64"))
+
+
+def _separator(text: str) -> str:
+    return "\t" if text in ("tab", "\\t") else text

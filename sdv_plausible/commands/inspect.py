@@ -1,0 +1,49 @@
+"""The command ``sdv-plausible inspect``: a page that shows a table before and after, for its holder."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import date
+from pathlib import Path
+
+from sdv_plausible.commands.files import UsageError, check_output
+from sdv_plausible.evaluation.page.inspection import inspection_page
+from sdv_plausible.evaluation.tables import prepare
+from sdv_plausible.sdv.detection import detect_types
+from sdv_plausible.sdv.versions import metadata_of
+from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.reading import csv_columns, read_csv
+from sdv_plausible.whole_files import write_whole
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """What ``inspect`` is told."""
+    command.add_argument("real", type=Path, help="the table before (CSV)")
+    command.add_argument("synthetic", type=Path, help="the table after (CSV)")
+    command.add_argument("-o", "--output", type=Path, required=True, help="HTML page to write: not public")
+    command.add_argument("--domain", type=Path, help="domain JSON: types; others are detected")
+    command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write the page."""
+    for path in (options.real, options.synthetic):
+        if not path.is_file():
+            raise UsageError(f"there is no file {path}")
+    check_output(options.output, options.overwrite, (".html",))
+    options.rows_were_read = True
+    write_whole(options.output, inspected(options))
+    print(f"Wrote {options.output}. NOT private: it shows real rows; for your eyes alone")
+
+
+def inspected(options: argparse.Namespace) -> str:
+    """The page. NOT private: types are detected in the real rows, which are shown."""
+    types = column_types(options.domain)
+    rest = [name for name in csv_columns(options.real) if name not in types]
+    known = {name: kind.words for name, kind in types.items()}
+    if rest:
+        texts = read_csv(options.real, {name: {"sdtype": "categorical"} for name in rest})
+        known |= detect_types(texts, Spelling())
+    real, synthetic = (read_csv(path, known) for path in (options.real, options.synthetic))
+    return inspection_page(prepare(real, synthetic, metadata_of(known)), date.today().isoformat())

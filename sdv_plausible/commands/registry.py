@@ -1,0 +1,78 @@
+"""The command ``sdv-plausible registry``: papers on a release."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sdv_plausible.commands.files import UsageError, check_output, how, is_same
+from sdv_plausible.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from sdv_plausible.privacy.ledger_record import LedgerRecord
+    from sdv_plausible.table.domain import Domain
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """What papers are made from, where they go, and what only a person knows."""
+    from sdv_plausible.privacy.registry import KNOWN
+
+    command.add_argument("ledger", type=Path, help="what --ledger wrote, or a release file")
+    command.add_argument("-o", "--output", type=Path, required=True, help="YAML file to write")
+    command.add_argument(
+        "--conformance", type=Path, help="also write a table in the words of NIST SP 800-226"
+    )
+    command.add_argument(
+        "--pages", default="docs", help="where this package's docs are, for links in the table"
+    )
+    command.add_argument("--overwrite", action="store_true", help="replace files that exist")
+    for name, field in KNOWN.items():
+        option = f"--{name.replace('_', '-')}"
+        if field.many:
+            command.add_argument(option, nargs="+", metavar="TEXT", help=field.hint)
+        else:
+            hint = f"{field.hint}: {', '.join(field.choices)}" if field.choices else field.hint
+            command.add_argument(option, metavar="TEXT", help=hint)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write the registry entry and the conformance table."""
+    from sdv_plausible.privacy.conformance import conformance_page
+    from sdv_plausible.privacy.registry import KNOWN, missing, registry_entry, to_yaml
+
+    _check_papers(options)
+    record, domain = _ledger_record(options.ledger)
+    known = how(options, *KNOWN)
+    write_whole(options.output, to_yaml(registry_entry(record, domain=domain, **known)))
+    if options.conformance is not None:
+        write_whole(options.conformance, conformance_page(record, pages=options.pages))
+    print(f"Wrote {' and '.join(str(p) for p in (options.output, options.conformance) if p is not None)}")
+    if blank := [name for name in missing(known) if domain is None or name != "data_domain"]:
+        print(f"To be filled in, in {options.output}: {', '.join(blank)}")
+
+
+def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:
+    """The ledger of a file, and the domain if it is a release file."""
+    from sdv_plausible.privacy.ledger_record import LedgerRecord
+    from sdv_plausible.release_file.release import FORMAT, Release
+
+    data = path.read_bytes()
+    if FORMAT.encode() in data:
+        release = Release.load(path)
+        return LedgerRecord.of(release.ledger.to_dict()), release.domain
+    return LedgerRecord.from_json(data.decode("utf-8", errors="replace")), None
+
+
+def _check_papers(options: argparse.Namespace) -> None:
+    """Refuse papers that cannot be written or would replace each other, before anything is read."""
+    if not options.ledger.is_file():
+        raise UsageError(f"there is no ledger file {options.ledger}")
+    papers = [path for path in (options.output, options.conformance) if path is not None]
+    for path, other in itertools.combinations([options.ledger, *papers], 2):
+        if is_same(path, other):
+            raise UsageError(f"{path} and {other} are the same file; choose another name")
+    check_output(options.output, options.overwrite, (".yaml", ".yml"))
+    if options.conformance is not None:
+        check_output(options.conformance, options.overwrite, (".md",))

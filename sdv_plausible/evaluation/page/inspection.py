@@ -1,0 +1,192 @@
+"""[DS]'s ModelInspector as a page: a table before and after, for the holder of the data alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from sdv_plausible.evaluation import distances
+from sdv_plausible.evaluation.coding import Codes, encode_pair
+from sdv_plausible.evaluation.page import charts
+from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC
+from sdv_plausible.evaluation.page.network import network_graph
+from sdv_plausible.evaluation.page.rendering import Page, Section
+from sdv_plausible.evaluation.page.sections import Columns, Dependence, Figure
+from sdv_plausible.evaluation.page.summary import histogram
+from sdv_plausible.evaluation.reading import as_numbers
+from sdv_plausible.evaluation.tables import TablePair
+
+Floats = npt.NDArray[np.float64]
+_NOT_PUBLIC = (
+    "NOT private: real rows and figures of real rows are shown. For the holder of the data alone; do not "
+    "hand this page on."
+)
+_COEFFICIENTS = (
+    "Numbers: absolute Pearson coefficient; categories: Cramer's V; one of each: correlation ratio."
+)
+ENDS = 5  # rows shown from either end
+NUM_BINS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows(Section):
+    """First and last rows of both tables."""
+
+    template: ClassVar[str] = "inspected_rows.html"
+    head: tuple[str, ...]
+    tables: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
+
+    @classmethod
+    def of(cls, pair: TablePair) -> Rows:
+        """Take five rows from either end, fewer where there are fewer."""
+        named = (("before (real)", pair.real), ("after (synthetic)", pair.synthetic))
+        return cls(
+            head=tuple(map(str, pair.real.columns)),
+            tables=tuple((name, tuple(_ends(table))) for name, table in named),
+        )
+
+
+def _ends(table: pd.DataFrame) -> list[tuple[str, ...]]:
+    shown = dict.fromkeys([*range(min(ENDS, len(table))), *range(max(len(table) - ENDS, 0), len(table))])
+    return [tuple("" if pd.isna(cell) else str(cell) for cell in table.iloc[i].tolist()) for i in shown]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Divergences(Section):
+    """Kullback-Leibler divergence of every column, in bits."""
+
+    template: ClassVar[str] = "inspected_divergences.html"
+    rows: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs(Section):
+    """Pictures of both tables under one heading."""
+
+    template: ClassVar[str] = "inspected_pairs.html"
+    title: str
+    words: str
+    figures: tuple[Figure, ...]
+
+
+def divergence(before: Codes, after: Codes, size: int) -> float:
+    """KL divergence of the codes after from those before, in bits; half a row is added to every value."""
+    p, q = (
+        (counts + 0.5) / (counts + 0.5).sum()
+        for counts in (np.bincount(after, minlength=size), np.bincount(before, minlength=size))
+    )
+    return float((p * np.log2(p / q)).sum())
+
+
+def correlations(table: pd.DataFrame, pair: TablePair) -> Floats:
+    """Strength of every pair, 0 to 1, by the coefficient that suits the types.
+
+    Two numbers (or dates): absolute value of Pearson's coefficient; two categories: Cramer's V; one of each:
+    the correlation ratio.
+    """
+    columns = [_column(table[name], pair, name) for name in pair.kinds]
+    found = np.eye(len(columns))
+    for i, (x, x_is_number) in enumerate(columns):
+        for j, (y, y_is_number) in enumerate(columns[:i]):
+            both = ~(np.isnan(x) | np.isnan(y))
+            a, b = (x[both], y[both]) if x_is_number >= y_is_number else (y[both], x[both])
+            found[i, j] = found[j, i] = _strength(a, b, x_is_number + y_is_number)
+    return found
+
+
+def _column(column: pd.Series[Any], pair: TablePair, name: str) -> tuple[Floats, bool]:
+    if pair.kinds[name] == "categorical":
+        codes = pd.factorize(column.astype(str))[0].astype(float)
+        return np.where(column.isna(), np.nan, codes), False
+    return as_numbers(column, pair.kinds[name], pair.formats.get(name))[0], True
+
+
+def _strength(a: Floats, b: Floats, numbers: int) -> float:
+    """Of two columns without missing cells; the number comes first where there is one."""
+    if len(a) < 2 or len(np.unique(a)) < 2 or len(np.unique(b)) < 2:
+        return 0.0
+    if numbers == 2:
+        return abs(float(np.corrcoef(a, b)[0, 1]))
+    codes = np.unique(b, return_inverse=True)[1]
+    if numbers == 1:
+        sizes = np.bincount(codes)
+        means = np.bincount(codes, a) / sizes
+        return float(np.sqrt((sizes * (means - a.mean()) ** 2).sum() / ((a - a.mean()) ** 2).sum()))
+    table = np.zeros((int(a.max()) + 1, int(codes.max()) + 1))
+    np.add.at(table, (a.astype(int), codes), 1)
+    table = table[table.sum(axis=1) > 0]
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    squares = ((table - expected) ** 2 / expected).sum() / table.sum()
+    return float(np.sqrt(squares / (min(table.shape) - 1)))
+
+
+def tree(columns: Sequence[str], information: Floats) -> dict[str, tuple[str, ...]]:
+    """Network of one parent each with the largest mutual information in all (Chow and Liu 1968)."""
+    parents: dict[str, tuple[str, ...]] = {columns[0]: ()}
+    inside, rest = [0], list(range(1, len(columns)))
+    while rest:
+        strengths = information[np.ix_(inside, rest)]
+        i, j = np.unravel_index(int(strengths.argmax()), strengths.shape)
+        child = rest.pop(int(j))
+        parents[columns[child]] = (columns[inside[int(i)]],)
+        inside.append(child)
+    return parents
+
+
+def inspection_page(pair: TablePair, date: str, titles: Mapping[str, str] | None = None) -> str:
+    """Return the page: both tables side by side, and everything about them that [DS] inspects.
+
+    Parameters
+    ----------
+    pair : TablePair
+        Real and synthetic table, from :func:`~sdv_plausible.evaluation.tables.prepare`.
+    date : str
+        Day of the page.
+    titles : mapping, optional
+        Names of the two tables: ``{"before": ..., "after": ...}``.
+    """
+    coded, _ = encode_pair(pair, NUM_BINS, None, 0)
+    names = titles or {"before": "before (real)", "after": "after (synthetic)"}
+    before, after = coded.tables
+    dependence = [distances.dependence_matrix(codes, coded.cardinalities) for codes in (before, after)]
+    strengths = [correlations(table, pair) for table in (pair.real, pair.synthetic)]
+    both = [names["before"], names["after"]]
+    heat = tuple(
+        Figure(caption=name, picture=charts.heatmap(f"correlation {name}", coded.columns, matrix, "strength"))
+        for name, matrix in zip(both, strengths, strict=True)
+    )
+    histograms = [
+        histogram(name, kind, (pair.real[name], pair.synthetic[name]), pair.formats.get(name))
+        for name, kind in pair.kinds.items()
+    ]
+    divergences = tuple(
+        (name, divergence(before[:, j], after[:, j], coded.cardinalities[j]))
+        for j, name in enumerate(coded.columns)
+    )
+    return Page(
+        title="Inspection (private)",
+        heading="A table before and after",
+        date=date,
+        kind="private",
+        banner=_NOT_PUBLIC,
+        sections=(
+            Rows.of(pair),
+            Columns.of(histograms, [("real", REAL), ("synthetic", SYNTHETIC)]),
+            Divergences(rows=divergences),
+            Pairs(title="Correlation", words=_COEFFICIENTS, figures=heat),
+            Dependence.of(coded.columns, dict(zip(both, dependence, strict=True))),
+            Pairs(
+                title="Networks",
+                words="One parent each, with the largest mutual information in all.",
+                figures=tuple(
+                    Figure(caption=name, picture=network_graph(tree(coded.columns, m)))
+                    for name, m in zip(both, dependence, strict=True)
+                ),
+            ),
+        ),
+    ).html()

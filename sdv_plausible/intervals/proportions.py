@@ -1,0 +1,97 @@
+"""Limits of a population's proportion from a noisy count: binomial limits under discrete Gaussian noise.
+
+Rows count as independent draws from the population. docs/explanation/proofs/error_bars.md, Theorem 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import betainc
+
+STEPS = 10  # blocks of noise in one sigma: values in a block count as its unfavourable end
+REACH = 6.0  # sigmas that are summed; what is beyond counts as unfavourable
+HALVINGS = 18
+BLOCK_CELLS = 200_000  # tails that are held at once
+
+
+def proportion_limits(
+    counts: np.ndarray, sigma: float, least_rows: int, most_rows: int, miss: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper limits of the proportions behind noisy counts.
+
+    Parameters
+    ----------
+    counts : ndarray of int, any shape
+        Noisy counts.
+    sigma : float
+        Parameter of their discrete Gaussian noise, > 0.
+    least_rows, most_rows : int
+        Bounds on the number of rows.
+    miss : float
+        Probability, at most, that a proportion is outside its limits although the number of rows is within
+        its bounds; half of it on each side.
+    """
+    values, masses, rest = _blocks(sigma)
+    distinct, where = np.unique(counts, return_inverse=True)
+
+    def at_least(p: np.ndarray) -> np.ndarray:
+        """Bound on Pr[count + noise >= y], grows with p and with the number of rows."""
+        return _tail(distinct, p, most_rows, values, masses) + rest
+
+    def at_most(p: np.ndarray) -> np.ndarray:
+        """The same of Pr[count + noise <= y], seen from the other side: n - count is binomial, too."""
+        return _tail(least_rows - distinct, 1 - p, least_rows, values, masses) + rest
+
+    lower = _highest(lambda p: at_least(p) <= miss / 2, _guess(distinct, sigma, most_rows), -1)
+    upper = _highest(lambda p: at_most(p) <= miss / 2, _guess(distinct, sigma, least_rows), 1)
+    return lower[where].reshape(counts.shape), upper[where].reshape(counts.shape)
+
+
+def _blocks(sigma: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """Largest value and mass of blocks of discrete Gaussian noise, and the mass that is in none."""
+    step, reach = max(1, int(sigma / STEPS)), math.ceil(REACH * sigma) + 1
+    z = np.arange(-reach, reach + 1)
+    mass = np.exp(-0.5 * (z / sigma) ** 2)
+    mass /= mass.sum()
+    starts = np.arange(0, len(z), step)
+    ends = np.append(starts[1:], len(z)) - 1
+    return z[ends], np.add.reduceat(mass, starts), 2 * math.exp(-REACH * REACH / 2)
+
+
+def _tail(y: np.ndarray, p: np.ndarray, rows: int, noise: np.ndarray, masses: np.ndarray) -> np.ndarray:
+    """Bound on Pr[binomial(rows, p) + noise >= y], block by block of the noise."""
+    found = np.empty(len(y))
+    many = max(1, BLOCK_CELLS // len(noise))
+    for start in range(0, len(y), many):
+        here = slice(start, start + many)
+        k = y[here, None] - noise[None]
+        inside = np.clip(k, 1, max(rows, 1))
+        tails = betainc(inside, rows - inside + 1, p[here, None])
+        found[here] = np.where(k <= 0, 1.0, np.where(k > rows, 0.0, tails)) @ masses
+    return found
+
+
+def _guess(y: np.ndarray, sigma: float, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Estimate of the proportions, and a distance far beyond the limits."""
+    p = np.clip(y / max(rows, 1), 0.0, 1.0)
+    far = 8 * np.sqrt(rows * p * (1 - p) + sigma**2 + 1) / max(rows, 1)
+    return p, far
+
+
+def _highest(
+    refused: Callable[[np.ndarray], np.ndarray], guess: tuple[np.ndarray, np.ndarray], side: int
+) -> np.ndarray:
+    """End of the proportions that are not refused, on one side; the refused end of the last bracket."""
+    end = 0.0 if side < 0 else 1.0
+    p, far = guess
+    outer = np.clip(p + side * far, 0.0, 1.0)
+    outer = np.where(refused(outer), outer, end)
+    inner = np.where(refused(p), 1 - end, p)
+    for _ in range(HALVINGS):
+        middle = (inner + outer) / 2
+        out = refused(middle)
+        outer, inner = np.where(out, middle, outer), np.where(out, inner, middle)
+    return outer

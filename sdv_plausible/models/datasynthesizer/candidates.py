@@ -1,0 +1,95 @@
+"""Which attributes and parent sets GreedyBayes may choose from in one step: nothing here looks at rows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sdv_plausible.models.buckets import default_buckets
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.counts import Axes, Axis
+from sdv_plausible.table.domain import Domain
+
+LEVELS = (20, 14, 10, 7, 5, 4, 3, 2)  # numbers of buckets, fine to coarse
+LISTED = 20_000  # so many are listed before they are drawn from
+Pair = tuple[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Levels:
+    """Every attribute at every level of detail, from noisy margins.
+
+    Parameters
+    ----------
+    axes : sequence of sequences of Axis
+        By level, then by attribute.
+    most_cells : float
+        Bound on the cells of a conditional table, so that noise leaves something of it.
+    """
+
+    axes: Sequence[Axes]
+    most_cells: float
+
+    @classmethod
+    def make(cls, domain: Domain, margins: Sequence[np.ndarray], most_cells: float) -> Levels:
+        """Cut every attribute into buckets of about equal noisy mass."""
+        known = list(zip(domain, margins, strict=True))
+        axes = [
+            [Axis(j, default_buckets(attribute, margin, most)) for j, (attribute, margin) in enumerate(known)]
+            for most in LEVELS
+        ]
+        return cls(axes=axes, most_cells=most_cells)
+
+    def finest(self, child: int, parents: Sequence[int]) -> tuple[Axis, Axes] | None:
+        """Return the finest level at which the table of a child and its parents is small enough."""
+        for level in self.axes:
+            if math.prod(level[j].size for j in (child, *parents)) <= self.most_cells:
+                return level[child], [level[j] for j in parents]
+        return None
+
+
+def candidates(
+    visited: Sequence[int], rest: Sequence[int], max_parents: int, most: int, coins: Coins
+) -> list[Pair]:
+    """Return attributes with parent sets of 1 to ``max_parents`` visited ones: all, or ``most`` by lot.
+
+    Parameters
+    ----------
+    visited, rest : sequence of int
+        Attributes in the network, and those that are not.
+    max_parents : int
+        The paper's k.
+    most : int
+        Number of candidates beyond which a random subset is drawn. The draw sees no row, so the choice costs
+        what it costs for any fixed set (docs/explanation/proofs/greedy_bayes.md, Theorem 3).
+    coins : Coins
+        Of the draw.
+    """
+    sizes = range(1, min(max_parents, len(visited)) + 1)
+    number = len(rest) * sum(math.comb(len(visited), size) for size in sizes)
+    if number > max(LISTED, 4 * most):
+        return list(itertools.islice(_drawn(visited, rest, max_parents, coins), most))
+    everything = [
+        (child, parents)
+        for size in sizes
+        for parents in itertools.combinations(visited, size)
+        for child in rest
+    ]
+    return everything if number <= most else [everything[i] for i in coins.permutation(number)[:most]]
+
+
+def _drawn(visited: Sequence[int], rest: Sequence[int], max_parents: int, coins: Coins) -> Iterator[Pair]:
+    """Draw candidates, each once, without an end: every size is as likely as any other."""
+    seen = set()
+    largest = min(max_parents, len(visited))
+    while True:
+        child = rest[coins.integers(len(rest))]
+        size = 1 + coins.integers(largest)
+        parents = tuple(sorted(visited[i] for i in coins.permutation(len(visited))[:size]))
+        if (child, parents) not in seen:
+            seen.add((child, parents))
+            yield child, parents

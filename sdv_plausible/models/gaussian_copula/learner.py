@@ -1,0 +1,121 @@
+"""A private Gaussian copula: noisy margins, noisy tables of pairs of buckets; the rest is post-processing."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models.buckets import default_buckets
+from sdv_plausible.models.gaussian_copula.correlations import factors, latent_scores, polychoric
+from sdv_plausible.models.gaussian_copula.model import GaussianCopula
+from sdv_plausible.models.paper.parameters import clean_margin
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting.losses import GaussianLoss
+from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.counts import Axis
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.table.domain import Domain
+
+Tables = Mapping[tuple[int, int], np.ndarray]
+MARGINS = 0.5  # share of mu**2 for one-way counts; the pairs get the rest
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianCopulaLearner:
+    """Margins and polychoric correlations from noisy counts.
+
+    Parameters
+    ----------
+    max_buckets : int
+        Buckets of a column in the tables of pairs, at most: few, as noise is added to every cell.
+    """
+
+    max_buckets: int = 10
+    makes: ClassVar[type[SeedModel]] = GaussianCopula
+    looks_at_pairs: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check.whole("max_buckets", self.max_buckets, 2, "a table of pairs needs two buckets; try 10")
+
+    def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
+        """Ledger entries of learning: one for the margins and one for the pairs."""
+        mu = budget.gaussian()
+        if math.isinf(mu):
+            return [budget.entry("counts of columns and of pairs of buckets")]
+        m = len(domain)
+        asked = [("margins", "one-way counts", m), ("pairs", "counts of pairs of buckets", m * (m - 1) // 2)]
+        return [_entry(name, what, mu, _share(name, m), count) for name, what, count in asked if count]
+
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> GaussianCopula:  # noqa: ARG002
+        """Ask for margins, then for pairs of buckets made from them."""
+        m = len(domain)
+        codes = [[Axis.of_codes(j, c)] for j, c in enumerate(domain.cardinalities)]
+        answers = rows.ask_tables(codes, [_share("margins", m)] * m)
+        total = float(np.mean([answer.values.sum() for answer in answers]))
+        margins = [clean_margin(answer.values, total) for answer in answers]
+        buckets = [
+            default_buckets(column, margin, self.max_buckets)
+            for column, margin in zip(domain, margins, strict=True)
+        ]
+        pairs = list(itertools.combinations(range(m), 2))
+        asked = [[Axis(i, buckets[i]), Axis(j, buckets[j])] for i, j in pairs]
+        found = rows.ask_tables(asked, [_share("pairs", m)] * len(pairs)) if pairs else []
+        sigma = found[0].sigma if found else 0.0
+        tables = {pair: np.asarray(answer.values, float) for pair, answer in zip(pairs, found, strict=True)}
+        masses = [np.bincount(bucket, margin) for bucket, margin in zip(buckets, margins, strict=True)]
+        ranks = _ranks(domain, tables, masses, sigma / max(total, 1.0))
+        correlations = _correlations(tables, sigma, total, masses, ranks)
+        return GaussianCopula.of_margins(factors(correlations), _axes(buckets, ranks), margins)
+
+
+def _ranks(domain: Domain, tables: Tables, masses: Sequence[np.ndarray], noise: float) -> list[np.ndarray]:
+    """Buckets of every column in their order on the latent axis; an ordered column keeps its own."""
+    ordered = [column.is_ordered for column in domain]
+    scores = latent_scores(tables, masses, ordered, noise)
+    return [
+        np.arange(len(score)) if known else np.argsort(score, kind="stable")
+        for score, known in zip(scores, ordered, strict=True)
+    ]
+
+
+def _share(name: str, m: int) -> float:
+    """Share of mu**2 of each table: without pairs, margins take all of it."""
+    if m < 2:
+        return 1.0 / m
+    return MARGINS / m if name == "margins" else (1 - MARGINS) / (m * (m - 1) // 2)
+
+
+def _entry(name: str, what: str, mu: float, share: float, count: int) -> LedgerEntry:
+    each = mu * math.sqrt(share)
+    return LedgerEntry(
+        name=name,
+        mechanism=f"{what}, discrete Gaussian noise on every cell, mu {each:.4g} each",
+        losses=(GaussianLoss(sensitivity_over_sigma=each, count=count),),
+        scope="the model",
+        parts=("structure", "parameters"),
+    )
+
+
+def _correlations(
+    tables: Tables, sigma: float, total: float, masses: Sequence[np.ndarray], ranks: Sequence[np.ndarray]
+) -> np.ndarray:
+    """Symmetric matrix of polychoric correlations; noise may leave it indefinite."""
+    along = [mass[rank] for mass, rank in zip(masses, ranks, strict=True)]
+    found = np.eye(len(masses))
+    for (i, j), table in tables.items():
+        turned = table[np.ix_(ranks[i], ranks[j])]
+        found[i, j] = found[j, i] = polychoric(turned, sigma, total, along[i], along[j])
+    return found
+
+
+def _axes(buckets: Sequence[np.ndarray], ranks: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Codes of every column along its latent axis: bucket after bucket, in their own order within."""
+    place = [np.argsort(rank) for rank in ranks]
+    return [np.argsort(where[bucket], kind="stable") for bucket, where in zip(buckets, place, strict=True)]

@@ -1,0 +1,109 @@
+"""Models that the noisy answers could as well have led to: draws for inference that knows of the noise.
+
+Post-processing of answers that have left: no row is looked at and nothing is charged
+(docs/explanation/proofs/error_bars.md, Theorem 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
+
+import numpy as np
+
+from sdv_plausible.intervals.margins import number_of_rows
+from sdv_plausible.models.base import PrefixModel, SeedModel
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.redrawn import about_codes, redraw, sampling_deviations
+from sdv_plausible.questions.transcript import ALL_ROWS, NoisyAnswer
+from sdv_plausible.release.released_prefixes import ReleasedPrefixes, ReleasedSeeds
+from sdv_plausible.table.domain import Domain
+
+About = Literal["population", "table"]
+
+
+class IndependentRows(ReleasedSeeds):
+    """Rows of the model alone, each drawn by itself.
+
+    Rows that are spread evenly over the model's tables vary less than the rules for combining expect.
+    """
+
+    def sample(self, num_rows: int, model: PrefixModel, coins: Coins) -> np.ndarray:
+        """Rows as codes (num_rows, m)."""
+        codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
+        return model.complete(codes, np.zeros(num_rows, dtype=np.int64), coins, systematic=False)
+
+
+INDEPENDENT_ROWS = IndependentRows(
+    parts=(ReleasedPrefixes.sort(np.empty((1, 0), dtype=np.int32), np.ones(1, dtype=np.int64)),)
+)
+
+
+@runtime_checkable
+class Refitter(Protocol):
+    """A learner that can learn again from answers alone."""
+
+    def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: Coins) -> PrefixModel:
+        """Learn a model of the same tables of counts from other answers to them."""
+        ...
+
+
+def redrawn_models(
+    learner: Any,
+    model: SeedModel,
+    answers: Sequence[NoisyAnswer],
+    domain: Domain,
+    num_models: int,
+    about: About,
+    coins: Coins,
+) -> list[PrefixModel]:
+    """Models from answers drawn again, each with fresh noise.
+
+    Parameters
+    ----------
+    learner : Refitter
+        Learned the model.
+    model : SeedModel
+        What it learned.
+    answers : sequence of NoisyAnswer
+        What it was answered.
+    domain : Domain
+        The columns.
+    num_models : int
+        Number M of models, >= 2.
+    about : {"population", "table"}
+        Whether they vary as another sample of rows would have them vary, besides the noise.
+    coins : Coins
+        Source of the draws.
+
+    Raises
+    ------
+    ValueError
+        If the learner cannot learn from answers alone, or there are none about all rows.
+    """
+    check.whole("num_tables", num_models, 2, "one table shows no variance: try 20")
+    if about not in get_args(About):
+        raise ValueError(f'about ({about!r}) must be "population" or "table"')
+    asked = about_codes(answers)
+    if (
+        not isinstance(learner, Refitter)
+        or not isinstance(model, PrefixModel)
+        or not asked
+        or any(answer.rows != ALL_ROWS for answer in asked)
+    ):
+        raise ValueError(
+            f"model ({type(learner).__name__}) cannot be learned again from noisy answers: sample_multiple "
+            'needs model="bayesian_network" with its default structure, a finite epsilon and no split'
+        )
+    deviations: Sequence[Any] = [None] * num_models
+    if about == "population":
+        rows = number_of_rows(asked, domain)
+        drawn = [INDEPENDENT_ROWS.sample(rows, model, coins.spawn("rows", i)) for i in range(num_models)]
+        tables = [CodeArray(codes, domain.cardinalities) for codes in drawn]
+        deviations = sampling_deviations(asked, tables)
+    return [
+        learner.refit(redraw(asked, coins.spawn("noise", i), d), domain, coins.spawn("model", i))
+        for i, d in enumerate(deviations)
+    ]

@@ -1,0 +1,99 @@
+"""A published table beside the rows: what may be given, what the ledger says of it, and its codes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.public import PublicTable
+from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.table.codec import ColumnCodec
+from sdv_plausible.table.domain import Domain
+
+LONGEST_SOURCE = 200
+NOTE = (
+    "only if everybody may see that table: a confidential one, also an older one of the same survey, "
+    "costs the people in it a claim of its own, which this ledger does not hold"
+)
+
+
+def check_public(public: Any, source: Any, columns: Collection[str], learner: Any) -> None:
+    """Refuse what is no published table of these columns. Its rows are not looked at.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter and the way out.
+    """
+    if public is None:
+        if source is not None:
+            raise ValueError(f"public_source ({source!r}) names a published table: give it as public=")
+        return
+    if not isinstance(public, pd.DataFrame) or not len(public):
+        kind = "an empty table" if isinstance(public, pd.DataFrame) else type(public).__name__
+        raise ValueError(f"public ({kind}) must be a DataFrame with rows, of a table that was published")
+    names = [str(name) for name in public.columns]
+    unknown = sorted(set(names) - set(columns))
+    if unknown or not names or len(set(names)) < len(names):
+        raise ValueError(
+            f"public (columns {names[:20]}) must have columns of the metadata, once each: leave out "
+            f"{unknown or 'what is there twice'}"
+        )
+    if not isinstance(learner, AdaptiveLearner):
+        raise ValueError(
+            f"public goes with the default learner, not with {type(learner).__name__}: leave it out, or take "
+            'model="bayesian_network" with its default structure'
+        )
+    if source is not None and (
+        not isinstance(source, str) or not source.strip() or len(source) > LONGEST_SOURCE
+    ):
+        raise ValueError(
+            f"public_source ({source!r}) must be a text of up to {LONGEST_SOURCE} characters that says who "
+            "published it"
+        )
+
+
+def starts(public: pd.DataFrame, rows: pd.DataFrame) -> bool:
+    """Whether the rows begin with the published table: a copy, or an excerpt. Of no effect on the fit."""
+    names = [str(name) for name in public.columns]
+    first = rows.set_axis(rows.columns.astype(str), axis=1).iloc[: len(public)]
+    if len(first) < len(public) or not set(names) <= set(first.columns):
+        return False
+    return first[names].reset_index(drop=True).equals(public.set_axis(names, axis=1).reset_index(drop=True))
+
+
+def public_entries(rows: int | None, source: str | None) -> list[LedgerEntry]:
+    """One line without cost: no protected row was used."""
+    if rows is None:
+        return []
+    named = f", {source}" if source else ""
+    how = f"no protected row was used: published table of {rows:,} rows named by the holder{named}"
+    return [LedgerEntry(name="public table", mechanism=how, losses=(), scope="the model", note=NOTE)]
+
+
+def with_public(learner: Any, public: pd.DataFrame, domain: Domain, rules: RuleSet) -> Any:
+    """The learner of one fit, with the published table as codes; the learner that is kept has none.
+
+    Raises
+    ------
+    ValueError
+        If rules need columns that the published table lacks.
+    """
+    frame = public.set_axis(public.columns.astype(str), axis=1).reset_index(drop=True)
+    if rules:
+        needed = {name for rule in rules.rules for name in rule.columns} - set(rules.added)
+        absent = sorted(needed - set(frame.columns))
+        if absent:
+            raise ValueError(f"public lacks columns {absent} of the rules: give them, or leave it out")
+        frame = rules.fold(frame)
+    codes = np.full((len(frame), len(domain)), -1, dtype=np.int32, order="F")
+    for j, attribute in enumerate(domain):
+        if attribute.name in frame:
+            codes[:, j] = ColumnCodec(attribute).encode(frame[attribute.name])
+    return replace(learner, public=PublicTable(codes=codes))

@@ -1,0 +1,68 @@
+"""A Dask DataFrame: one task for every partition, sums merged as a tree, on whatever scheduler there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from sdv_plausible.sources.source import Work
+
+T = TypeVar("T")
+RETRIES = 3
+ADDED_AT_ONCE = 8
+
+
+class DaskSource:
+    """Partitions of a Dask DataFrame. Workers see rows; counts alone come back.
+
+    Parameters
+    ----------
+    table : dask.dataframe.DataFrame
+        The table; its partitions should fit into a worker's memory.
+    """
+
+    in_order = False  # a shuffle may give its rows in any order
+
+    def __init__(self, table: Any) -> None:
+        self._table = table.rename(columns=str)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Column names."""
+        return list(self._table.columns)
+
+    def empty(self, names: Sequence[str]) -> pd.DataFrame:
+        """No row of some columns."""
+        return self._table._meta[list(names)].iloc[:0].reset_index(drop=True)
+
+    def total(self, work: Work[T], names: Sequence[str]) -> T:
+        """Counts of all partitions.
+
+        A task that failed is run again, with the same result; noise is no task's business.
+        """
+        import dask
+
+        parts = self._table[list(names)].to_delayed()
+        with dask.annotate(retries=RETRIES):
+            task, add = dask.delayed(_count, pure=False), dask.delayed(_add, pure=False)
+            sums = [task(work, part, i) for i, part in enumerate(parts)]
+            while len(sums) > 1:
+                sums = [add(work, sums[i : i + ADDED_AT_ONCE]) for i in range(0, len(sums), ADDED_AT_ONCE)]
+            (found,) = dask.compute(sums[0])
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError("rows cannot be pickled: only answers leave the object that can see them")
+
+
+def _count(work: Work[T], part: pd.DataFrame, number: int) -> T:
+    return work.count(part.reset_index(drop=True), number)
+
+
+def _add(work: Work[T], sums: Sequence[T]) -> T:
+    found = sums[0]
+    for other in sums[1:]:
+        found = work.merge(found, other)
+    return found

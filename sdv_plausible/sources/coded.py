@@ -1,0 +1,210 @@
+"""Exact counts of a table that is read in parts: every pass codes each cell and counts all that is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.counts import Axes
+from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.sources.source import Source
+from sdv_plausible.table.codec import Codec
+from sdv_plausible.table.domain import Domain
+
+Span = tuple[float, float, Coins]
+BYTES_OF_CODE = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Coder:
+    """From a part of the table to codes.
+
+    Parameters
+    ----------
+    domain : Domain
+        The codes.
+    rules : RuleSet
+        Of which the model's columns follow.
+    coins : Coins
+        For cells outside the domain; a stream for each part.
+    spans : tuple of (float, float, Coins)
+        Of the secret numbers of rows: a row with a number outside one of them is left out.
+    """
+
+    domain: Domain
+    rules: RuleSet
+    coins: Coins
+    spans: tuple[Span, ...] = ()
+
+    def coded(self, part: pd.DataFrame, number: int) -> np.ndarray:
+        """Codes of all rows of a part."""
+        folded = self.rules.fold(part) if self.rules else part
+        return Codec(self.domain).encode(folded, self.coins.spawn("part", number))
+
+    def codes(self, part: pd.DataFrame, number: int) -> CodeArray:
+        """Rows of a part as codes, those that are used."""
+        codes = self.coded(part, number)
+        kept = np.ones(len(codes), dtype=bool)
+        for low, high, coins in self.spans:
+            u = coins.spawn("part", number).uniform(len(codes))
+            kept &= (low <= u) & (u < high)
+        return CodeArray(codes if kept.all() else codes[kept], self.domain.cardinalities)
+
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        """Codes of every column."""
+        return tuple(self.domain.cardinalities)
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Work: rows of every part, and their tables over sets of axes."""
+
+    coder: Coder
+    sets: tuple[Axes, ...]
+
+    def count(self, part: pd.DataFrame, number: int) -> tuple[int, list[np.ndarray]]:
+        """Count one part."""
+        rows = self.coder.codes(part, number)
+        found: list[Any] = [None] * len(self.sets)
+        for positions, tables in rows.tables_together(self.sets):
+            for i, table in zip(positions.tolist(), tables, strict=True):
+                found[i] = table.astype(np.int64, copy=False)
+        return rows.num_rows(), found
+
+    def merge(
+        self, one: tuple[int, list[np.ndarray]], other: tuple[int, list[np.ndarray]]
+    ) -> tuple[int, list[np.ndarray]]:
+        """Add them."""
+        return one[0] + other[0], [a + b for a, b in zip(one[1], other[1], strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Work: combinations of codes that occur, and their sizes."""
+
+    coder: Coder
+    columns: tuple[int, ...]
+
+    def count(self, part: pd.DataFrame, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Count one part."""
+        return self.coder.codes(part, number).groups(self.columns, 1)
+
+    def merge(
+        self, one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Add the sizes of equal combinations."""
+        both, sizes = np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
+        groups, where = np.unique(both, axis=0, return_inverse=True)
+        found = np.zeros(len(groups), dtype=np.int64)
+        np.add.at(found, where.ravel(), sizes)
+        return groups, found
+
+
+class SourceCounts:
+    """A table in parts; an engine of exact counts.
+
+    Parameters
+    ----------
+    source : Source
+        The table.
+    coder : Coder
+        How its rows become codes.
+    names : sequence of str
+        Columns that are read.
+    """
+
+    def __init__(self, source: Source, coder: Coder, names: Sequence[str]) -> None:
+        self._source, self._coder, self._names = source, coder, tuple(names)
+        self._passes, self._rows = 0, -1
+
+    def num_rows(self) -> int:
+        """Return the number of rows."""
+        if self._rows < 0:
+            list(self.tables([]))
+        return self._rows
+
+    def tables(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
+        """Count every set of axes, all in one pass.
+
+        Raises
+        ------
+        RuntimeError
+            If the table has another number of rows than in an earlier pass.
+        """
+        rows, found = self._source.total(Tables(self._next_coder(), tuple(sets)), self._names)
+        self._as_before(rows)
+        yield from found
+
+    def groups(self, columns: Sequence[int], least: int) -> tuple[np.ndarray, np.ndarray]:
+        """Combinations of codes that at least ``least`` rows have, and their sizes; all are held for it.
+
+        Raises
+        ------
+        RuntimeError
+            If the table has another number of rows than in an earlier pass.
+        """
+        groups, sizes = self._source.total(Groups(self._next_coder(), tuple(columns)), self._names)
+        self._as_before(int(sizes.sum()))
+        return groups[sizes >= least], sizes[sizes >= least]
+
+    def _as_before(self, rows: int) -> None:
+        if self._rows not in (-1, rows):
+            raise RuntimeError(
+                "source: it has another number of rows than in an earlier pass of this fit; a table that "
+                "changes while it is read fits no guarantee: fit a copy that stands still"
+            )
+        self._rows = rows
+
+    def part(self, low: float, high: float, coins: Coins) -> SourceCounts:
+        """Rows whose own secret number lies in [low, high).
+
+        Raises
+        ------
+        ValueError
+            If the source may give its rows in another order the next time: a row would change its number
+            (docs/explanation/proofs/parts.md, Lemma 3).
+        """
+        if low <= 0 and high >= 1:
+            return self
+        if not self._source.in_order:
+            raise ValueError(
+                "source: split, and a range of omega, need rows that keep their places, which databases and "
+                "clusters do not promise: leave them out, or write the table to Parquet first"
+            )
+        spans = (*self._coder.spans, (low, high, coins.spawn("rows")))
+        return SourceCounts(self._source, replace(self._coder, spans=spans), self._names)
+
+    def records(self) -> np.ndarray:
+        """Refuse: records are what is never in memory.
+
+        Raises
+        ------
+        ValueError
+            Always.
+        """
+        size = self.num_rows() * len(self._coder.domain) * BYTES_OF_CODE / 1e9
+        raise ValueError(
+            f"source: this needs all records in memory, about {size:,.1f} GB of codes: use "
+            "privacy_test='release' and a model that learns from counts, or read the table and use "
+            "PlausibleDeniabilitySynthesizer"
+        )
+
+    def _next_coder(self) -> Coder:
+        """Draw cells outside the domain anew in every pass where rows do not keep their places.
+
+        A row's draws must be its own; by place it would share them with the rows that were there before
+        (docs/explanation/proofs/parts.md, Lemma 2).
+        """
+        self._passes += 1
+        number = 0 if self._source.in_order else self._passes
+        return replace(self._coder, coins=self._coder.coins.spawn("pass", number))
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError("rows cannot be pickled: only answers leave the object that can see them")

@@ -1,0 +1,193 @@
+"""Files and engines that hand out Arrow's batches: Parquet, CSV, polars, DuckDB."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.sources.source import PART_ROWS, LocalSource
+from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table.column_types import ColumnType
+from sdv_plausible.table.parquet import frame_of
+from sdv_plausible.table.reading import csv_blocks, csv_columns
+
+Batches = Callable[[Sequence[str], int], Iterator[Any]]
+
+
+class ArrowSource(LocalSource):
+    """A table that comes as Arrow's batches; cells are read as those of a Parquet file.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Columns and their types.
+    batches : callable
+        Names and a number of rows -> Arrow tables of these columns, of about so many rows.
+    types : mapping of str to ColumnType
+        What the columns are.
+    in_order : bool
+        Whether every pass gives the same batches.
+    """
+
+    def __init__(
+        self,
+        schema: Any,
+        batches: Batches,
+        types: Mapping[str, ColumnType],
+        rows: int = PART_ROWS,
+        *,
+        in_order: bool = True,
+        progress: bool = False,
+    ) -> None:
+        super().__init__(rows, progress=progress)
+        self._schema, self._batches, self._types, self.in_order = schema, batches, types, in_order
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Column names."""
+        return list(self._schema.names)
+
+    def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Batches, read cell by cell."""
+        for batch in self._batches(names, self._rows):
+            yield frame_of(batch, self._types, Spelling())
+
+    def empty(self, names: Sequence[str]) -> pd.DataFrame:
+        """No row of some columns."""
+        return frame_of(self._schema.empty_table().select(list(names)), self._types, Spelling())
+
+
+class CsvSource(LocalSource):
+    """CSV files, read as :func:`~sdv_plausible.read_csv` reads one."""
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        types: Mapping[str, ColumnType],
+        rows: int = PART_ROWS,
+        *,
+        progress: bool = False,
+    ) -> None:
+        super().__init__(rows, progress=progress)
+        self._paths, self._types = paths, types
+        self._names = csv_columns(paths[0])
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Column names of the first file."""
+        return self._names
+
+    def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Records of one file after another."""
+        types = {name: self._types[name] for name in names}
+        for path in self._paths:
+            for block in csv_blocks(path, types, self._rows):
+                yield block[list(names)]
+
+    def empty(self, names: Sequence[str]) -> pd.DataFrame:
+        """No row of some columns."""
+        numbers = {name: self._types[name].is_number for name in names}
+        return pd.DataFrame(
+            {name: pd.Series(dtype=np.float64 if number else object) for name, number in numbers.items()}
+        )
+
+
+def files_of(path: str | os.PathLike[str]) -> list[Path]:
+    """Files that a path names: itself, those of a folder, or those that a pattern fits, sorted.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    text = os.fspath(path)
+    found = [Path(text)] if Path(text).is_file() else []
+    if Path(text).is_dir():
+        found = sorted(p for p in Path(text).rglob("*") if p.suffix in (".parquet", ".csv"))
+    elif not found:
+        found = sorted(Path(p) for p in glob.glob(text, recursive=True) if Path(p).is_file())  # noqa: PTH207  absolute patterns too
+    if not found:
+        raise ValueError(
+            f"source ({text!r}) names no file: give a file, a folder, or a pattern such as 'd/*.parquet'"
+        )
+    return found
+
+
+def parquet_source(
+    paths: Sequence[Path], types: Mapping[str, ColumnType], rows: int, *, progress: bool
+) -> ArrowSource:
+    """Parquet files of one schema.
+
+    Raises
+    ------
+    ValueError
+        If a file stores a declared column otherwise than the first does.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pq.read_schema(paths[0])
+    known = [name for name in schema.names if name in types]
+    for path in paths[1:]:
+        other = pq.read_schema(path)
+        if any(
+            name not in other.names or other.field(name).type != schema.field(name).type for name in known
+        ):
+            raise ValueError(f"source: {path} stores its columns otherwise than {paths[0]}: write them alike")
+
+    def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
+        for path in paths:
+            with pq.ParquetFile(path) as file:
+                for batch in file.iter_batches(rows, columns=list(names)):
+                    yield pa.Table.from_batches([batch]).select(list(names))
+
+    return ArrowSource(schema, batches, types, rows, progress=progress)
+
+
+def table_source(table: Any, types: Mapping[str, ColumnType], rows: int, *, progress: bool) -> ArrowSource:
+    """An Arrow table in memory."""
+
+    def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
+        chosen = table.select(list(names))
+        for start in range(0, chosen.num_rows, rows):
+            yield chosen.slice(start, rows)
+
+    return ArrowSource(table.schema, batches, types, rows, progress=progress)
+
+
+def polars_source(lazy: Any, types: Mapping[str, ColumnType], rows: int, *, progress: bool) -> ArrowSource:
+    """A lazy polars frame, collected batch by batch."""
+    import polars as pl
+
+    oldest = pl.CompatLevel.oldest()
+
+    def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
+        chosen = lazy.select(list(names))
+        for batch in chosen.collect_batches(chunk_size=rows, maintain_order=True):
+            yield batch.to_arrow(compat_level=oldest)
+
+    schema = lazy.limit(0).collect().to_arrow(compat_level=oldest).schema
+    return ArrowSource(schema, batches, types, rows, in_order=False, progress=progress)
+
+
+def duckdb_source(
+    relation: Any, types: Mapping[str, ColumnType], rows: int, *, progress: bool
+) -> ArrowSource:
+    """A DuckDB relation: a table, a view or a query, run once for every pass."""
+    import pyarrow as pa
+
+    def quoted(names: Sequence[str]) -> str:
+        return ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+
+    def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
+        reader = relation.project(quoted(names)).to_arrow_reader(rows)
+        yield from (pa.Table.from_batches([batch]) for batch in reader)
+
+    schema = relation.limit(0).to_arrow_table().schema
+    return ArrowSource(schema, batches, types, rows, in_order=False, progress=progress)

@@ -1,0 +1,159 @@
+"""Fit where the data lives: one function from a table in parts to a release. SDV is not needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sdv_plausible.models import make_learner
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.neighbours import Neighbours, Relation
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.budget import Budget, only_planned
+from sdv_plausible.release.settings import Settings
+from sdv_plausible.release.side_entries import Types, side_entries
+from sdv_plausible.release_file.answers import Answers
+from sdv_plausible.release_file.ledger import Statement
+from sdv_plausible.release_file.release import Release
+from sdv_plausible.release_file.settings import as_json, is_plain, said_privacy, versions_of
+from sdv_plausible.sources.kept import check_scratch
+from sdv_plausible.sources.learning import SourceFit
+from sdv_plausible.sources.opening import open_source
+from sdv_plausible.sources.source import PART_ROWS
+from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.domain import MAX_BINS
+
+GAMMA = 4.0  # of no effect under the release test
+PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")
+
+
+def fit_source(
+    source: Any,
+    metadata: Any = None,
+    domain: Any = None,
+    *,
+    epsilon: float = 1.0,
+    delta: float = 1e-9,
+    k: int = 50,
+    epsilon0: float = 1.0,
+    omega: int | tuple[int, int] | str | None = None,
+    model: Any = "bayesian_network",
+    structure: str | Mapping[str, Sequence[str]] | None = None,
+    model_parameters: Mapping[str, Any] | None = None,
+    max_bins: int = MAX_BINS,
+    split: tuple[float, float, float] | None = None,
+    neighbours: Relation = "add_remove",
+    person: str | None = None,
+    privacy_test: str = "release",
+    rules: Any = (),
+    budget: Budget | None = None,
+    types: Types = "declared",
+    locales: Sequence[str] = ("en_US",),
+    table_name: str = "table",
+    random_state: int | None = None,
+    rows: int = PART_ROWS,
+    scratch: str | Path | None = None,
+    progress: bool = False,
+) -> Release:
+    """Fit a table that need not fit in memory, and return the release. SDV is not imported.
+
+    Parameters
+    ----------
+    source : path, frame, table or relation
+        A Parquet or CSV file, a folder of them or a pattern; a pandas or polars frame, lazy or not; an Arrow
+        table; a DuckDB relation; a Dask DataFrame, of whatever cluster.
+    metadata, domain
+        What the columns are, as for :func:`~sdv_plausible.read_parquet`. Columns that neither names are not
+        read. Value sets that are not declared are learned under the budget.
+    epsilon, delta, k, epsilon0, omega, model, structure, model_parameters, max_bins, split, neighbours, \
+rules, budget, types, locales, random_state
+        As for :class:`~sdv_plausible.PlausibleDeniabilitySynthesizer`.
+    person : None
+        Choosing rows of each person needs all rows of a person at once: refused.
+    privacy_test : "release"
+        The row-by-row tests need all records in memory: refused.
+    table_name : str
+        Name of the table in the release.
+    rows : int
+        Rows that are in memory at a time; of a Dask DataFrame, a partition.
+    scratch : str or Path, optional
+        A folder on a disk of yours for the codes of all rows, a byte or two for each cell, which are removed
+        after the fit: cells are then read and coded once, not once for every pass. They are as secret as the
+        rows.
+    progress : bool
+        Whether every pass shows how many rows it has read.
+
+    Returns
+    -------
+    Release
+        It samples, and can be saved as one file.
+
+    Raises
+    ------
+    ValueError
+        If a parameter or declaration cannot be, or the source lacks a column.
+
+    Examples
+    --------
+    >>> from sdv_plausible import fit_source
+    >>> release = fit_source("census/*.parquet", domain="census.domain.json")   # doctest: +SKIP
+    >>> release.save("census.release")                                           # doctest: +SKIP
+    """
+    _refuse(person, privacy_test)
+    check.whole("rows", rows, 1, f"try {PART_ROWS}")
+    settings = Settings(
+        epsilon=epsilon, delta=delta, k=k, gamma=GAMMA, epsilon0=epsilon0, omega=omega,
+        privacy_test="release", row_cap=1_000_000, seed_free_share=0.5, split=split,
+        neighbours=Neighbours.parse(neighbours, None, 1),
+    )  # fmt: skip
+    given = {"model": model, "structure": structure, "model_parameters": model_parameters}
+    columns = column_types(domain, metadata)
+    fit = SourceFit.read(
+        columns, domain, rules, max_bins, settings=settings, learner=make_learner(*given.values()),
+        side=side_entries(random_state, has_constraints=False, transformers={}, types=types),
+        split_dates=not isinstance(structure, Mapping),
+    )  # fmt: skip
+    table = open_source(source, columns, rows, progress=progress)
+    check_scratch(table, scratch)
+    ledger = settings.empty_ledger()
+    if budget is not None:  # before the first row
+        planned = fit.planned()
+        budget.draw(fit.earlier.not_in(budget, planned), f"{table_name}, epsilon {epsilon:g}")
+        ledger.before_charge = only_planned(planned)
+    coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
+    found = fit.run(table, ledger, coins, structure, scratch)
+    ledger.__dict__.pop("before_charge", None)  # nor a trace that there was a budget
+    plain = {name: said for name, value in given.items() if is_plain(said := as_json(value))}
+    others = {"max_bins": max_bins, "types": types, "locales": list(locales)}
+    return Release(
+        schema=fit.schema(table, found, table_name), domain=found.domain, rules=found.rules,
+        model=found.sampler.model, seeds=found.sampler.seeds,
+        answers=Answers(found.sampler.answers, found.domain.names), ledger=ledger,
+        statement=Statement.of(ledger), settings=_said(settings) | plain | others,
+        versions=versions_of(PACKAGES),
+    )  # fmt: skip
+
+
+def _said(settings: Settings) -> dict[str, Any]:
+    """The settings in the synthesizer's words, for the release."""
+    return said_privacy(settings) | {
+        "neighbours": "replace_one" if settings.neighbours.replace else "add_remove",
+        "person": None, "rows_per_person": 1,
+        "enforce_min_max_values": True, "enforce_rounding": True, "undeclared": "private",
+        "returns_tables": False,
+    }  # fmt: skip
+
+
+def _refuse(person: str | None, privacy_test: str) -> None:
+    if person is not None:
+        raise ValueError(
+            f"person ({person!r}) must be None: choosing rows of each person needs all of them at once. "
+            "Read the table and use PlausibleDeniabilitySynthesizer, or choose each person's rows at random "
+            "beforehand"
+        )
+    if privacy_test != "release":
+        raise ValueError(
+            f'privacy_test ({privacy_test!r}) must be "release": the row-by-row tests need all records in '
+            "memory (4 bytes for each modelled cell): read the table and use PlausibleDeniabilitySynthesizer"
+        )

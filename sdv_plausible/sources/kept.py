@@ -1,0 +1,102 @@
+"""Codes of all rows in files of this machine, for as long as a fit takes: cells are read and coded once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.sources.coded import Coder, SourceCounts
+from sdv_plausible.sources.source import LocalSource, Source
+
+
+@dataclass(frozen=True, eq=False)
+class Keep:
+    """Work: a file of codes for every part; what is counted are the parts."""
+
+    coder: Coder
+    folder: Path
+
+    def count(self, part: pd.DataFrame, number: int) -> int:
+        """Write one part."""
+        codes, largest = self.coder.codes(part, number).records(), max(self.coder.cardinalities, default=1)
+        np.save(_file(self.folder, number), codes.astype(np.min_scalar_type(largest - 1)))
+        return number + 1
+
+    def merge(self, one: int, other: int) -> int:
+        """Count them."""
+        return max(one, other)
+
+
+class CodeFiles(LocalSource):
+    """Files of codes, mapped into memory one after another."""
+
+    def __init__(self, folder: Path, files: int, width: int, *, progress: bool = False) -> None:
+        super().__init__(progress=progress)
+        self._folder, self._files, self._width = folder, files, width
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Column numbers, as text."""
+        return [str(j) for j in range(self._width)]
+
+    def parts(self, names: Sequence[str]) -> Iterator[Any]:  # noqa: ARG002  every code is asked for
+        """Codes of one part after another."""
+        for number in range(self._files):
+            yield np.load(_file(self._folder, number), mmap_mode="r")
+
+    def empty(self, names: Sequence[str]) -> Any:  # noqa: ARG002
+        """No codes."""
+        return np.zeros((0, self._width), dtype=np.uint8)
+
+
+@dataclass(frozen=True, eq=False)
+class Kept(Coder):
+    """Parts that are codes already."""
+
+    def coded(self, part: Any, number: int) -> np.ndarray:  # noqa: ARG002
+        """Return the codes as they are."""
+        return np.asarray(part)
+
+
+def check_scratch(source: Source, scratch: str | Path | None) -> None:
+    """Refuse a folder that cannot be used, before a budget has paid for the fit.
+
+    Raises
+    ------
+    ValueError
+        If the rows are read by other machines, or there is no such folder.
+    """
+    if scratch is None:
+        return
+    if not isinstance(source, LocalSource):
+        raise ValueError(
+            f"scratch ({str(scratch)!r}) must be None for a Dask DataFrame, whose rows stay where they are: "
+            "use its persist()"
+        )
+    if not Path(scratch).is_dir() or not os.access(scratch, os.W_OK):
+        raise ValueError(f"scratch ({str(scratch)!r}) must be a folder that can be written to: make it first")
+
+
+def keep_codes(source: LocalSource, coder: Coder, names: Sequence[str], folder: Path) -> SourceCounts:
+    """Code all rows in one pass, and count from the files then.
+
+    Parameters
+    ----------
+    source, coder, names
+        As for :class:`~sdv_plausible.sources.coded.SourceCounts`.
+    folder : Path
+        A folder of this fit alone. The caller removes it: the files are the rows.
+    """
+    files = source.total(Keep(coder, folder), names)
+    kept = Kept(coder.domain, coder.rules, coder.coins)
+    return SourceCounts(CodeFiles(folder, files, len(coder.domain), progress=source.progress), kept, ())
+
+
+def _file(folder: Path, number: int) -> Path:
+    return folder / f"{number:06d}.npy"

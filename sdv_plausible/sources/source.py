@@ -1,0 +1,120 @@
+"""What a table that is read in parts offers: sums over its parts, and nothing else.
+
+A part is a pandas frame whose cells were read one by one, so that every engine gives the same codes. Work on
+parts returns counts, and counts of parts are added: that is all that an engine is asked, and all that moves
+over a network.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, TypeVar
+
+import pandas as pd
+from tqdm import tqdm
+
+PART_ROWS = 1 << 19
+T = TypeVar("T")
+
+
+class Work(Protocol[T]):
+    """Something to be counted in every part, and how the counts of two parts become one.
+
+    It can be pickled, and is a function of the part and its number alone: a part that is counted again,
+    because a worker was lost, gives the same counts (docs/explanation/proofs/parts.md, Lemmas 1 and 4).
+    """
+
+    def count(self, part: pd.DataFrame, number: int) -> T:
+        """Count one part."""
+        ...
+
+    def merge(self, one: T, other: T) -> T:
+        """Add the counts of two sets of parts."""
+        ...
+
+
+class Source(Protocol):
+    """A table in parts."""
+
+    @property
+    def in_order(self) -> bool:
+        """Whether every pass has the same rows at the same places of the same parts."""
+        ...
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Column names."""
+        ...
+
+    def empty(self, names: Sequence[str]) -> pd.DataFrame:
+        """No row of some columns, in the types of the parts."""
+        ...
+
+    def total(self, work: Work[T], names: Sequence[str]) -> T:
+        """Counts of all parts, which hold some columns: one pass."""
+        ...
+
+
+class LocalSource(ABC):
+    """A table of which this process reads part after part.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of a part.
+    progress : bool
+        Whether passes show how many rows they have read.
+    """
+
+    in_order = True
+
+    def __init__(self, rows: int = PART_ROWS, *, progress: bool = False) -> None:
+        self._rows, self.progress = rows, progress
+
+    @property
+    @abstractmethod
+    def names(self) -> Sequence[str]:
+        """Column names."""
+
+    @abstractmethod
+    def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Parts of at most about ``rows`` rows, in order."""
+
+    @abstractmethod
+    def empty(self, names: Sequence[str]) -> pd.DataFrame:
+        """No row of some columns, in the types of the parts."""
+
+    def total(self, work: Work[T], names: Sequence[str]) -> T:
+        """Counts of all parts: at any time one part is in memory, and one sum."""
+        found = work.count(self.empty(names), 0)
+        with tqdm(unit=" rows", unit_scale=True, disable=not self.progress, leave=False) as bar:
+            for number, part in enumerate(self.parts(names)):
+                found = work.merge(found, work.count(part, number))
+                bar.update(len(part))
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError("rows cannot be pickled: only answers leave the object that can see them")
+
+
+class FrameSource(LocalSource):
+    """A pandas frame, which is in memory; its codes are not."""
+
+    def __init__(self, table: pd.DataFrame, rows: int = PART_ROWS, *, progress: bool = False) -> None:
+        super().__init__(rows, progress=progress)
+        self._table = table.set_axis(table.columns.astype(str), axis=1)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Column names."""
+        return list(self._table.columns)
+
+    def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Slices of the frame."""
+        for start in range(0, len(self._table), self._rows):
+            yield self._table.iloc[start : start + self._rows][list(names)].reset_index(drop=True)
+
+    def empty(self, names: Sequence[str]) -> pd.DataFrame:
+        """No row of some columns."""
+        return self._table.iloc[:0][list(names)].reset_index(drop=True)

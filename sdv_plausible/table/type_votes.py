@@ -1,0 +1,163 @@
+"""Types of columns that nobody declared, by a vote over cells, within a budget: no odd cell decides a column.
+
+Every cell is of one public kind by its own text alone; the noisy counts of the kinds decide. Of columns of
+text it is then asked which values are frequent: where they are few of the cells, the column is text of such
+and such lengths, and no category (docs/explanation/proofs/type_votes.md).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
+from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.counts import Asked
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table.columns import ExactColumns, FrameColumns, FrequentValues
+
+FORMATS = (
+    "%Y-%m-%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
+    "%m/%d/%Y %H:%M",
+)  # fmt: skip
+KINDS = ("missing", "number", "truth", "text", *FORMATS)
+UNKNOWN_LENGTHS = (1, 16)  # where noise hides all of them
+LONGEST = 64  # lengths from here on are one
+KIND_SHARE, VALUE_SHARE, LENGTH_SHARE = 0.4, 0.4, 0.2  # of mu^2
+MOSTLY = 0.9  # share of the cells that decides for a kind; the others then count as missing
+CATEGORY = 0.5  # share of the cells that frequent values must have for a category
+CLEAR = 4.0  # deviations of the noise that the cells must have, for any other answer than text
+FAILURE_SHARE = 0.1  # of delta: thresholds of frequent values
+_PROOF = "docs/explanation/proofs/type_votes.md"
+_LEADING_ZERO = re.compile(r"[+-]?0[0-9]")  # a code, not a number
+Words = dict[str, Any]
+
+
+def kind_of(text: str, spelling: Spelling) -> str:
+    """Kind of a cell, by its own text and by nothing else."""
+    stripped = text.strip()
+    if spelling.is_missing(text):
+        return "missing"
+    if stripped.casefold() in ("true", "false"):
+        return "truth"
+    if not math.isnan(spelling.number(text)) and not _LEADING_ZERO.match(stripped):
+        return "number"
+    return next((form for form in FORMATS if _is_date(stripped, form)), "text")
+
+
+def _is_date(text: str, form: str) -> bool:
+    if not text[:1].isdigit():
+        return False
+    try:
+        dt.datetime.strptime(text, form)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class CellKinds:
+    """How many cells of a column are of each kind, or have each length."""
+
+    name: str
+    spelling: Spelling
+    lengths: bool = False
+    proof = f"{_PROOF}, Lemma 1"
+
+    def asked(self) -> Asked:
+        """Say what is asked."""
+        kind = "cells of every length" if self.lengths else "cells of every kind"
+        return Asked(kind=kind, columns=(self.name,))
+
+    def exact(self, rows: ExactColumns) -> np.ndarray:
+        """Return counts, shape (kinds,) or (LONGEST + 1,); missing cells have length 0."""
+        found = np.zeros(LONGEST + 1 if self.lengths else len(KINDS), dtype=np.int64)
+        values, counts, missing = rows.value_counts(self.name)
+        found[0] = missing
+        for (_, value), count in zip(values, counts, strict=True):
+            text = str(value)
+            found[min(len(text), LONGEST) if self.lengths else KINDS.index(kind_of(text, self.spelling))] += (
+                count
+            )
+        return found
+
+    def sensitivity(self, neighbours: Neighbours) -> float:
+        """One cell is of one kind, and has one length."""
+        return neighbours.histogram_l2
+
+
+def vote_types(
+    texts: pd.DataFrame, spelling: Spelling, epsilon: float, delta: float, coins: Coins | None = None
+) -> tuple[dict[str, Words], PrivacyLedger]:
+    """Types of columns of text, in the words of a domain file, and the ledger of learning them.
+
+    Parameters
+    ----------
+    texts : DataFrame
+        The cells as they stand in the file, missing as None.
+    spelling : Spelling
+        How numbers and missing values are written.
+    epsilon, delta : float
+        What the vote may cost.
+    coins : Coins, optional
+        Secret ones by default.
+    """
+    names = [str(name) for name in texts.columns]
+    mu, failure = calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)), delta * FAILURE_SHARE
+    losses = (GaussianLoss(sensitivity_over_sigma=mu), ApproxDP(epsilon=0.0, delta=failure))
+    how = f"a vote over the cells of {len(names)} undeclared columns, mu {mu:.4g} in all"
+    entry = LedgerEntry(name="types", mechanism=how, losses=losses, scope="the types", parts=("domain",))
+    ledger = PrivacyLedger(delta=delta, covers="the types of the columns")
+    rows = Queryable(FrameColumns(texts), ledger, [entry], coins or Coins.from_os_entropy())
+    each = 1 / max(len(names), 1)
+    return {name: _voted(rows, name, spelling, each, failure * each) for name in names}, ledger
+
+
+def _voted(rows: Queryable, name: str, spelling: Spelling, each: float, failure: float) -> Words:
+    """Words of one column, for an equal share of the budget."""
+    answer = rows.ask(CellKinds(name, spelling), KIND_SHARE * each)
+    counts = dict(zip(KINDS, np.maximum(answer.values, 0), strict=True))
+    present = sum(answer.values[1:])
+    if present > CLEAR * answer.sigma * math.sqrt(len(KINDS)):
+        dates = {form: counts[form] for form in FORMATS}
+        if counts["number"] >= MOSTLY * present:
+            return {"sdtype": "numerical"}
+        if counts["truth"] >= MOSTLY * present:
+            return {"sdtype": "boolean"}
+        if sum(dates.values()) >= MOSTLY * present:
+            return {"sdtype": "datetime", "datetime_format": _format(dates, present)}
+    frequent = rows.ask_frequent(FrequentValues(name), VALUE_SHARE * each, failure)
+    if frequent.counts.sum() >= CATEGORY * present or present <= CLEAR * answer.sigma:
+        return {"sdtype": "categorical"}
+    lengths = rows.ask(CellKinds(name, spelling, lengths=True), LENGTH_SHARE * each)
+    low, high = length_range(lengths.values[1:], lengths.sigma)
+    return {"sdtype": "id", "regex_format": f"[a-z]{{{low},{high}}}"}
+
+
+def _format(dates: dict[str, float], present: float) -> str:
+    """The format of most cells; day first where that alone explains some."""
+    best = max(dates, key=lambda form: dates[form])
+    day_first = "%d/%m/%Y"
+    return day_first if best == "%m/%d/%Y" and dates[day_first] > 0.1 * present else best
+
+
+def length_range(noisy: Sequence[float] | np.ndarray, sigma: float = 0.0) -> tuple[int, int]:
+    """Shortest and longest length that stands out of the noise, but for 1 % of the cells at either end."""
+    counts = np.asarray(noisy, dtype=float)
+    counts = np.where(counts > CLEAR * sigma, np.maximum(counts, 0), 0)
+    if not counts.sum():
+        return UNKNOWN_LENGTHS
+    below = np.cumsum(counts) / counts.sum()
+    low, high = np.searchsorted(below, [0.01, 0.99])
+    return int(low) + 1, int(min(high, len(counts) - 1)) + 1

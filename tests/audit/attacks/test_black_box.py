@@ -1,0 +1,46 @@
+"""Black box attacks: they find a synthesizer that copies, and accuse none that never looks."""
+
+from __future__ import annotations
+
+import pytest
+from attacked import CopyCat, Stranger, people
+
+from sdv_plausible.audit.attacks.black_box import canary_game, shadow_attack
+from sdv_plausible.audit.attacks.targets import KINDS, crafted
+from sdv_plausible.privacy.noise.coins import Coins
+
+TABLE = people(1500)
+
+
+def test_copies_are_found_and_strangers_are_not_accused() -> None:
+    """The distance's bound is 1.46 with standard deviation .23; the density's AUC .67 with .03: 4 of them to spare."""
+    found = canary_game(TABLE, CopyCat, canaries=300, false_alarm=1e-4)
+    assert found.distance.epsilon > 0.5
+    assert found.density.auc > 0.55
+    assert set(found.by_kind) == set(KINDS)
+    assert found.by_kind["crafted"]["distance"] > 0.55
+    honest = canary_game(TABLE, Stranger, canaries=300, false_alarm=1e-4)
+    assert honest.distance.epsilon == honest.density.epsilon == 0.0
+
+
+def test_shadow_models_find_a_copy_and_accuse_no_stranger() -> None:
+    table = people(100, seed=2)
+    target = crafted(table, 1, Coins.from_os_entropy())
+    found = shadow_attack(table, target, CopyCat, runs=150, false_alarm=1e-2)
+    assert found is not None
+    assert found.mu > 0.0  # .6 with standard deviation .2
+    honest = shadow_attack(table, target, Stranger, runs=60, false_alarm=1e-4)
+    assert honest is not None
+    assert honest.mu == honest.epsilon == 0.0
+
+
+def test_too_little_time_gives_no_bound() -> None:
+    table = people(100)
+    assert shadow_attack(table, table.iloc[:1], CopyCat, runs=50, seconds=0.0) is None
+
+
+def test_wrong_arguments_are_named() -> None:
+    with pytest.raises(ValueError, match="quarter of the rows"):
+        canary_game(people(100), CopyCat, canaries=30)
+    with pytest.raises(ValueError, match="one row"):
+        shadow_attack(TABLE, TABLE.iloc[:2], CopyCat)

@@ -1,0 +1,54 @@
+"""The command: from a file to a page, for this package's synthesizer and for another one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from attacked import people
+
+from sdv_plausible.audit.command import synthesizer_class
+from sdv_plausible.cli import main
+
+QUICK = ["--canaries", "30", "--shadow-runs", "0", "--white-box-runs", "40"]
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "people.csv"
+    people(200)[["age", "job"]].to_csv(path, index=False)
+    domain = {
+        "age": {"sdtype": "numerical", "range_min": 0, "range_max": 120},
+        "job": {"sdtype": "categorical", "range_values": list("abcdefgh")},
+    }
+    (tmp_path / "domain.json").write_text(json.dumps(domain))
+    return path
+
+
+def test_our_own_is_audited(table, tmp_path, capsys) -> None:
+    out = tmp_path / "audit"
+    told = main(["audit", str(table), "--domain", str(tmp_path / "domain.json"), "-o", str(out), *QUICK])
+    assert told == 0, capsys.readouterr().err
+    found = json.loads((out / "audit.json").read_text())
+    assert found["claimed_epsilon"] == 1.0
+    assert found["may_be_published"] is False
+    assert found["stages"][0]["name"] == "white box"
+    assert "Do not publish" in (out / "audit.html").read_text()
+    assert (out / "stages" / "stage_canaries.json").is_file()
+    assert "holder" in capsys.readouterr().out
+
+
+def test_another_one_is_audited(table, tmp_path, capsys) -> None:
+    out = tmp_path / "audit"
+    other = ["--synthesizer", "sdv.single_table:GaussianCopulaSynthesizer", "--public"]
+    assert main(["audit", str(table), *other, "-o", str(out), *QUICK]) == 0, capsys.readouterr().err
+    found = json.loads((out / "audit.json").read_text())
+    assert found["claimed_epsilon"] is None
+    assert found["may_be_published"] is True
+    assert {stage["name"]: stage["verdict"] for stage in found["stages"]}["canaries"] != "not computed"
+
+
+def test_names_that_lead_nowhere_are_refused() -> None:
+    for words in ("nothing", "no_such_module:Class", "sdv.single_table:NoSuchClass"):
+        with pytest.raises(ValueError, match="--synthesizer"):
+            synthesizer_class(words)

@@ -1,0 +1,86 @@
+"""``describe``: any CSV without configuration, under one total; or what was declared of it."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible.cli import main
+from sdv_plausible.commands.describe import typed
+from sdv_plausible.privacy.noise import mechanisms
+from sdv_plausible.release_file.release import Release
+from sdv_plausible.table.cell_texts import Spelling
+
+
+def table(path, n: int = 6_000) -> str:
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 4, n)
+    names = ["".join(rng.choice(list("xyz"), int(k))) + str(i) for i, k in enumerate(rng.integers(3, 6, n))]
+    frame = pd.DataFrame({"a": a, "b": np.array(list("pqrs"))[a], "name": names})
+    frame.to_csv(path / "data.csv", index=False)
+    return str(path / "data.csv")
+
+
+@pytest.mark.parametrize("mode", ["correlated", "independent", "random"])
+def test_any_file_without_configuration(tmp_path, capsys, mode):
+    description = tmp_path / "d.json"
+    assert main(["describe", table(tmp_path), "-o", str(description), "--mode", mode, "--epsilon", "2"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("Total epsilon ")
+    assert "a vote over the cells of 3 undeclared columns" in said
+    assert json.loads(description.read_text(encoding="utf-8"))["format"] == "sdv-plausible-release/1"
+    release = Release.load(description)
+    assert 0 < release.ledger.total() <= 2 * (1 + 1e-6)
+    rows = release.sample(500)
+    assert list(rows.columns) == ["a", "b", "name"]
+    assert rows["name"].str.len().between(4, 9).all()
+    assert rows["name"].str.fullmatch("[a-z]+").all()
+    assert rows["b"].dropna().isin(list("pqrs")).mean() > 0.9  # noise may let it have missing cells
+    if mode == "correlated":
+        assert (rows["b"] == rows["a"].map(dict(enumerate("pqrs")))).mean() > 0.8
+
+
+def test_what_is_declared_is_not_voted_on(tmp_path, capsys):
+    domain = tmp_path / "domain.json"
+    words = {
+        "a": {"range_values": [0, 1, 2, 3]},
+        "b": {"range_values": list("pqrs")},
+        "name": {"sdtype": "id"},
+    }
+    domain.write_text(json.dumps(words), encoding="utf-8")
+    arguments = ["describe", table(tmp_path), "-o", str(tmp_path / "d.json"), "--domain", str(domain)]
+    assert main(arguments) == 0
+    assert "vote" not in capsys.readouterr().out
+    assert main(arguments) == 2  # it is there
+    assert "exists" in capsys.readouterr().err
+
+
+def test_a_learned_domain_without_a_type_is_refused(tmp_path):
+    data, first = table(tmp_path), tmp_path / "domain.json"
+    types = {"a": {"sdtype": "numerical"}}
+    first.write_text(json.dumps({"schema": "sdv-plausible-declarations/1", "columns": types, "learned": {}}))
+    options = Namespace(domain=str(first), epsilon=1.0, delta=1e-9)
+    with pytest.raises(ValueError, match="have no sdtype"):
+        typed(options, pd.read_csv(data, dtype=str)[["b"]], Spelling())
+
+
+@pytest.mark.parametrize("exact", [False, True], ids=["answers alone", "planted: exact answers"])
+def test_nothing_but_answers_reaches_the_description(exact, tmp_path, monkeypatch, capsys):
+    """Answers that depend on nothing but their shape: whatever differs between two tables was never asked."""
+
+    def blind(values, **_):
+        return np.asarray(values) if exact else np.arange(np.size(values)).reshape(np.shape(values)) % 3 + 40
+
+    monkeypatch.setattr(mechanisms, "discrete_gaussian", blind)
+    found = []
+    for rows in ("31,ann\n" * 300, "31,ann\n" * 300 + '"n/a",' + "x" * 90 + "\n", ",\n", ""):
+        (tmp_path / "t.csv").write_text("age,name\n" + rows, encoding="utf-8")
+        output = tmp_path / "d.json"
+        options = ["--mode", "independent", "--epsilon", "1", "--overwrite"]
+        assert main(["describe", str(tmp_path / "t.csv"), "-o", str(output), *options]) == 0
+        found.append((output.read_text("utf-8"), *capsys.readouterr()))
+    assert (len(set(found)) > 1) == exact

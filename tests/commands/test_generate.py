@@ -1,0 +1,88 @@
+"""``generate``: rows from a description alone, for recipients, and with uniform columns."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
+from sdv_plausible.cli import main
+from sdv_plausible.datasets import census_like, census_like_metadata
+
+
+@pytest.fixture(scope="module")
+def description(tmp_path_factory):
+    domain = {name: words for name, words in census_like_metadata().items() if name in ("age", "sex", "race")}
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=domain, model="correlated")
+    synth.fit(census_like(3_000)[list(domain)])
+    path = tmp_path_factory.mktemp("description") / "d.json"
+    synth.release().save(path, readable=True)
+    return path
+
+
+def run(description, folder, name: str, *more: str) -> pd.DataFrame:
+    output = folder / f"{name}.csv"
+    assert main(["generate", str(description), "-o", str(output), "--overwrite", *more]) == 0
+    return pd.read_csv(output)
+
+
+def test_so_many_rows_as_the_table_has_about(description, tmp_path):
+    """The noise of the number has deviation 37 here: a false alarm in 1e-15 of the runs."""
+    assert abs(len(run(description, tmp_path, "o")) - 3_000) < 300
+    assert len(run(description, tmp_path, "o", "-n", "17")) == 17
+
+
+def test_the_same_recipient_gets_the_same_rows(description, tmp_path):
+    secret = str(tmp_path / "secret.key")
+    ann, bob, again = (
+        run(description, tmp_path, str(i), "-n", "200", "--recipient", name, "--secret", secret)
+        for i, name in enumerate(("Ann", "Bob", "Ann"))
+    )
+    assert ann.equals(again)
+    assert not ann.equals(bob)
+    assert (tmp_path / "secret.key").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "secret.key").read_text(encoding="ascii").strip() not in description.read_text("utf-8")
+
+
+def test_uniform_columns(description, tmp_path):
+    """9,000 draws: each share is within five deviations of a half."""
+    rows = run(description, tmp_path, "u", "-n", "9000", "--uniform", "sex")
+    shares = rows["sex"].value_counts(normalize=True)
+    assert ((shares - 1 / len(shares)).abs() < 5 * 0.5 / 9000**0.5).all()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--recipient", "Ann"], "go together"),
+        (["--uniform", "shoe"], "uniform"),
+        (["-n", "-3"], "num_rows"),
+    ],
+)
+def test_mistakes(description, tmp_path, capsys, more, said):
+    assert main(["generate", str(description), "-o", str(tmp_path / "o.csv"), *more]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_secret(description, tmp_path, capsys):
+    (tmp_path / "s").write_text("hello", encoding="ascii")
+    more = ["--recipient", "Ann", "--secret", str(tmp_path / "s")]
+    assert main(["generate", str(description), "-o", str(tmp_path / "o.csv"), *more]) == 2
+    assert "holds no secret" in capsys.readouterr().err
+
+
+def test_rows_do_not_replace_the_secret(description, tmp_path, capsys):
+    secret = tmp_path / "s.csv"
+    more = ["--overwrite", "--recipient", "Ann", "--secret", str(secret)]
+    secret.write_text("00" * 32, encoding="ascii")
+    assert main(["generate", str(description), "-o", str(secret), *more]) == 2
+    assert "is the secret file" in capsys.readouterr().err
+    assert secret.read_text(encoding="ascii") == "00" * 32
+
+
+def test_rows_do_not_replace_the_description(description, tmp_path, capsys):
+    other = tmp_path / "d.csv"
+    other.write_bytes(description.read_bytes())
+    assert main(["generate", str(other), "-o", str(other), "--overwrite"]) == 2
+    assert "choose another name" in capsys.readouterr().err
+    assert other.read_bytes() == description.read_bytes()

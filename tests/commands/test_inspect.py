@@ -1,0 +1,34 @@
+"""``inspect``: one page, for the holder alone."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.cli import main
+
+
+def test_a_page_is_written_and_says_whom_it_is_for(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    for name in ("real", "synthetic"):
+        frame = pd.DataFrame({"a": rng.integers(0, 9, 60), "b": rng.choice(["x", "y"], 60)})
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    files = [str(tmp_path / f"{name}.csv") for name in ("real", "synthetic")]
+    page = tmp_path / "page.html"
+    assert main(["inspect", *files, "-o", str(page)]) == 0
+    assert "NOT private" in capsys.readouterr().out
+    text = page.read_text(encoding="utf-8")
+    assert "NOT private" in text
+    for part in ("First and last rows", "Divergence", "Correlation", "Networks"):
+        assert part in text
+    assert main(["inspect", files[0], str(tmp_path / "none.csv"), "-o", str(page)]) == 2
+
+
+def test_all_columns_may_be_declared(tmp_path):
+    domain = {"schema": "sdv-plausible-declarations/1", "columns": {"a": {"sdtype": "numerical"}}}
+    (tmp_path / "d.json").write_text(json.dumps(domain))
+    pd.DataFrame({"a": range(60)}).to_csv(tmp_path / "t.csv", index=False)
+    table, page = str(tmp_path / "t.csv"), str(tmp_path / "page.html")
+    assert main(["inspect", table, table, "-o", page, "--domain", str(tmp_path / "d.json")]) == 0

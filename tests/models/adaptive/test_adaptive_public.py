@@ -1,0 +1,200 @@
+"""A published table: drawn towards as far as the noisy answers say, and left alone where it is from elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sdv_plausible.models.adaptive import measurements
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.public import PublicTable, Trust, share_of, shrunk
+from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.questions.transcript import Transcript
+from sdv_plausible.table.domain import Attribute, Domain
+
+CARDS = (20, 4, 4, 3, 2)
+DOMAIN = Domain(
+    (
+        Attribute(name="a", kind="integer", lower=tuple(range(20)), upper=tuple(range(20))),
+        *(
+            Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c)))
+            for j, c in enumerate(CARDS[1:])
+        ),
+    )
+)
+BUDGET = ModelBudget(epsilon=0.1, delta=1e-9)
+
+
+def codes(rows: int, seed: int) -> np.ndarray:
+    """A chain: every column follows the one before it."""
+    rng = np.random.default_rng(seed)
+    found = [np.minimum(rng.poisson(6, rows), 19)]
+    for size in CARDS[1:]:
+        follows = found[-1] * size // (found[-1].max() + 1)
+        found.append(np.where(rng.random(rows) < 0.7, follows, rng.integers(0, size, rows)))
+    return np.column_stack(found).astype(np.int32)
+
+
+def permuted(table: np.ndarray, seed: int) -> np.ndarray:
+    """Every column permuted by itself: one generator, so that no two columns get the same permutation."""
+    rng = np.random.default_rng(seed)
+    return np.column_stack([rng.permutation(column) for column in table.T])
+
+
+def renamed(table: np.ndarray, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.column_stack([rng.permutation(size)[c] for size, c in zip(CARDS, table.T, strict=True)])
+
+
+def fitted(rows: np.ndarray, public: np.ndarray | None, seed: int) -> tuple[np.ndarray, tuple]:
+    """Rows of a model, and what was asked."""
+    learner = AdaptiveLearner(public=None if public is None else PublicTable(codes=public))
+    transcript = Transcript()
+    door = Queryable(
+        CodeArray(rows, CARDS), PrivacyLedger(delta=1e-9), learner.plan(DOMAIN, BUDGET),
+        Coins.from_seed(seed), transcript=transcript,
+    )  # fmt: skip
+    model = learner.fit(door, DOMAIN, BUDGET, Coins.from_seed(seed + 1))
+    return model.sample(20_000, Coins.from_seed(seed + 2)), transcript.answers
+
+
+def distance(first: np.ndarray, second: np.ndarray) -> float:
+    """Mean total variation distance of pairs."""
+    found = []
+    for i in range(len(CARDS)):
+        for j in range(i):
+            tables = [
+                np.bincount(t[:, i] * CARDS[j] + t[:, j], minlength=CARDS[i] * CARDS[j]) / len(t)
+                for t in (first, second)
+            ]
+            found.append(0.5 * np.abs(tables[0] - tables[1]).sum())
+    return float(np.mean(found))
+
+
+ROWS = codes(6000, 0)
+TRUTH = codes(200_000, 1)
+
+
+def mean_distance(public: np.ndarray | None) -> float:
+    return float(np.mean([distance(fitted(ROWS, public, seed)[0], TRUTH) for seed in range(0, 15, 3)]))
+
+
+@pytest.fixture(scope="module")
+def alone() -> float:
+    return mean_distance(None)
+
+
+def test_helpers_do_what_their_names_say():
+    table = codes(1000, 2)
+    apart = permuted(table, 3)
+    assert all((np.sort(a) == np.sort(b)).all() for a, b in zip(table.T, apart.T, strict=True))
+
+    def linked(t: np.ndarray) -> float:
+        return abs(float(np.corrcoef(t[:, 0], t[:, 1])[0, 1]))
+
+    assert linked(table) > 0.5
+    assert linked(apart) < 0.15
+
+
+def test_a_table_of_the_same_population_is_better_than_either_alone(alone):
+    public = codes(300, 2)
+    both = mean_distance(public)
+    assert both < 0.9 * alone
+    assert both < distance(public, TRUTH)
+
+
+@pytest.mark.parametrize("spoil", [permuted, renamed])
+def test_a_table_from_elsewhere_does_no_harm(alone, spoil):
+    assert mean_distance(spoil(codes(300, 2), 3)) < 1.1 * alone
+
+
+def test_planted_weights_that_ignore_the_noisy_answers_are_caught(alone, monkeypatch):
+    """Margins and dependence believed whatever was answered: far worse than without."""
+    monkeypatch.setattr(PublicTable, "_margin", _believed)
+    monkeypatch.setattr(measurements, "Trust", _Blind)
+    assert mean_distance(renamed(codes(300, 2), 3)) > 1.5 * alone
+
+
+def _believed(self, j, noisy, sigma, total):
+    known = np.bincount(self.codes[:, j], minlength=len(noisy))
+    return known * total / known.sum(), 0.01 * sigma, True
+
+
+class _Blind(Trust):
+    @classmethod
+    def of(cls, found):
+        return Trust(others=1.0, measured=dict.fromkeys(found, 1.0))
+
+
+def test_shrinkage_follows_the_fit():
+    rng = np.random.default_rng(0)
+    truth, sigma = np.full(50, 1000.0), 100.0
+    noisy, spread = truth + rng.normal(0, sigma, 50), np.full(50, 20.0**2)
+    near, left, fits = shrunk(noisy, sigma, truth + rng.normal(0, 20, 50), spread)
+    assert np.abs(near - truth).mean() < 0.4 * np.abs(noisy - truth).mean()
+    assert left < 0.5 * sigma
+    assert fits
+    far, left, fits = shrunk(noisy, sigma, truth + rng.normal(0, 2000, 50), spread)
+    assert np.abs(far - noisy).max() < 0.2 * sigma
+    assert left > 0.95 * sigma
+    assert not fits
+    one = truth.copy()
+    one[0] += 5000  # a single value that the published table lacks
+    assert shrunk(one, sigma, truth, spread)[0][0] > one[0] - sigma
+
+
+def test_trust_is_the_share_that_measured_pairs_show():
+    apart = np.full((4, 4), 100.0)
+    published = apart + 50 * (np.eye(4) - 0.25)
+    share, deviation = share_of(apart + 0.5 * (published - apart), apart, published, 10.0)
+    assert share == pytest.approx(0.5)
+    assert deviation == pytest.approx(10 / np.linalg.norm(published - apart))
+    pairs = [(0, j) for j in range(1, 9)]
+    assert Trust.of(dict.fromkeys(pairs, (1.0, 0.1))).others == pytest.approx(1.0, abs=0.01)
+    assert Trust.of({e: (0.1 * (-1) ** e[1], 0.1) for e in pairs}).others < 0.02
+    assert Trust.of({}).others == 0.0
+
+
+def test_chance_in_a_small_table_is_no_dependence():
+    table = permuted(codes(300, 4), 5)
+    buckets = [np.arange(size) for size in CARDS]
+    coarse = [np.bincount(c, minlength=s) / len(table) for c, s in zip(table.T, CARDS, strict=True)]
+    ordered = [a.is_ordered for a in DOMAIN]
+    assert len(PublicTable(codes=table).pairs(buckets, coarse, ordered)) <= 2
+    assert (0, 1) in PublicTable(codes=codes(300, 4)).pairs(buckets, coarse, ordered)
+
+
+def test_columns_may_be_absent():
+    public = codes(300, 2)
+    public[:, [1, 3]] = -1
+    found, _ = fitted(ROWS, public, 0)
+    assert found.shape == (20_000, len(CARDS))
+    table = codes(1000, 7)
+    counts = [np.bincount(c, minlength=s).astype(float) for c, s in zip(table.T, CARDS, strict=True)]
+    sigmas = [9.0] * len(CARDS)
+    after, left, _ = PublicTable(codes=public).margins(counts, sigmas, 1000.0)
+    assert (after[1] == counts[1]).all()
+    assert (left[1], left[0] < 9.0) == (9.0, True)
+
+
+def test_the_same_questions_are_charged():
+    """What is asked keeps to the budget with the published table as without: the door sees to it."""
+    for public in (None, codes(300, 2)):
+        _, answers = fitted(ROWS, public, 0)
+        spent = sum(len(a.asked.tables) / a.scale**2 if a.scale else 0.0 for a in answers)
+        assert 0 < spent <= BUDGET_MU**2 * 1.01
+
+
+BUDGET_MU = BUDGET.gaussian()
+
+
+def test_the_learner_that_is_kept_has_no_table():
+    kept = AdaptiveLearner()
+    assert replace(kept, public=PublicTable(codes=codes(5, 0))) != kept
+    assert kept.public is None

@@ -1,0 +1,117 @@
+"""Many-valued categories: every value alone where the rows carry it, groups where they do not; answers alone decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from doors import door, learn
+
+from sdv_plausible.models.adaptive import measurements, schedule
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.measurements import Measurements
+from sdv_plausible.models.adaptive.schedule import Schedule
+from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.buckets import make_buckets
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.budget import Allowance
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.table.domain import Attribute, Domain
+
+VALUES, STATES, ROWS = 80, 4, 16_000
+SHUFFLED = np.random.default_rng(9).permutation(VALUES)  # no order that codes would show
+
+
+def table(seed: int = 0) -> np.ndarray:
+    """A category of 80 values that decides nearly all of one of four."""
+    rng = np.random.default_rng(seed)
+    value = rng.integers(0, VALUES, ROWS)
+    state = np.where(rng.random(ROWS) < 0.1, rng.integers(0, STATES, ROWS), value * STATES // VALUES)
+    return np.stack([SHUFFLED[value], state], axis=1).astype(np.int32)
+
+
+def domain(*, grouped: bool = False) -> Domain:
+    groups = np.empty(VALUES, dtype=int)
+    groups[SHUFFLED] = np.arange(VALUES) // 10
+    category = Attribute(
+        name="many",
+        kind="categorical",
+        values=tuple(f"v{v}" for v in range(VALUES)),
+        groups=tuple(groups.tolist()) if grouped else None,
+    )
+    return Domain((category, Attribute(name="few", kind="categorical", values=tuple(range(STATES)))))
+
+
+def distance(epsilon: float, *, grouped: bool = False) -> float:
+    """Total variation distance of the pair between training rows and as many synthetic ones."""
+    codes = table()
+    budget, ledger = ModelBudget(epsilon=epsilon, delta=1e-9), PrivacyLedger(delta=1e-9)
+    network = learn(AdaptiveLearner(), codes, domain(grouped=grouped), budget, ledger, Coins.from_seed(2))
+    made = network.sample(ROWS, Coins.from_seed(3))
+    real, drawn = (np.bincount(c[:, 0] * STATES + c[:, 1], minlength=VALUES * STATES) for c in (codes, made))
+    return float(np.abs(real - drawn).sum() / (2 * ROWS))
+
+
+def test_values_without_an_order_are_told_apart(monkeypatch: pytest.MonkeyPatch):
+    """Seeds are fixed: no false alarm. Over 12 others .042, deviation .002. Control: 16 values alone, as it once was."""
+    assert distance(10.0) < 0.07
+    monkeypatch.setattr(schedule, "MOST_ALONE", 16)
+    assert distance(10.0) > 0.3
+
+
+def test_groups_tell_what_single_values_cannot():
+    """Over 12 other seeds .082 (deviation .004) with groups, the control without .234 (.019)."""
+    assert distance(0.3, grouped=True) < 0.12
+    assert distance(0.3) > 0.16
+
+
+class Replayed:
+    """Some rows, with the answers that others gave: what is decided must be as it was with those."""
+
+    def __init__(self, rows: Queryable, answers: list[Any]) -> None:
+        self.rows, self.answers = rows, list(answers)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rows, name)
+
+    def ask_tables(self, sets: Any, shares: Any) -> Any:
+        return self.answers.pop(0)
+
+
+class Recorded(Replayed):
+    def ask_tables(self, sets: Any, shares: Any) -> Any:
+        self.answers.append(self.rows.ask_tables(sets, shares))
+        return self.answers[-1]
+
+
+def same_buckets(*, grouped: bool) -> bool:
+    """Whether rows that gave the same noisy counts are put into the same buckets."""
+    cards, mu = (VALUES, STATES), 0.5
+    made = Schedule.make(ROWS, Allowance(mu=mu), 2)
+    other = np.zeros((ROWS, 2), dtype=np.int32)  # all in one value
+    first = Recorded(door(table(), cards, mu, Coins.from_seed(4)), [])
+    here = Measurements(first, domain(grouped=grouped), made).buckets
+    second = Replayed(door(other, cards, mu, Coins.from_seed(4)), first.answers)
+    there = Measurements(second, domain(grouped=grouped), made).buckets
+    return all((a == b).all() for a, b in zip(here, there, strict=True))
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_buckets_are_made_of_answers_alone(grouped, monkeypatch: pytest.MonkeyPatch):
+    """Nothing is random: the same answers are given for very different rows. Control: the true counts are looked at."""
+    assert same_buckets(grouped=grouped)
+    made = Measurements.__init__
+
+    def peeking(self: Measurements, rows: Any, domain: Domain, schedule: Schedule) -> None:
+        def of_true_counts(margin: np.ndarray, *rest: Any) -> np.ndarray:
+            column = 0 if len(margin) == VALUES else 1
+            true = np.bincount(rows._rows.records()[:, column], minlength=len(margin))
+            return make_buckets(true / true.sum(), *rest)
+
+        monkeypatch.setattr(measurements, "make_buckets", of_true_counts)
+        made(self, rows, domain, schedule)
+
+    monkeypatch.setattr(Measurements, "__init__", peeking)
+    assert not same_buckets(grouped=grouped)

@@ -1,0 +1,41 @@
+"""Shares of GreedyBayes: they sum to one, and their entries compose to the budget."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.datasynthesizer.shares import GreedyPlan
+from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss, PureDP
+from sdv_plausible.questions.budget import Allowance
+from sdv_plausible.table.domain import Attribute, Domain
+
+
+def domain(m: int) -> Domain:
+    return Domain(tuple(Attribute(name=f"x{i}", kind="ordinal", values=(0, 1, 2)) for i in range(m)))
+
+
+@pytest.mark.parametrize("m", [1, 2, 15])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("spent", [(), (PureDP(epsilon=0.03),)])
+def test_entries_compose_to_the_budget_and_hardly_less(m, epsilon, spent):
+    budget = ModelBudget(epsilon=epsilon, delta=1e-9, spent=spent)
+    plan = GreedyPlan.make(domain(m), budget)
+    losses = [loss for entry in plan.entries() for loss in entry.losses]
+    total = compose([*spent, *losses], budget.delta)
+    assert 0.98 * epsilon <= total <= epsilon * (1 + 1e-9)
+    allowance = Allowance.of(plan.entries())
+    assert allowance.mu == pytest.approx(plan.mu)
+    assert allowance.choices == m - 1
+    assert math.isclose(sum(plan.shares.values()), 1)
+    # Planted: the choices are left out of what the counts must leave room for.
+    assert m == 1 or compose([*spent, *losses, *losses[-1:]], budget.delta) > epsilon
+
+
+def test_without_noise_there_is_no_claim():
+    (entry,) = GreedyPlan.make(domain(3), ModelBudget(epsilon=math.inf, delta=1e-9)).entries()
+    assert entry.losses == (InfiniteLoss(),)
+    assert "without noise" in entry.note

@@ -1,0 +1,126 @@
+"""The private Gaussian copula: public checks, what is charged is what is drawn, and what it finds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from doors import learn
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
+from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.checks import check_learner
+from sdv_plausible.models.gaussian_copula.learner import GaussianCopulaLearner
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.sdv.versions import to_native
+from sdv_plausible.table.domain import Attribute, Domain
+
+CARDS = (4, 3, 10)
+DOMAIN = Domain(
+    (
+        Attribute(name="a", kind="ordinal", values=(0, 1, 2, 3)),
+        Attribute(name="b", kind="categorical", values=("x", "y", "z")),
+        Attribute(name="c", kind="ordinal", values=tuple(range(10))),
+    )
+)
+BUDGET = ModelBudget(epsilon=1.0, delta=1e-6)
+FREE = ModelBudget(epsilon=math.inf, delta=1e-6)
+CORRELATION = np.array([[1, 0.7, 0.5], [0.7, 1, 0.2], [0.5, 0.2, 1]])
+
+
+def rows(n: int) -> np.ndarray:
+    z = np.random.default_rng(0).multivariate_normal(np.zeros(3), CORRELATION, n)
+    ends = [(-1, 0, 1), (-0.5, 0.5), np.linspace(-2, 2, 9)]
+    codes = np.stack([np.searchsorted(e, z[:, j]) for j, e in enumerate(ends)], axis=1)
+    codes[:, 1] = np.array([1, 2, 0])[codes[:, 1]]  # categories in no order
+    return codes.astype(np.int32)
+
+
+def fit(codes: np.ndarray, budget: ModelBudget = BUDGET, ledger: PrivacyLedger | None = None):
+    ledger = ledger or PrivacyLedger(delta=1e-6)
+    return learn(GaussianCopulaLearner(), codes, DOMAIN, budget, ledger, Coins.from_seed(1))
+
+
+def test_public_checks():
+    check_learner(GaussianCopulaLearner())
+
+
+@pytest.mark.parametrize(("budget", "tolerance"), [(FREE, 0.03), (BUDGET, 0.05)])
+def test_correlations_are_found_up_to_the_sign_of_a_category(budget, tolerance):
+    """Seeded coins: no false alarm."""
+    found = np.abs(fit(rows(30_000), budget).correlation)
+    np.testing.assert_allclose(found, CORRELATION, atol=tolerance)
+
+
+def test_margins_are_found():
+    codes = rows(30_000)
+    made = fit(codes).sample(30_000, Coins.from_seed(2))
+    for j, c in enumerate(CARDS):
+        apart = np.bincount(made[:, j], minlength=c) - np.bincount(codes[:, j], minlength=c)
+        assert np.abs(apart).sum() / 60_000 < 0.02
+
+
+def drawn(sigma_factor: float = 1.0) -> tuple[float, float]:
+    """Squares of sensitivity over deviation: as drawn (with a deviation so many times as large) and as charged."""
+    ledger = PrivacyLedger(delta=1e-6)
+    with record_calls() as calls:
+        fit(rows(500), BUDGET, ledger)
+    squares = sum(
+        (c.sensitivity / (c.scale * sigma_factor)) ** 2 for c in calls if c.name == "discrete_gaussian"
+    )
+    charged = sum(
+        loss.count * loss.sensitivity_over_sigma**2 for entry in ledger.entries for loss in entry.losses
+    )
+    return squares, charged
+
+
+def test_what_is_charged_is_what_is_drawn():
+    squares, charged = drawn()
+    assert squares <= charged * (1 + 1e-9)
+    assert squares >= charged * (1 - 1e-6)  # nothing is paid for and left
+
+
+def test_noise_of_nine_tenths_the_scale_would_be_noticed():
+    squares, charged = drawn(0.9)
+    assert squares > charged * 1.1
+
+
+class Greedy(GaussianCopulaLearner):
+    """Planted bug: looks a second time for what it paid once."""
+
+    def fit(self, rows, domain, budget, coins):
+        super().fit(rows, domain, budget, coins)
+        return super().fit(rows, domain, budget, coins)
+
+
+def test_a_second_look_is_refused():
+    with pytest.raises(Exception, match="(?i)budget|paid|charged|spent"):
+        learn(Greedy(), rows(500), DOMAIN, BUDGET, PrivacyLedger(delta=1e-6), Coins.from_seed(1))
+
+
+def test_a_release_file_holds_the_model(tmp_path):
+    table = pd.DataFrame(rows(1_000), columns=["a", "b", "c"])
+    domain = {
+        name: {"sdtype": "categorical", "range_values": list(range(c)), "range_is_nullable": False}
+        for name, c in zip("abc", CARDS, strict=True)
+    }
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), model="gaussian_copula", domain=domain)
+    synth.fit(to_native("table", table))
+    synth.release().save(tmp_path / "release.json")
+    loaded = Release.load(tmp_path / "release.json")
+    assert (loaded.model.correlation == synth._sampler.model.correlation).all()
+    assert len(loaded.sample(20)) == 20
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_too_few_rows_give_a_valid_model(n):
+    assert len(fit(rows(n), ModelBudget(epsilon=0.01, delta=1e-6)).sample(50, Coins.from_seed(0))) == 50
+
+
+def test_options_are_checked():
+    with pytest.raises(ValueError, match="max_buckets"):
+        GaussianCopulaLearner(max_buckets=1)

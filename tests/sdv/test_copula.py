@@ -1,0 +1,157 @@
+"""SDV's Gaussian copula behind the privacy test: what is taken from it, what the ledger says, what is refused."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sdv import single_table
+from sdv.multi_table import HMASynthesizer
+from sdv.single_table import GaussianCopulaSynthesizer
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible.models.checks import check_model
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.sdv.copula import SdvCopulaLearner, learner_of, of_fitted
+from sdv_plausible.sdv.versions import from_native, metadata_of, to_native
+from sdv_plausible.table.domain import Attribute, Domain
+
+DOMAIN = Domain(
+    (
+        Attribute(
+            name="age", kind="integer", lower=(0, 20, 30, 40, 60), upper=(19, 29, 39, 59, 100), nullable=True
+        ),
+        Attribute(name="income", kind="float", lower=(0.0, 2.0, 4.0), upper=(2.0, 4.0, 20.0), decimals=3),
+        Attribute(name="kind", kind="categorical", values=("x", "y", "z")),
+    )
+)
+SPECS = {
+    "age": {"sdtype": "numerical"},
+    "income": {"sdtype": "numerical"},
+    "kind": {"sdtype": "categorical"},
+}
+
+
+def table(n: int = 1_500) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    age = np.clip(rng.normal(40, 15, n), 0, 100).round()
+    income = np.round(np.clip(age / 10 + rng.normal(0, 1, n), 0, 20), 3)
+    kind = np.where(income > 4, "x", rng.choice(["y", "z"], n))
+    return pd.DataFrame({"age": np.where(rng.random(n) < 0.1, np.nan, age), "income": income, "kind": kind})
+
+
+def fit(model, rows: pd.DataFrame, **options):
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), model=model, domain=DOMAIN, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        synth.fit(to_native("table", rows))
+    return synth
+
+
+def sdv_fitted() -> GaussianCopulaSynthesizer:
+    synth = GaussianCopulaSynthesizer(metadata_of(DOMAIN), default_distribution="norm")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        synth.fit(to_native("table", table()))
+    return synth
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return sdv_fitted()
+
+
+@pytest.fixture(scope="module")
+def synth():
+    return fit(GaussianCopulaSynthesizer, table(), model_kwargs={"default_distribution": "norm"})
+
+
+def test_the_first_thing_the_ledger_says_is_infinity(synth):
+    ledger = synth.privacy_ledger()
+    assert math.isinf(ledger.total())
+    first = str(ledger).splitlines()[0]
+    assert first.startswith("No differential-privacy claim")
+    assert "epsilon is infinite" in first
+
+
+def test_no_cell_is_copied_raw():
+    """A lone value of many digits that SDV alone might repeat: rows come from bins."""
+    rows = table()
+    rows.loc[3, "income"] = 13.377
+    made = from_native(fit(GaussianCopulaSynthesizer, rows).sample(300))
+    assert set(made.columns) == set(rows.columns)
+    assert (made["income"].between(0, 20)).all()
+    assert made["income"].isin(rows["income"]).mean() < 0.5  # thousandths within bins meet by chance alone
+
+
+def test_margins_and_correlations_are_sdvs(fitted):
+    model = of_fitted(fitted, DOMAIN, Coins.from_seed(0))
+    names = list(fitted._model.columns)
+    place = [names.index(name) for name in DOMAIN.names]
+    wanted = np.asarray(fitted._model.correlation)[np.ix_(place, place)]
+    np.testing.assert_allclose(model.correlation, wanted, atol=0.02)
+    drawn = from_native(fitted.sample(5_000))
+    ours = model.sample(5_000, Coins.from_seed(1))
+    for value, code in (("x", 0), ("y", 1), ("z", 2)):
+        assert (ours[:, 2] == code).mean() == pytest.approx((drawn["kind"] == value).mean(), abs=0.05)
+    assert (ours[:, 1] == 0).mean() == pytest.approx((drawn["income"] < 2).mean(), abs=0.05)
+    assert (ours[:, 0] == 5).mean() == pytest.approx(drawn["age"].isna().mean(), abs=0.05)
+
+
+def test_its_likelihood_belongs_to_its_sampling(fitted):
+    check_model(of_fitted(fitted, DOMAIN, Coins.from_seed(0)), DOMAIN.cardinalities)
+
+
+def test_a_fitted_instance_is_asked_and_not_changed(fitted):
+    before = np.asarray(fitted._model.correlation).copy()
+    synth = fit(fitted, table(), privacy_test="randomized", omega=2)
+    rows = from_native(synth.sample(20))
+    assert len(rows) == 20
+    assert (np.asarray(fitted._model.correlation) == before).all()
+    assert math.isinf(synth.privacy_ledger().total())
+    assert "fitted before" in str(synth.privacy_ledger())
+
+
+def test_an_instance_lends_its_arguments():
+    instance = GaussianCopulaSynthesizer(metadata_of(DOMAIN), default_distribution="uniform")
+    learner = learner_of(instance, None)
+    assert isinstance(learner, SdvCopulaLearner)
+    assert learner.fitted is None
+    assert learner.arguments["default_distribution"] == "uniform"
+
+
+def test_other_columns_are_refused(fitted):
+    fewer = Domain(tuple(DOMAIN)[:2])
+    with pytest.raises(ValueError, match="kind"):
+        of_fitted(fitted, fewer, Coins.from_seed(0))
+
+
+@pytest.mark.parametrize("name", ["CTGANSynthesizer", "TVAESynthesizer", "CopulaGANSynthesizer"])
+def test_models_without_likelihoods_are_refused_with_the_alternative(name):
+    with pytest.raises(ValueError, match=rf"model \({name}\).*probability.*gaussian_copula"):
+        PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), model=getattr(single_table, name))
+
+
+def test_several_tables_are_refused_with_the_reason():
+    with pytest.raises(ValueError, match=r"several tables.*sdv_models"):
+        PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), model=HMASynthesizer)
+
+
+def test_a_child_table_of_sdvs_hierarchy_is_refused(synth):
+    """What HMA would read of each parent's rows."""
+    with pytest.raises(NotImplementedError, match=r"sdv_models"):
+        synth._get_parameters()
+
+
+@pytest.mark.parametrize("model", ["bayesian_network", "a learner"])
+def test_arguments_without_a_class_are_refused(model):
+    with pytest.raises(ValueError, match="model_kwargs"):
+        learner_of(model, {"default_distribution": "norm"})
+
+
+def test_arguments_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="model_kwargs"):
+        fit(GaussianCopulaSynthesizer, table(50), model_kwargs={"colour": 1})

@@ -1,0 +1,183 @@
+"""public=: what may be given, what the ledger says, and that the table is in no file."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, metadata_of
+from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.public import PublicTable
+from sdv_plausible.rules.conditions import Implies
+from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.sdv.published import public_entries, starts, with_public
+
+DOMAIN = {
+    "ward": {"range_values": ["A", "B", "C"]},
+    "days": {"range_min": 0, "range_max": 29},
+    "sex": {"range_values": ["f", "m"]},
+}
+MARK = "Office of Marks, 2019"
+
+
+def people(rows: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    days = rng.integers(0, 30, rows)
+    ward = np.where(rng.random(rows) < 0.7, np.array(["A", "B", "C"])[days // 10], "A")
+    return pd.DataFrame({"ward": ward, "days": days, "sex": rng.choice(["f", "m"], rows)})
+
+
+def made(**options) -> PlausibleDeniabilitySynthesizer:
+    return PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), domain=DOMAIN, epsilon=0.5, **options)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> PlausibleDeniabilitySynthesizer:
+    synth = made(public=people(200, 1)[["days", "ward"]], public_source=MARK)
+    synth.fit(people(2000, 0))
+    return synth
+
+
+def test_it_is_free_and_named_in_the_ledger(fitted):
+    ledger = fitted.privacy_ledger()
+    entry = next(e for e in ledger.entries if e.name == "public table")
+    assert entry.status == "declared"
+    assert "no protected row was used: published table of 200 rows" in entry.mechanism
+    assert MARK in entry.mechanism
+    without = made()
+    without.fit(people(2000, 0))
+    assert ledger.total() == without.privacy_ledger().total()
+    planned = {e.name for e in fitted.plan().ledger.entries}
+    assert "public table" in planned
+    assert public_entries(None, None) == []
+
+
+def test_saved_object_and_release_hold_no_table(fitted, tmp_path):
+    fitted.save(tmp_path / "synth.pkl")
+    loaded = PlausibleDeniabilitySynthesizer.load(tmp_path / "synth.pkl")
+    assert loaded.public is None
+    assert loaded._learner.public is None
+    assert fitted.public is not None
+    assert len(loaded.sample(5)) == 5
+    with pytest.raises(ValueError, match="its saved file does not hold"):
+        loaded.fit(people(2000, 0))
+    fitted.release().save(tmp_path / "release.json")
+    release = Release.load(tmp_path / "release.json")
+    assert (release.settings["public_rows"], release.settings["public_source"]) == (200, MARK)
+    again = PlausibleDeniabilitySynthesizer.from_release(release)
+    assert again.release().settings["public_rows"] == 200
+    with pytest.raises(ValueError, match="sample_multiple does not go with public"):
+        again.sample_multiple(2)
+
+
+def test_without_it_the_release_says_nothing_of_it():
+    synth = made()
+    synth.fit(people(2000, 0))
+    assert not {"public", "public_rows", "public_source"} & set(synth.release().settings)
+
+
+def test_cells_are_read_as_the_domain_reads_them(fitted):
+    odd = pd.DataFrame({"ward": ["B", "Z", None], "days": [3, 99, None]})
+    domain = fitted.get_domain()
+    codes = with_public(fitted._learner, odd, domain, RuleSet()).public.codes
+    found = {name: codes[:, j].tolist() for j, name in enumerate(domain.names)}
+    assert found == {"ward": [1, -1, -1], "days": [3, 29, -1], "sex": [-1, -1, -1]}
+
+
+def test_a_budget_pays_the_same(tmp_path):
+    synth = made(public=people(50, 1), budget=Budget(0.5, 1e-8, tmp_path / "budget.json"))
+    synth.fit(people(1000, 0))
+    assert synth.privacy_ledger().total() <= 0.5
+
+
+def test_rules_need_their_columns():
+    rule = Implies({"ward": "C"}, {"sex": "f"})
+    table = people(1000, 0)
+    table.loc[table["ward"] == "C", "sex"] = "f"
+    synth = made(public=people(50, 1), rules=[rule])
+    synth.fit(table)
+    drawn = synth.sample(200)
+    assert (drawn.loc[drawn["ward"] == "C", "sex"] == "f").all()
+    with pytest.raises(ValueError, match=r"public lacks columns \['sex'\] of the rules"):
+        made(public=people(50, 1)[["ward"]], rules=[rule]).fit(table)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"public": "file.csv"}, r"public \(str\) must be a DataFrame with rows"),
+        ({"public": people(5, 1)[:0]}, r"public \(an empty table\)"),
+        ({"public": people(5, 1).assign(x=1)}, r"leave out \['x'\]"),
+        ({"public": people(5, 1)[["ward", "ward"]]}, "once each"),
+        ({"public": people(5, 1), "model": "independent"}, "goes with the default learner"),
+        ({"public": people(5, 1), "public_source": 3}, r"public_source \(3\) must be a text"),
+        ({"public_source": MARK}, "names a published table: give it as public="),
+    ],
+)
+def test_what_is_refused(options, told):
+    with pytest.raises(ValueError, match=told):
+        made(**options)
+
+
+def test_no_table_comes_in_by_way_of_a_learner():
+    hidden = PublicTable(codes=np.zeros((9, 3), dtype=np.int32))
+    for options in ({"model_parameters": {"public": hidden}}, {"model": AdaptiveLearner(public=hidden)}):
+        with pytest.raises(ValueError, match="no parameter of the learner"):
+            made(**options)
+
+
+def test_the_rows_themselves_are_refused():
+    table = people(100, 0)
+    synth = made(public=table)
+    with pytest.raises(ValueError, match="is the one to be protected"):
+        synth.fit(table)
+
+
+def test_a_file_with_a_wrong_number_is_refused(fitted, tmp_path):
+    path = tmp_path / "release.json"
+    fitted.release().save(path)
+    if path.read_bytes()[:1] != b"{":
+        pytest.skip("the file is packed")
+    document = json.loads(path.read_text())
+    document["settings"]["public_rows"] = 0
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match="public_rows"):
+        Release.load(path)
+
+
+def test_a_table_that_was_set_later_is_in_the_ledger_too():
+    synth = made()
+    synth.public = people(200, 1)
+    synth.fit(people(1000, 0))
+    assert "public table" in {e.name for e in synth.privacy_ledger().entries}
+    assert synth.release().settings["public_rows"] == 200
+    synth.public = people(200, 1).assign(x=1)
+    with pytest.raises(ValueError, match="must have columns of the metadata"):
+        synth.fit(people(1000, 0))
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(40)])
+def test_the_holder_is_warned_of_copies_of_the_rows(part):
+    table = people(100, 0)
+    with pytest.warns(UserWarning, match="nothing protects them"):
+        made(public=table[["sex", "days"]].iloc[part].copy()).fit(table)
+    synth = made(public=table)
+    processed = synth.preprocess(table)
+    with pytest.warns(UserWarning, match="nothing protects them"):
+        synth.fit_processed_data(processed)
+
+
+def test_what_no_copy_is_is_no_copy():
+    table = people(100, 0)
+    assert starts(table.head(3), table)
+    assert not starts(table.iloc[1:4], table)
+    assert not starts(pd.concat([table, table]), table)
+    assert not starts(table.assign(x=1), table)
+
+
+def test_the_release_refuses_tables_that_vary_as_the_noise_does(fitted):
+    with pytest.raises(ValueError, match="sample_multiple does not go with"):
+        fitted.release().sample_multiple(2)

@@ -1,0 +1,105 @@
+"""One table with every kind of column, in the hands of every engine, and the fit of the same cells in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, read_parquet
+from sdv_plausible.sdv.versions import metadata_from_columns
+
+ENGINES = ("pandas", "polars", "polars lazy", "arrow", "parquet", "csv", "duckdb", "dask", "dask parquet")
+COLUMNS: dict[str, dict[str, Any]] = {
+    "age": {"sdtype": "numerical"},
+    "wage": {"sdtype": "numerical"},
+    "sex": {"sdtype": "categorical"},
+    "city": {"sdtype": "categorical"},
+    "born": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+    "key": {"sdtype": "id"},
+}
+DECLARED: dict[str, dict[str, Any]] = {
+    "age": {"range_min": 0, "range_max": 99, "decimal_places": 0},
+    "wage": {
+        "range_min": 0.0,
+        "range_max": 1000.0,
+        "decimal_places": 1,
+        "bins": 20,
+        "range_is_nullable": True,
+    },
+    "sex": {"range_values": ["f", "m"]},
+    "city": {"range_values": ["Bern", "Basel", "Genf"], "range_is_nullable": True},
+    "born": {"range_min": "1950-01-01", "range_max": "2009-12-31", "bins": 20},
+}
+SEED = 5
+
+
+def table(n: int = 3_000) -> pd.DataFrame:
+    """Rows of which some cells are missing, and some outside what is declared."""
+    rng = np.random.default_rng(0)
+    city = rng.choice(np.array(["Bern", "Basel", "Genf", "Chur"], dtype=object), n)
+    city[rng.random(n) < 0.1] = None
+    wage = rng.normal(500, 300, n).round(1)
+    wage[rng.random(n) < 0.1] = np.nan
+    days = pd.to_datetime("1950-01-01") + pd.to_timedelta(rng.integers(0, 21_000, n), unit="D")
+    return pd.DataFrame(
+        {
+            "age": np.clip(rng.normal(40, 30, n), -5, 120).astype(int),
+            "wage": wage,
+            "sex": rng.choice(np.array(["f", "m"], dtype=object), n),
+            "city": city,
+            "born": days.strftime("%Y-%m-%d").astype(object),
+            "key": [f"k{i}" for i in range(n)],
+        }
+    )
+
+
+def held(engine: str, frame: pd.DataFrame, folder: Path) -> Any:
+    """The table as an engine has it; the test is skipped where there is none."""
+    if engine == "pandas":
+        return frame
+    library = {"polars lazy": "polars", "arrow": "pyarrow", "parquet": "pyarrow", "csv": "pandas"}.get(
+        engine, engine.split(maxsplit=1)[0]
+    )
+    pytest.importorskip(library, reason=f"{library} is not installed")
+    if engine.startswith("polars"):
+        import polars as pl
+
+        return pl.from_pandas(frame).lazy() if engine == "polars lazy" else pl.from_pandas(frame)
+    if engine == "arrow":
+        import pyarrow as pa
+
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    if engine == "csv":
+        frame.to_csv(folder / "table.csv", index=False)
+        return folder / "table.csv"
+    if engine == "duckdb":
+        import duckdb
+
+        return duckdb.from_df(frame)
+    if engine == "dask":
+        import dask.dataframe as dd
+
+        return dd.from_pandas(frame, npartitions=3)
+    third = -(-len(frame) // 3)
+    for i in range(3):
+        part = frame.iloc[i * third : (i + 1) * third]
+        part.to_parquet(folder / f"part-{i}.parquet", index=False, row_group_size=400)
+    if engine == "dask parquet":
+        import dask.dataframe as dd
+
+        return dd.read_parquet(folder)
+    return str(folder / "part-*.parquet")
+
+
+def in_memory(frame: pd.DataFrame, folder: Path, **parameters: Any) -> Release:
+    """The release of the same cells by the synthesizer."""
+    frame.to_parquet(folder / "whole.parquet", index=False)
+    read = read_parquet(folder / "whole.parquet", parameters.get("domain"), COLUMNS)
+    (folder / "whole.parquet").unlink()
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), random_state=SEED, **parameters)
+    synth.fit(read)
+    return synth.release(allow_no_claim=True)

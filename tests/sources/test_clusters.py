@@ -1,0 +1,88 @@
+"""A real cluster of two worker processes, one of which is killed: the release is the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from tables import COLUMNS, DECLARED, SEED, table
+
+from sdv_plausible import fit_source
+from sdv_plausible.release_file.release import Release
+from sdv_plausible.sources.clusters import DaskSource
+from sdv_plausible.sources.raw_columns import Rows
+
+pytest.importorskip("distributed", reason="distributed is not installed")
+FRAME = table(2_000)
+
+
+def partitions(number: int = 8) -> Any:
+    import dask.dataframe as dd
+
+    return dd.from_pandas(FRAME, npartitions=number)
+
+
+@pytest.mark.parametrize("number", [1, 2, 20])
+def test_partitions_are_added(number: int) -> None:
+    assert DaskSource(partitions(number)).total(Rows(), ["age"]) == len(FRAME)
+
+
+def test_a_task_that_fails_once_is_run_again(tmp_path: Path) -> None:
+    """Each task fails the first time it runs; the second gives the same counts."""
+
+    def fragile(part: pd.DataFrame, folder: str) -> pd.DataFrame:
+        mark = Path(folder) / str(part.index[0] if len(part) else "none")
+        if len(part) and part["key"].iloc[0] != "foo" and not mark.exists():
+            mark.write_text("failed once")
+            raise OSError("a worker's disk")
+        return part
+
+    from distributed import Client
+
+    with Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None):
+        lost = partitions(4).map_partitions(fragile, str(tmp_path), meta=FRAME.iloc[:0])
+        found = fit_source(lost, COLUMNS, DECLARED, random_state=SEED)
+    assert len(list(tmp_path.iterdir())) == 4
+    assert same(found, fit_source(FRAME, COLUMNS, DECLARED, random_state=SEED))
+
+
+def same(one: Release, other: Release) -> bool:
+    return [a.values.tolist() for a in one.answers.answers] == [
+        a.values.tolist() for a in other.answers.answers
+    ] and one.ledger.entries == other.ledger.entries
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_changes_nothing() -> None:
+    from distributed import Client, LocalCluster
+
+    expected = fit_source(FRAME, COLUMNS, DECLARED, random_state=SEED)
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        workers = [int(pid) for pid in client.run(os.getpid).values()]
+        seen: list[int] = []
+        total, killed = DaskSource.total, threading.Event()
+
+        def counted(self: DaskSource, work: Any, names: Any) -> Any:
+            seen.append(len(seen))
+            if len(seen) == 2:  # in the middle of the second pass
+
+                def kill() -> None:
+                    os.kill(workers[0], signal.SIGKILL)
+                    killed.set()
+
+                threading.Timer(0.05, kill).start()
+            return total(self, work, names)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(DaskSource, "total", counted)
+            found = fit_source(partitions(40), COLUMNS, DECLARED, random_state=SEED)
+        assert killed.is_set()
+    assert same(found, expected)

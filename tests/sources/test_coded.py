@@ -1,0 +1,135 @@
+"""Sums over parts are the counts of the whole, and every row is in one cell of a table.
+
+docs/explanation/proofs/parts.md, Lemmas 1 to 3.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tables import COLUMNS, DECLARED, table
+
+from sdv_plausible import Domain
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.counts import Axis
+from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.sources.coded import Coder, SourceCounts
+from sdv_plausible.sources.source import FrameSource
+from sdv_plausible.table.codec import Codec
+
+DOMAIN = Domain.from_declarations({name: COLUMNS[name] | words for name, words in DECLARED.items()})
+NAMES = tuple(DOMAIN.names)
+SETS = [(Axis.of_codes(j, DOMAIN.cardinalities[j]),) for j in range(len(DOMAIN))]
+SETS += [(Axis(0, np.arange(DOMAIN.cardinalities[0]) // 10), one[0]) for one in SETS[1:]]
+SETS += [(SETS[2][0], SETS[3][0], SETS[1][0]), ()]
+FRAME = table(700)
+
+
+class Unordered(FrameSource):
+    """A source that promises no order."""
+
+    in_order = False
+
+
+class CountsAPartTwice(FrameSource):
+    """The bug to be found: a part that is read again after a failure is added again."""
+
+    def parts(self, names: Any) -> Any:
+        for number, part in enumerate(super().parts(names)):
+            yield part
+            if number == 1:
+                yield part
+
+
+def counts(source: FrameSource, domain: Domain = DOMAIN) -> SourceCounts:
+    return SourceCounts(source, Coder(domain, RuleSet(), Coins.from_seed(1)), tuple(domain.names))
+
+
+def whole(frame: pd.DataFrame = FRAME) -> CodeArray:
+    return CodeArray(Codec(DOMAIN).encode(frame, Coins.from_seed(1)), DOMAIN.cardinalities)
+
+
+def agree(one: SourceCounts, rows: CodeArray) -> bool:
+    return all(
+        np.array_equal(a, b) and a.dtype == np.int64
+        for a, b in zip(one.tables(SETS), rows.tables(SETS), strict=True)
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 90), st.integers(0, 80))
+def test_tables_are_those_of_the_whole(rows: int, n: int) -> None:
+    frame = FRAME.iloc[:n]
+    found = counts(FrameSource(frame, rows))
+    assert agree(found, whole(frame))
+    assert found.num_rows() == n
+
+
+def test_a_part_that_is_added_twice_is_seen() -> None:
+    assert not agree(counts(CountsAPartTwice(FRAME, 100)), whole())
+
+
+def test_groups_are_those_of_the_whole() -> None:
+    found = counts(FrameSource(FRAME, 64))
+    for columns, least in (((2, 3), 1), ((2, 3), 100), ((4, 0), 2)):
+        expected = dict(zip(map(tuple, (g := whole().groups(columns, least))[0]), g[1], strict=True))
+        groups, sizes = found.groups(columns, least)
+        assert dict(zip(map(tuple, groups), sizes, strict=True)) == expected
+
+
+def test_parts_by_secret_numbers_fill_up_the_whole() -> None:
+    source, coins = counts(FrameSource(FRAME, 64)), Coins.from_seed(4)
+    some = [source.part(low, high, coins) for low, high in ((0, 0.3), (0.3, 0.5), (0.5, 1))]
+    tables = [np.concatenate([t.ravel() for t in part.tables(SETS)]) for part in some]
+    assert np.array_equal(sum(tables), np.concatenate([t.ravel() for t in whole().tables(SETS)]))
+    assert [part.num_rows() > 60 for part in some] == [True] * 3
+    halves = [some[2].part(low, low + 0.5, coins.spawn("more")) for low in (0, 0.5)]
+    assert sum(half.num_rows() for half in halves) == some[2].num_rows()
+    assert source.part(0, 1, coins) is source
+    with pytest.raises(ValueError, match="keep their places"):
+        counts(Unordered(FRAME, 64)).part(0, 0.5, coins)
+
+
+def test_cells_outside_the_domain_are_drawn_once_for_each_row_or_once_for_each_pass() -> None:
+    never = Domain.from_declarations({"sex": {"range_values": ["f", "m"], "range_is_nullable": False}})
+    strange = pd.DataFrame({"sex": ["x"] * 400})
+    one = [(Axis.of_codes(0, 2),)]
+    kept, drawn = counts(FrameSource(strange, 50), never), counts(Unordered(strange, 50), never)
+    first, second = next(kept.tables(one)), next(kept.tables(one))
+    assert np.array_equal(first, second)
+    assert first.sum() == 400
+    passes = [next(drawn.tables(one)).tolist() for _ in range(4)]
+    assert all(sum(p) == 400 for p in passes)
+    assert len({tuple(p) for p in passes}) > 1  # all four alike: less than one in a thousand
+    again = counts(Unordered(strange, 50), never)
+    assert [next(again.tables(one)).tolist() for _ in range(4)] == passes
+
+
+def test_a_table_that_changes_is_refused() -> None:
+    class Growing(FrameSource):
+        def parts(self, names: Any) -> Any:
+            self._table = pd.concat([self._table, self._table.iloc[:1]])
+            return super().parts(names)
+
+    found = counts(Growing(FRAME, 100))
+    next(found.tables(SETS))
+    with pytest.raises(RuntimeError, match="another number of rows"):
+        next(found.tables(SETS))
+    with pytest.raises(RuntimeError, match="another number of rows"):
+        found.groups((2, 3), 1)
+
+
+def test_rows_stay() -> None:
+    found = counts(FrameSource(FRAME, 100))
+    with pytest.raises(ValueError, match=r"about 0\.0 GB"):
+        found.records()
+    for held in (found, FrameSource(FRAME)):
+        with pytest.raises(TypeError, match="rows cannot be pickled"):
+            pickle.dumps(held)

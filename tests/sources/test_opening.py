@@ -1,0 +1,41 @@
+"""What can be fitted where it is, and what is said of the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tables import COLUMNS, ENGINES, held, table
+
+from sdv_plausible.sources.opening import open_source
+from sdv_plausible.table.column_types import column_types
+
+TYPES = column_types(None, COLUMNS)
+FRAME = table(30)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_is_known(engine: str, tmp_path: Path) -> None:
+    source = open_source(held(engine, FRAME, tmp_path), TYPES)
+    assert list(source.names) == list(FRAME)
+    assert list(source.empty(["age", "city"])) == ["age", "city"]
+    assert not len(source.empty(["age"]))
+
+
+@pytest.mark.parametrize("source", [[1, 2], 5, {"a": [1]}])
+def test_others_are_refused(source: Any) -> None:
+    with pytest.raises(ValueError, match="must be a path"):
+        open_source(source, TYPES)
+
+
+def test_missing_columns_are_named() -> None:
+    with pytest.raises(ValueError, match=r"lacks the declared columns \['key'\]"):
+        open_source(FRAME.drop(columns="key"), TYPES)
+
+
+def test_files_of_two_kinds_are_refused(tmp_path: Path) -> None:
+    FRAME.to_csv(tmp_path / "a.csv")
+    FRAME.to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match="several kinds"):
+        open_source(tmp_path, TYPES)

@@ -1,0 +1,43 @@
+"""What is learned from of a column in parts is what it is of the whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tables import table
+
+from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.sources.raw_columns import SourceColumns
+from sdv_plausible.sources.source import FrameSource
+from sdv_plausible.table.columns import FrameColumns, Reading
+from sdv_plausible.table.lattice import Lattice
+
+FRAME = table(500).assign(mixed=[True, 1, 1.0, "1", None] * 100)
+LATTICE = Lattice(kind="float", decimals=1)
+
+
+@pytest.mark.parametrize("rows", [7, 100, 1000])
+def test_answers_are_those_of_the_whole(rows: int) -> None:
+    parts, whole = SourceColumns(FrameSource(FRAME, rows), RuleSet(), list(FRAME)), FrameColumns(FRAME)
+    assert parts.num_rows() == whole.num_rows()
+    for name in ("city", "sex", "mixed"):
+        (values, counts, missing), expected = parts.value_counts(name), whole.value_counts(name)
+        assert (values, counts.tolist(), missing) == (expected[0], expected[1].tolist(), expected[2])
+    for reading in (Reading("wage", "numerical"), Reading("age", "numerical")):
+        assert np.array_equal(parts.precision_counts(reading), whole.precision_counts(reading))
+        for found, expected in zip(
+            parts.point_counts(reading, LATTICE), whole.point_counts(reading, LATTICE), strict=True
+        ):
+            assert np.array_equal(found, expected)
+
+
+def test_a_column_is_read_once_for_several_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, passes = FrameSource(FRAME, 100), []
+    monkeypatch.setattr(
+        source, "parts", lambda names: passes.append(names) or FrameSource.parts(source, names)
+    )
+    columns = SourceColumns(source, RuleSet(), list(FRAME))
+    for _ in range(3):
+        columns.value_counts("city")
+        columns.point_counts(Reading("wage", "numerical"), LATTICE)
+    assert passes == [("city",), ("wage",)]

@@ -1,0 +1,23 @@
+"""Parts of a frame."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from sdv_plausible.sources.raw_columns import Rows
+from sdv_plausible.sources.source import FrameSource
+
+
+def test_parts_are_slices_in_order() -> None:
+    source = FrameSource(pd.DataFrame({0: range(10), "b": range(10)}), 4)
+    assert [part["0"].tolist() for part in source.parts(["0"])] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert source.total(Rows(), ["b"]) == 10
+
+
+def test_progress_is_shown_when_asked_for(capfd: pytest.CaptureFixture[str]) -> None:
+    frame = pd.DataFrame({"a": range(10)})
+    FrameSource(frame, 4).total(Rows(), ["a"])
+    assert not capfd.readouterr().err
+    FrameSource(frame, 4, progress=True).total(Rows(), ["a"])
+    assert "rows" in capfd.readouterr().err

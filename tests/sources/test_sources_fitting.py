@@ -1,0 +1,141 @@
+"""One fit on every engine: the same cells give the same tables, and with the same noise the same release."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from tables import COLUMNS, DECLARED, ENGINES, SEED, held, in_memory, table
+
+from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, fit_source
+from sdv_plausible.release_file.documents import write
+from sdv_plausible.rules import Forbidden
+from sdv_plausible.sources.source import FrameSource
+
+FRAME = table()
+SAME = ("answers", "domain", "ledger", "model", "rules", "seeds")
+
+
+def document(release: Release) -> dict[str, bytes]:
+    """Everything but what says which face made it."""
+    sections = release._document()
+    return {name: write({name: sections[name]}) for name in SAME}
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Release]:
+    folder = tmp_path_factory.mktemp("memory")
+    return {
+        "declared": in_memory(FRAME, folder, domain=DECLARED),
+        "learned": in_memory(FRAME, folder, epsilon=8.0),
+    }
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_release_is_that_of_memory(engine: str, expected: dict[str, Release], tmp_path: Path) -> None:
+    source = held(engine, FRAME, tmp_path)
+    found = fit_source(source, COLUMNS, DECLARED, random_state=SEED, rows=1000)
+    assert document(found) == document(expected["declared"])
+    pd.testing.assert_frame_equal(
+        found.sample(50, random_state=1)[list(DECLARED)],
+        expected["declared"].sample(50, random_state=1)[list(DECLARED)],
+    )
+    found.save(tmp_path / "a.release")
+    assert Release.load(tmp_path / "a.release") == found
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_learned_domains_are_those_of_memory(
+    engine: str, expected: dict[str, Release], tmp_path: Path
+) -> None:
+    found = fit_source(held(engine, FRAME, tmp_path), COLUMNS, random_state=SEED, rows=1000, epsilon=8.0)
+    assert document(found) == document(expected["learned"])
+    assert {a.provenance for a in found.domain} == {"private"}
+
+
+def test_rules_hold_and_are_those_of_memory(tmp_path: Path) -> None:
+    rule = Forbidden({"sex": "m", "city": "Genf"})
+    expected = in_memory(FRAME, tmp_path, domain=DECLARED, rules=[rule])
+    found = fit_source(
+        held("parquet", FRAME, tmp_path), COLUMNS, DECLARED, random_state=SEED, rules=[rule], rows=500
+    )
+    assert document(found) == document(expected)
+    rows = found.sample(300, random_state=0)
+    assert not ((rows["sex"] == "m") & (rows["city"] == "Genf")).any()
+
+
+def test_seeds_and_split_are_asked_in_parts(tmp_path: Path) -> None:
+    found = fit_source(
+        held("parquet", FRAME, tmp_path),
+        COLUMNS,
+        DECLARED,
+        omega=(3, 4),
+        k=20,
+        split=(0.2, 0.3, 0.5),
+        rows=700,
+    )
+    assert found.ledger.claims_privacy
+    assert len(found.sample(20)) == 20
+
+
+def test_a_fit_that_is_cancelled_has_spent_what_the_ledger_says(tmp_path: Path) -> None:
+    class Cancelled(FrameSource):
+        def parts(self, names: Any) -> Any:
+            raise KeyboardInterrupt
+
+    budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sdv_plausible.sources.fitting.open_source", lambda *_, **__: Cancelled(FRAME))
+        with pytest.raises(KeyboardInterrupt):
+            fit_source(FRAME, COLUMNS, DECLARED, budget=budget)
+    with pytest.raises(ValueError, match="budget"):
+        fit_source(FRAME, COLUMNS, DECLARED, budget=budget)
+
+
+def test_a_budget_pays_once(tmp_path: Path) -> None:
+    budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
+    found = fit_source(FRAME, COLUMNS, DECLARED, budget=budget)
+    assert found.ledger.total() <= 1
+    assert "before_charge" not in vars(found.ledger)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"person": "key"}, "person"),
+        ({"privacy_test": "randomized"}, "all records in memory"),
+        ({"rows": 0}, "rows"),
+        ({"domain": "metadata"}, "domain"),
+        ({"domain": {"key": {"sdtype": "id"}}, "metadata": None}, "declare no column"),
+        ({"epsilon": 0}, "epsilon"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_a_row_is_read(wrong: dict[str, Any], says: str) -> None:
+    class Unread(FrameSource):
+        def parts(self, names: Any) -> Any:
+            raise AssertionError("read")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sdv_plausible.sources.fitting.open_source", lambda *_, **__: Unread(FRAME))
+        with pytest.raises(ValueError, match=says):
+            fit_source(FRAME, **({"metadata": COLUMNS} | wrong))
+
+
+def test_a_release_without_sdv_is_the_synthesizers_too(tmp_path: Path) -> None:
+    found = fit_source(FRAME, COLUMNS, DECLARED)
+    rows = PlausibleDeniabilitySynthesizer.from_release(found).sample(20)
+    assert list(rows) == list(FRAME)
+    code = (
+        "import sys\n"
+        "import pandas as pd\n"
+        "from sdv_plausible import fit_source\n"
+        f"found = fit_source({str(tmp_path / 'a.csv')!r}, None, {{'sex': {{'range_values': ['f', 'm']}}}})\n"
+        "print(len(found.sample(5)), 'sdv' in sys.modules)\n"
+    )
+    FRAME.to_csv(tmp_path / "a.csv", index=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["5", "False"], done.stderr
