@@ -60,6 +60,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--hidden-omega", action="store_true", help="row-by-row tests: likelihoods of the mixture over omega"
     )
     command.add_argument(
+        "--processes", type=int, default=1, help="row-by-row tests: processes that draw the rows (default: 1)"
+    )
+    command.add_argument(
         "--model",
         default="bayesian_network",
         help="bayesian_network, independent, correlated, gaussian_copula or random",
@@ -91,7 +94,7 @@ def run(options: argparse.Namespace) -> None:
     )  # fmt: skip
     options.rows_were_read = True  # from here on errors of others may quote cells
     synth.fit(read(options, {**types, **detected}))
-    synthetic = synth.sample(options.rows)
+    synthetic = synth.sample(options.rows, processes=options.processes)
     ledger = synth.privacy_ledger()
     write_whole(options.output, lambda path: write_table(synthetic, path))
     if options.ledger is not None:
