@@ -15,7 +15,10 @@ LAMBDAS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 PRINTED_LAMBDAS = LAMBDAS[
     1:
 ]  # the paper's; it takes the best of the non-private classifier, for every method
-FITTING_LAMBDAS = {"LR": 1e-5, "SVM": 1e-4}  # at which all three of the paper's numbers of a classifier come out
+FITTING_LAMBDAS = {
+    "LR": 1e-5,
+    "SVM": 1e-4,
+}  # at which all three of the paper's numbers of a classifier come out
 INNER_EPSILON = (
     2.32  # of structure and of tables: amplified by p = 280,000 / 1,494,974 it is the paper's 1 (Theorem 4)
 )
