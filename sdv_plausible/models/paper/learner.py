@@ -94,7 +94,7 @@ class BayesianNetworkLearner:
             raise ValueError(f'parameters ({self.parameters!r}) must be "mean" or "posterior"')
         if self.conditionals not in ("table", "normal"):
             raise ValueError(
-                f'conditionals ({self.conditionals!r}) must be "table" or "normal"; a linear regression on the '
+                f'conditionals ({self.conditionals!r}) must be "table" or "normal"; a linear regression on '
                 "parents is not offered: the paper names it without its statistics or their sensitivity"
             )
         if self.noise not in ("calibrated", "paper"):

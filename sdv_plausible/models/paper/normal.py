@@ -1,8 +1,9 @@
 """Normal conditionals of numbers ([PD] section 3.4, which names them and gives no details).
 
 Given a configuration of its parents a number has a Normal distribution within its range: a regression on the
-configuration, with a variance of its own for each. Mean and variance are those of the table's row, which came from
-noisy counts: post-processing, no further look at the rows (docs/explanation/proofs/normal_conditionals.md).
+configuration, with a variance of its own for each. Mean and variance are those of the table's row, which came
+from noisy counts: post-processing, no further look at the rows
+(docs/explanation/proofs/normal_conditionals.md).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def normal_rows(table: np.ndarray, attribute: Attribute) -> np.ndarray:
     table : ndarray, shape (configurations, cardinality)
         Rows sum to 1.
     attribute : Attribute
-        The child. Texts beside numbers, and missing, keep their probabilities; categories are left as they are.
+        The child. Texts beside numbers, and missing, keep their probabilities; categories are left alone.
 
     Returns
     -------
