@@ -7,7 +7,9 @@ The extract (100,000 person records, American Community Survey 2013 PUMS, public
 ``acs2013_paper/`` of the folder named by the environment variable SDV_PLAUSIBLE_DATA (default: ``../shared/data``).
 
 No table holds individual records: a configuration of parents gets a row of its own only if ``minimum`` records have
-it, cells with fewer than ``SMALLEST_CELL`` records are not told apart by them, and weights are rounded.
+it, cells with fewer than ``SMALLEST_CELL`` records are not told apart by them, and weights are rounded. The points of
+the income class are coefficients of a penalised logistic regression, each of a group of ``POINTS_MINIMUM`` records or
+more, rounded to hundredths.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
+from scipy.special import expit
 
 from sdv_plausible.datasets.census import TABLES_FILE, census_like_codes
 from sdv_plausible.datasets.census_schema import COLUMNS
@@ -37,7 +41,8 @@ IMPOSSIBLE = {"hours_per_week": [0]}  # the survey leaves them blank
 ABOUT = (
     "Conditional tables estimated from 100,000 person records of the American Community Survey 2013 PUMS (US Census "
     "Bureau, public domain), smoothed and rounded. Level j lists configurations of the groups of the first j parents, "
-    "the last varying fastest; a row's weights add up to scale, the last weight is left out."
+    "the last varying fastest; a row's weights add up to scale, the last weight is left out. "
+    "The income class has points of a logistic regression, unit times which is log odds."
 )
 
 
@@ -84,13 +89,10 @@ DEGREES = starting_at(
 )
 # reference person, spouse, child, other relative, roomer or other nonrelative, unmarried partner, two group quarters
 HOUSEHOLD = [0, 1, 2, 2, 2, 3, 3, 3, 3, 3, 3, 4, 4, 5, 4, 4, 6, 7]
-# a household of one's own, a parent's, another
-HOUSEHOLDER = [0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 2, 2, 1]
 MARRIAGE = [0, 1, 1, 1, 2]  # married, was married, never married
 EMPLOYER = [0, 0, 1, 1, 1, 2, 2, 2]  # private, government, own or family business
 BIRTH_REGION = [0, 1, 2, 3, 4, 5, 4, 4]  # Europe with Northern America and Oceania
 BIRTH = [0, 1, 1, 2, 3, 3, 3, 3]  # US state, Latin America, Asia, elsewhere
-FULL_TIME = starting_at("hours_per_week", 30, 40, 41, 50)
 
 NETWORK = (
     Node(column="age", parents={}, minimum=0, scale=100_000),
@@ -158,22 +160,48 @@ NETWORK = (
         },
         minimum=300,
     ),
-    Node(
-        column="income_class",
-        parents={
-            "hours_per_week": FULL_TIME,
-            "age": starting_at("age", 25, 30, 38),
-            "relationship": HOUSEHOLDER,
-            "occupation": each("occupation"),
-            "education": starting_at(
-                "education", "GED or alternative credential", "Associate's degree", "Bachelor's degree"
-            ),
-            "sex": each("sex"),
-            "marital_status": MARRIAGE,
-        },
-        minimum=30,
-    ),
 )
+
+# The income class: points of groups of every other column, and of the coarser groups of pairs of them.
+POINTS_MINIMUM = 200  # records that a configuration needs for points of its own; others have 0
+PENALTY = 1e-4  # of the logistic regression, per record
+STRETCH = 1.06  # of the points: stands for dependence among the other columns that their tables do not hold
+UNIT = 0.01  # log odds of one point
+START_SHIFT = 4  # points that keep the share of high incomes where it was
+NEWTON_STEPS = 9
+WHOLE = {
+    name: each(name) for name in ("workclass", "education", "marital_status", "occupation", "race", "sex")
+}
+POINT_GROUPS = {
+    "age": (
+        starting_at("age", 19, 21, 23, 25, 27, 29, 31, 33, 36, 39, 43, 48, 55, 60, 65, 70),
+        starting_at("age", 23, 27, 31, 36, 45, 55, 65),
+    ),
+    **{name: (groups, groups) for name, groups in WHOLE.items()},
+    "education": (each("education"), SCHOOLING),
+    "relationship": (HOUSEHOLD, HOUSEHOLD),
+    "hours_per_week": (
+        starting_at("hours_per_week", 10, 20, 30, 35, 36, 40, 41, 45, 46, 50, 51, 60, 61),
+        starting_at("hours_per_week", 20, 35, 40, 41, 50),
+    ),
+    "birth_area": (each("birth_area"), each("birth_area")),
+}
+POINT_PAIRS = {
+    "age": (
+        "education",
+        "occupation",
+        "hours_per_week",
+        "relationship",
+        "workclass",
+        "sex",
+        "marital_status",
+    ),
+    "education": ("occupation", "race", "birth_area", "relationship"),
+    "sex": ("marital_status", "occupation", "relationship", "education", "hours_per_week"),
+    "hours_per_week": ("occupation", "education", "workclass", "relationship"),
+    "workclass": ("occupation", "education"),
+    "occupation": ("birth_area", "race", "relationship"),
+}
 
 
 def read_extract() -> np.ndarray:
@@ -248,6 +276,64 @@ def estimate(node: Node, codes: np.ndarray) -> dict[str, object]:
     return {"scale": node.scale, "parents": node.parents, "levels": levels}
 
 
+def point_terms() -> list[list[tuple[str, int]]]:
+    """Columns of every term, each with which of its groups the term takes."""
+    pairs = [[(a, 1), (b, 1)] for a, others in POINT_PAIRS.items() for b in others]
+    return [[(name, 0)] for name in POINT_GROUPS] + pairs
+
+
+def configurations(term: list[tuple[str, int]], codes: np.ndarray) -> tuple[np.ndarray, int]:
+    """Number every record's configuration of a term's groups; also how many there are."""
+    found, sizes = np.zeros(len(codes), int), 1
+    for name, which in term:
+        groups = np.array(POINT_GROUPS[name][which])
+        found, sizes = (
+            found * (groups.max() + 1) + groups[codes[:, POSITION[name]]],
+            sizes * (groups.max() + 1),
+        )
+    return found, int(sizes)
+
+
+def regression(features: sparse.csr_matrix, outcome: np.ndarray, penalty: float) -> np.ndarray:
+    """Fit a logistic regression by Newton's method, to a point where rounding no longer depends on the machine."""
+    found, strength = np.zeros(features.shape[1]), penalty * len(outcome)
+    for _ in range(NEWTON_STEPS):
+        p = expit(features @ found)
+        gradient = features.T @ (p - outcome) + strength * found
+        weighted = features.multiply((p * (1 - p))[:, None]).tocsr()
+        curvature = (features.T @ weighted).toarray() + strength * np.eye(len(found))
+        found -= np.linalg.solve(curvature, gradient)
+    return found
+
+
+def estimate_points(codes: np.ndarray) -> dict[str, object]:
+    """Estimate the points of the income class; every number of them is of POINTS_MINIMUM records or more."""
+    blocks, kept, sizes = [sparse.csr_matrix(np.ones((len(codes), 1)))], [], []
+    for term in point_terms():
+        configuration, size = configurations(term, codes)
+        enough = np.flatnonzero(np.bincount(configuration, minlength=size) >= POINTS_MINIMUM)
+        row, column = np.nonzero(configuration[:, None] == enough)
+        blocks.append(sparse.csr_matrix((np.ones(len(row)), (row, column)), shape=(len(codes), len(enough))))
+        kept.append(enough)
+        sizes.append(size)
+    fitted = regression(sparse.hstack(blocks, format="csr"), codes[:, POSITION["income_class"]], PENALTY)
+    points = np.rint(STRETCH / UNIT * fitted).astype(int)
+    start, rest = int(points[0]), points[1:]
+    terms = []
+    for term, enough, size in zip(point_terms(), kept, sizes, strict=True):
+        own, rest = rest[: len(enough)], rest[len(enough) :]
+        every = np.zeros(size, int)
+        every[enough] = own
+        terms.append({"parents": term, "points": every.tolist()})
+    return {
+        "scale": SCALE,
+        "unit": UNIT,
+        "start": start + START_SHIFT,
+        "groups": POINT_GROUPS,
+        "terms": terms,
+    }
+
+
 def document(codes: np.ndarray) -> str:
     """Write all tables as JSON text, one line per level."""
     lines = [f'{{"about": {json.dumps(ABOUT)},\n"tables": {{']
@@ -255,8 +341,10 @@ def document(codes: np.ndarray) -> str:
         table = estimate(node, codes)
         levels = ",\n".join(json.dumps(level, separators=(",", ":")) for level in table["levels"])
         head = json.dumps({"scale": table["scale"], "parents": table["parents"]}, separators=(",", ":"))
-        comma = "" if node is NETWORK[-1] else ","
-        lines.append(f'"{node.column}": {head[:-1]},"levels":[\n{levels}]}}{comma}')
+        lines.append(f'"{node.column}": {head[:-1]},"levels":[\n{levels}]}},')
+    points = estimate_points(codes)
+    terms = ",\n".join(json.dumps(term, separators=(",", ":")) for term in points.pop("terms"))
+    lines.append(f'"income_class": {json.dumps(points, separators=(",", ":"))[:-1]},"terms":[\n{terms}]}}')
     return "\n".join([*lines, "}}"]) + "\n"
 
 

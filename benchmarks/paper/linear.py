@@ -93,13 +93,16 @@ class Contest:
         return self._by_lambda(lambda name, lam: self.score(self.fitted[name, lam]))
 
     def output(self) -> dict[str, Any]:
-        """Accuracies under output perturbation, means over draws."""
-
-        def draw(name: str, lam: float) -> float:
-            given = (self.rows, self.labels, lam, EPSILON, LOSSES[name], self.coins, self.fitted[name, lam])
-            return float(np.mean([self.score(output_perturbation(*given)) for _ in range(NOISE_DRAWS)]))
-
-        return self._by_lambda(draw)
+        """Accuracies under output perturbation, means over draws and their standard deviations."""
+        found: dict[str, list[np.ndarray]] = {}
+        for name, loss in LOSSES.items():
+            found[name] = []
+            for lam in LAMBDAS:
+                given = (self.rows, self.labels, lam, EPSILON, loss, self.coins, self.fitted[name, lam])
+                draws = [self.score(output_perturbation(*given)) for _ in range(NOISE_DRAWS)]
+                found[name].append(np.array(draws))
+        means = {name: [float(d.mean()) for d in draws] for name, draws in found.items()}
+        return means | {f"{n} of one draw": [float(d.std(ddof=1)) for d in ds] for n, ds in found.items()}
 
     def objective(self) -> dict[str, Any]:
         """Accuracies under objective perturbation, means over draws."""

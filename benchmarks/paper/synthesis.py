@@ -119,10 +119,12 @@ class Study:
             self.sizes.synthetics, coins, MAX_ATTEMPTS_PER_ROW * self.sizes.synthetics
         )
 
-    def mechanism(self, network: BayesianNetwork, omega: object) -> PlausibleDeniabilityMechanism:
-        """Mechanism 1 with Privacy Test 2 on D_S."""
+    def mechanism(
+        self, network: BayesianNetwork, omega: object, **limits: int
+    ) -> PlausibleDeniabilityMechanism:
+        """Mechanism 1 with Privacy Test 2 on D_S, and ``max_plausible`` and ``max_check_plausible`` if they are given."""
         network.attach_seeds(SeedRecords(self.split.seeds))
-        test = RandomizedTest(k=K, gamma=GAMMA, epsilon0=EPSILON0)
+        test = RandomizedTest(k=K, gamma=GAMMA, epsilon0=EPSILON0, **limits)
         return PlausibleDeniabilityMechanism(
             model=network, num_seeds=len(self.split.seeds), test=test, omega=Omega.parse(omega)
         )

@@ -20,6 +20,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "-n", "--rows", type=int, default=10_000,
         help="synthetic rows (default: 10000; the table's own number is private)",
     )  # fmt: skip
+    command.add_argument(
+        "--processes", type=int, default=1, help="row-by-row tests: processes that draw the rows (default: 1)"
+    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -31,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
     with steps("reading", "fitting", "drawing rows", "writing") as begin:
         synth, detected = fitted(options, begin, known=row_cap(options, options.rows))
         begin()
-        synthetic = synth.sample(options.rows)
+        synthetic = synth.sample(options.rows, processes=options.processes)
         begin()
         ledger = synth.privacy_ledger()
         write_whole(options.output, lambda path: write_table(synthetic, path))

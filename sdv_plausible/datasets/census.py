@@ -4,6 +4,7 @@ The simulator is a Bayesian network. ``census_tables.json`` holds its conditiona
 weights of rows that each add up to the table's ``scale``; ``benchmarks/estimate_census_tables.py`` made it. A
 table conditions on its parents one after the other and backs off: level ``j`` lists the configurations of the
 first ``j`` parents that many records support, and any other configuration keeps the row of the level before.
+The last column, the income class, depends on all others by points that add up (:class:`PointsTable`).
 """
 
 from __future__ import annotations
@@ -95,14 +96,73 @@ class ConditionalTable:
         return cell
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PointsTable:
+    """The distribution of a column of two codes given all others: a logistic function of points that add up.
+
+    Parameters
+    ----------
+    column : int
+        Position of the column that the table draws.
+    terms : tuple of (tuple of (int, numpy.ndarray), numpy.ndarray)
+        Per term its parents, each a position and the group of each of its codes, and the points of each
+        configuration of these groups, the last parent varying fastest.
+    start : int
+        Points of every record.
+    unit : float
+        What one point adds to the log odds of code 1.
+    scale : int
+        Probabilities are whole multiples of 1 / scale.
+    """
+
+    column: int
+    terms: tuple[tuple[tuple[tuple[int, NDArray[np.int32]], ...], NDArray[np.int32]], ...]
+    start: int
+    unit: float
+    scale: int
+
+    @classmethod
+    def from_document(cls, column: int, document: Mapping[str, Any]) -> PointsTable:
+        """Unfold stored points."""
+        position = {c.name: i for i, c in enumerate(COLUMNS)}
+        terms = tuple(
+            (
+                tuple(
+                    (position[n], np.array(document["groups"][n][k], np.int32)) for n, k in term["parents"]
+                ),
+                np.array(term["points"], np.int32),
+            )
+            for term in document["terms"]
+        )
+        start, unit, scale = (document[key] for key in ("start", "unit", "scale"))
+        return cls(column=column, terms=terms, start=start, unit=unit, scale=scale)
+
+    def weights(self, codes: NDArray[np.int16]) -> NDArray[np.int32]:
+        """Return the weight of code 1, out of ``scale``, for every record; ``codes`` has shape (n, 11)."""
+        points = np.full(len(codes), self.start, np.int32)
+        for parents, given in self.terms:
+            configuration = np.zeros(len(codes), np.int32)
+            for parent, groups in parents:
+                configuration *= groups.max() + 1
+                configuration += groups[codes[:, parent]]
+            points += given[configuration]
+        return np.rint(self.scale / (1 + np.exp(-self.unit * points))).astype(np.int32)
+
+    def draw(self, codes: NDArray[np.int16], rng: np.random.Generator) -> NDArray[np.int32]:
+        """Draw the column's code for every record; whole-number tickets make each weight exact."""
+        ticket = rng.integers(self.scale, size=len(codes), dtype=np.int32)
+        return (ticket >= self.scale - self.weights(codes)).astype(np.int32)
+
+
 @cache
-def conditional_tables() -> tuple[ConditionalTable, ...]:
+def conditional_tables() -> tuple[ConditionalTable | PointsTable, ...]:
     """Load the network's tables, parents before children."""
     text = resources.files("sdv_plausible.datasets").joinpath(TABLES_FILE).read_text(encoding="utf-8")
     stored = json.loads(text)["tables"]
     position = {c.name: i for i, c in enumerate(COLUMNS)}
     return tuple(
-        ConditionalTable.from_document(position[name], document) for name, document in stored.items()
+        (PointsTable if "terms" in document else ConditionalTable).from_document(position[name], document)
+        for name, document in stored.items()
     )
 
 
@@ -150,7 +210,8 @@ def census_like(
     """Simulate a census table: 11 columns on working people in the United States in 2013.
 
     The table is **simulated**. Every row is drawn from a Bayesian network whose conditional tables were
-    estimated from 100,000 person records of a public survey, smoothed and rounded; no row is a real person,
+    estimated from 100,000 person records of a public survey, smoothed and rounded, each number of them over
+    many records; no row is a real person,
     and a row that equals a record of the survey does so by chance. The survey is the American Community
     Survey 2013 Public Use Microdata Sample (US Census Bureau, public domain), in the columns and coding of
     the paper's Table 1.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.transcript import NoisyAnswer
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
+from sdv_plausible.release.processes import RunParts, parts_of, workers
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 
 ATTEMPTS, ATTEMPTS_PER_ROW = 100_000, 1000  # of Mechanism 1 before it gives up, where it may
@@ -50,6 +52,23 @@ class Sampler(ABC):
     @abstractmethod
     def sample(self, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:
         """Released rows as codes (num_rows, m), given known codes per column."""
+
+    @contextmanager
+    def in_processes(self, processes: int) -> Iterator[None]:
+        """Draw rows in several processes meanwhile.
+
+        Raises
+        ------
+        ValueError
+            If the release draws no rows by Mechanism 1.
+        """
+        check.whole("processes", processes, 1, "1 for this process alone")
+        if processes > 1:
+            raise ValueError(
+                f"processes ({processes}) are for row-by-row tests; with privacy_test='release' a million "
+                "rows take a second, and release().sample_to_parquet(folder, rows, executor=...) has workers"
+            )
+        yield
 
     @property
     def mechanism_with_records(self) -> PlausibleDeniabilityMechanism:
@@ -105,12 +124,27 @@ class RecordSampler(Sampler):
     samples_conditions: ClassVar[bool] = False
     mechanism: PlausibleDeniabilityMechanism
     gives_up: bool
+    _run: RunParts | None = None
 
     def sample(self, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:  # noqa: ARG002
         """Released rows as codes (num_rows, m)."""
-        return self.mechanism.release(
-            num_rows, coins, ATTEMPTS_PER_ROW * num_rows + ATTEMPTS if self.gives_up else None
+        parts = parts_of(
+            num_rows, coins, lambda size: ATTEMPTS_PER_ROW * size + ATTEMPTS if self.gives_up else None
         )
+        if self._run is not None:
+            return np.concatenate(self._run(parts))
+        with workers(self.mechanism, 1) as run:
+            return np.concatenate(run(parts))
+
+    @contextmanager
+    def in_processes(self, processes: int) -> Iterator[None]:
+        """Draw rows in several processes meanwhile: the same rows for any number of them."""
+        with workers(self.mechanism, processes) as run:
+            self._run = run
+            try:
+                yield
+            finally:
+                self._run = None
 
     @property
     def mechanism_with_records(self) -> PlausibleDeniabilityMechanism:

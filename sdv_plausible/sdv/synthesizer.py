@@ -863,6 +863,30 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """
         return seed_diagnostics(self._fitted_sampler(), num_candidates)
 
+    def sample(self, num_rows: int, *args: Any, processes: int = 1, **kwargs: Any) -> Any:
+        """Sample rows; further arguments as in the installed SDV.
+
+        Parameters
+        ----------
+        num_rows : int
+            Rows to release, >= 0. 0 gives an empty table with the columns.
+        *args, **kwargs
+            SDV 2.0: main_table_name, max_tries_per_batch, batch_size, output_folder_path. SDV 1.38:
+            max_tries_per_batch, batch_size, output_file_path.
+        processes : int
+            Row-by-row tests: how many processes draw the rows, each part of them from coins of its own. The
+            rows are the same for any number.
+
+        Returns
+        -------
+        DataFrame or {table: DataFrame}
+            The kind that was given to :meth:`fit`.
+        """
+        if self._sampler is None:
+            return super().sample(num_rows, *args, **kwargs)
+        with self._sampler.in_processes(processes):
+            return super().sample(num_rows, *args, **kwargs)
+
     def _fitted_sampler(self) -> Sampler:
         if self._sampler is None:
             raise SamplingError("fit first: there is no model yet")

@@ -15,6 +15,7 @@ from sdv_plausible.models.buckets import MAX_BUCKETS, default_buckets
 from sdv_plausible.models.conditional_table import ConditionalTable, num_configurations
 from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared
 from sdv_plausible.models.paper.entropies import Entropies
+from sdv_plausible.models.paper.normal import normal_rows
 from sdv_plausible.models.paper.parameters import ParameterDraw, clean_counts, clean_margin, dirichlet_table
 from sdv_plausible.models.paper.printed import (
     PrintedCounts,
@@ -57,6 +58,8 @@ class BayesianNetworkLearner:
     noise : {"calibrated", "paper"}
         ``"paper"``: Laplace noise as printed and posterior draws, for comparison. Epsilon is then the
         paper's, by its formulas and before its amplification; the ledger's total is another number.
+    conditionals : {"table", "normal"}
+        ``"normal"``: numbers and dates are Normal given their parents, at no further cost.
     """
 
     structure: Structure = "cfs"
@@ -65,6 +68,7 @@ class BayesianNetworkLearner:
     concentration: float = 1.0
     parameters: ParameterDraw = "mean"
     noise: Literal["calibrated", "paper"] = "calibrated"
+    conditionals: Literal["table", "normal"] = "table"
     makes: ClassVar[type[SeedModel]] = BayesianNetwork
 
     @property
@@ -88,6 +92,11 @@ class BayesianNetworkLearner:
         check.positive("concentration", self.concentration, "try 1.0")
         if self.parameters not in ("mean", "posterior"):
             raise ValueError(f'parameters ({self.parameters!r}) must be "mean" or "posterior"')
+        if self.conditionals not in ("table", "normal"):
+            raise ValueError(
+                f'conditionals ({self.conditionals!r}) must be "table" or "normal"; a linear regression on '
+                "parents is not offered: the paper names it without its statistics or their sensitivity"
+            )
         if self.noise not in ("calibrated", "paper"):
             raise ValueError(f'noise ({self.noise!r}) must be "calibrated" or "paper"')
 
@@ -144,12 +153,8 @@ class BayesianNetworkLearner:
             counts = clean_counts(answer.values.reshape(-1, cards[j]), total)
             sigma = answer.sigma if "tables" in plan.shares else 0.0
             strength = self.concentration + sigma * math.sqrt(cards[j])
-            tables[j] = ConditionalTable(
-                child=j,
-                parents=parents[j],
-                buckets=tuple(buckets[i] for i in parents[j]),
-                probabilities=dirichlet_table(counts, margins[j], strength, self.parameters, coins),
-            )
+            found = dirichlet_table(counts, margins[j], strength, self.parameters, coins)
+            tables[j] = self._table(domain, buckets, j, parents[j], found)
         return BayesianNetwork([tables[j] for j in topological_order(parents, cards)])
 
     def _fit_as_printed(
@@ -172,13 +177,17 @@ class BayesianNetworkLearner:
                 "posterior",
                 coins,
             )
-            tables[j] = ConditionalTable(
-                child=j,
-                parents=chosen,
-                buckets=tuple(buckets[i] for i in chosen),
-                probabilities=probabilities,
-            )
+            tables[j] = self._table(domain, buckets, j, chosen, probabilities)
         return BayesianNetwork([tables[j] for j in topological_order(parents, cards)])
+
+    def _table(
+        self, domain: Domain, buckets: Sequence[np.ndarray], j: int, parents: Sequence[int], rows: np.ndarray
+    ) -> ConditionalTable:
+        """The table of one child from its noisy rows."""
+        if self.conditionals == "normal":
+            rows = normal_rows(rows, domain.attributes[j])
+        chosen = tuple(buckets[i] for i in parents)
+        return ConditionalTable(child=j, parents=tuple(parents), buckets=chosen, probabilities=rows)
 
     def _printed_parents(
         self, domain: Domain, buckets: list[np.ndarray], plan: PrintedPlan, rows: Queryable

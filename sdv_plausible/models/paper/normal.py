@@ -1,0 +1,51 @@
+"""Normal conditionals of numbers ([PD] section 3.4, which names them and gives no details).
+
+Given a configuration of its parents a number has a Normal distribution within its range: a regression on the
+configuration, with a variance of its own for each. Mean and variance are those of the table's row, which came
+from noisy counts: post-processing, no further look at the rows
+(docs/explanation/proofs/normal_conditionals.md).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtr
+
+from sdv_plausible.table.domain import Attribute
+
+LEAST_DEVIATION = 0.25  # of the narrowest bin's distance to the next: a row at one number stays there
+
+
+def normal_rows(table: np.ndarray, attribute: Attribute) -> np.ndarray:
+    """A table whose rows are Normal over the bins of a number or date, with the mean and variance they had.
+
+    Parameters
+    ----------
+    table : ndarray, shape (configurations, cardinality)
+        Rows sum to 1.
+    attribute : Attribute
+        The child. Texts beside numbers, and missing, keep their probabilities; categories are left alone.
+
+    Returns
+    -------
+    ndarray, shape (configurations, cardinality)
+        Rows sum to 1. The Normal is cut off at the ends of the range, which moves its moments where it is
+        not narrow.
+    """
+    bins = len(attribute.lower)
+    if bins < 2:
+        return table
+    lower, upper = np.asarray(attribute.lower, dtype=float), np.asarray(attribute.upper, dtype=float)
+    middle = (lower + upper) / 2
+    inner = (upper[:-1] + lower[1:]) / 2
+    ends = np.concatenate([[2 * middle[0] - inner[0]], inner, [2 * middle[-1] - inner[-1]]])
+    numbers = table[:, :bins]
+    mass = numbers.sum(axis=1, keepdims=True)
+    shares = numbers / np.where(mass > 0, mass, 1.0)
+    mean = shares @ middle
+    spread = (shares * (middle - mean[:, None]) ** 2).sum(axis=1)
+    deviation = np.maximum(np.sqrt(spread), LEAST_DEVIATION * np.diff(middle).min())
+    cells = np.diff(ndtr((ends - mean[:, None]) / deviation[:, None]), axis=1)
+    found = np.array(table, dtype=float)
+    found[:, :bins] = mass * cells / cells.sum(axis=1, keepdims=True)
+    return found

@@ -1,0 +1,112 @@
+"""Normal conditionals: moments against scipy, and that they are made of noisy counts alone."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from doors import learn
+from scipy.stats import norm
+
+from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.paper import learner as learning
+from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.paper.normal import normal_rows
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.table.domain import Attribute, Domain
+
+AGE = Attribute(name="age", kind="integer", lower=tuple(range(100)), upper=tuple(range(100)), nullable=True)
+DOMAIN = Domain((Attribute(name="sex", kind="categorical", values=("f", "m")), AGE))
+ARCS = {"age": ["sex"]}
+
+
+def test_rows_are_normal_with_the_moments_they_had():
+    """A row of two numbers becomes the Normal between them; missing keeps its share."""
+    row = np.zeros((1, 101))
+    row[0, [40, 60, 100]] = 0.45, 0.45, 0.1
+    found = normal_rows(row, AGE)[0]
+    edges = np.arange(101) - 0.5
+    assert found[:100] == pytest.approx(0.9 * np.diff(norm.cdf(edges, 50, 10)), abs=1e-6)
+    assert found[100] == pytest.approx(0.1)
+    assert found.sum() == pytest.approx(1)
+
+
+def test_bins_of_any_width_get_the_mass_between_their_ends():
+    wide = Attribute(name="wage", kind="float", lower=(0.0, 10.0, 40.0), upper=(10.0, 40.0, 100.0))
+    found = normal_rows(np.array([[0.2, 0.5, 0.3]]), wide)[0]
+    middle, shares = np.array([5.0, 25.0, 70.0]), np.array([0.2, 0.5, 0.3])
+    mean = middle @ shares
+    law = norm(mean, math.sqrt(shares @ (middle - mean) ** 2))
+    mass = np.diff(law.cdf([0.0, 10.0, 40.0, 100.0]))
+    assert found == pytest.approx(mass / mass.sum())
+
+
+def test_a_single_number_stays_and_categories_are_left_alone():
+    row = np.zeros((2, 101))
+    row[0, 30] = 1.0
+    row[1, 100] = 1.0  # always missing
+    found = normal_rows(row, AGE)
+    assert found[0, 30] > 0.95
+    assert found[1, 100] == 1.0
+    table = np.array([[0.3, 0.7]])
+    assert normal_rows(table, DOMAIN["sex"]) is table
+
+
+def ages(n: int = 4000) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    sex = rng.integers(0, 2, n)
+    age = np.clip(np.rint(rng.normal(30 + 30 * sex, 6)), 0, 99).astype(int)
+    return np.column_stack([sex, age])
+
+
+def fitted(learner: BayesianNetworkLearner, epsilon: float) -> Any:
+    budget, ledger = ModelBudget(epsilon=epsilon, delta=1e-6), PrivacyLedger(delta=1e-6)
+    return learn(learner, ages(), DOMAIN, budget, ledger, Coins.from_seed(1))
+
+
+@pytest.mark.parametrize("noise", ["calibrated", "paper"])
+def test_a_learned_number_is_normal_given_its_parents(noise):
+    """Without noise the mean of each group within 4 standard errors, 0.6; with it a smooth bell all the same."""
+    learner = BayesianNetworkLearner(structure=ARCS, conditionals="normal", noise=noise)
+    free = fitted(learner, math.inf)
+    table = next(table for table in free.tables if table.child == 1).probabilities[:, :100]
+    means = (table @ np.arange(100)) / table.sum(axis=1)
+    assert means == pytest.approx([30, 60], abs=1.5)
+    noisy = fitted(learner, 1.0)
+    table = next(table for table in noisy.tables if table.child == 1).probabilities[:, :100]
+    turns = (np.diff(np.sign(np.diff(table, axis=1)), axis=1) != 0).sum(axis=1)
+    assert (turns <= 1).all()
+
+
+def looks(learner: BayesianNetworkLearner) -> list[Any]:
+    """Every noisy number that a fit takes, and what is charged."""
+    with record_calls() as calls:
+        fitted(learner, 1.0)
+    return [*calls, *learner.plan(DOMAIN, ModelBudget(epsilon=1.0, delta=1e-6))]
+
+
+@pytest.mark.parametrize("noise", ["calibrated", "paper"])
+def test_normal_conditionals_take_no_further_answer(noise, monkeypatch):
+    """Same noise calls, same charge; planted: a learner that asks for counts again to take its moments of."""
+    tables, normal = (
+        BayesianNetworkLearner(structure=ARCS, conditionals=kind, noise=noise) for kind in ("table", "normal")
+    )
+    plain = looks(tables)
+    assert plain
+    assert looks(normal) == plain
+
+    def again(rows: np.ndarray, attribute: Attribute) -> np.ndarray:
+        fitted(tables, 1.0)
+        return normal_rows(rows, attribute)
+
+    monkeypatch.setattr(learning, "normal_rows", again)
+    assert looks(normal) != plain
+
+
+def test_other_conditionals_are_refused():
+    with pytest.raises(ValueError, match=r"conditionals \('regression'\) must be .* not offered"):
+        BayesianNetworkLearner(conditionals="regression")
