@@ -36,7 +36,9 @@ def ours(source: Path, folder: Path, epsilon: float, k: int) -> tuple[pd.DataFra
     options = ["--mode", "correlated", "--epsilon", epsilon, "--max-parents", k, "--overwrite"]
     log, rows = folder / "ours.log", len(pd.read_csv(source))
     fit, _ = cpu_seconds([*command, "describe", source, "-o", description, *options], 3600, log)
-    make, _ = cpu_seconds([*command, "generate", description, "-n", rows, "-o", output, "--overwrite"], 3600, log)
+    make, _ = cpu_seconds(
+        [*command, "generate", description, "-n", rows, "-o", output, "--overwrite"], 3600, log
+    )
     return pd.read_csv(output), fit, make
 
 
@@ -68,7 +70,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--k", type=int, default=4)
-    parser.add_argument("--limit", type=float, default=1200.0, help="CPU seconds after which theirs is stopped")
+    parser.add_argument(
+        "--limit", type=float, default=1200.0, help="CPU seconds after which theirs is stopped"
+    )
     parser.add_argument("--repeats", type=int, default=5, help="runs of ours")
     parser.add_argument("--ours-only", action="store_true")
     options = parser.parse_args()
@@ -85,11 +89,17 @@ def main() -> None:
         if options.ours_only:
             return
         peer, seconds, placed = theirs(source, folder, options.epsilon, options.k, options.limit)
-        shown = scored(test, peer) if peer is not None else f"stopped with {placed} of {len(test.columns)} columns"
+        shown = (
+            scored(test, peer)
+            if peer is not None
+            else f"stopped with {placed} of {len(test.columns)} columns"
+        )
         sign = ">=" if peer is None else "="
         typical, slowest = (seconds / found for found in (statistics.median(totals), max(totals)))
         print(f"DataSynthesizer, k = {options.k}: {seconds:.0f} s, {shown}")
-        print(f"ratio of CPU seconds {sign} {typical:.0f} (median of ours), {sign} {slowest:.0f} (slowest of ours)")
+        print(
+            f"ratio of CPU seconds {sign} {typical:.0f} (median of ours), {sign} {slowest:.0f} (slowest of ours)"
+        )
 
 
 if __name__ == "__main__":

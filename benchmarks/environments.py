@@ -31,6 +31,22 @@ def interpreter(name: str, *requirements: str) -> Path:
     return python
 
 
+def own(name: str) -> Path:
+    """Interpreter of environment ``name``, which the user made for a peer that no package registry holds.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    """
+    python = FOLDER / name / "bin" / "python"
+    if not python.exists():
+        raise FileNotFoundError(
+            f"{name} is in no package registry: make an environment that can import it at {FOLDER / name}"
+        )
+    return python
+
+
 def cpu_seconds(command: list[object], limit: float, output: Path) -> tuple[float, bool]:
     """CPU seconds of a whole command, its child processes included, and whether it finished within ``limit`` of them.
 
