@@ -131,6 +131,7 @@ def tab_pe(
     from pe.population import CompositePopulation, PEPopulation
     from pe.runner import PE
 
+    pd.options.mode.copy_on_write = True
     label = table.columns[target]
     kinds: dict[bool, list[str]] = {True: [], False: []}
     for name, is_ordered in zip(table.columns, ordered, strict=True):
