@@ -6,7 +6,7 @@ Run: python -m benchmarks.utility [--tables adult ...] [--epsilons 0.1 1 inf] [-
 Every repeat draws fresh training rows and scores on as many other real rows. Peers run in environments of their own, which
 this script makes under benchmarks/results/. Results are kept line by line in benchmarks/results_utility.jsonl: a run that was
 cut off goes on where it stopped (delete lines to measure them again), ``--report`` only writes the table and the plot. A
-peer's run that takes longer than half an hour is noted as such and not repeated. delta is 1e-9 (acs2013: 2^-30). Ours goes
+peer's run that takes longer than ``--peer-limit`` (half an hour) is noted as such and not repeated. delta is 1e-9 (acs2013: 2^-30). Ours goes
 through the public synthesizer with a declared domain; its ledger's total is checked against epsilon.
 """
 
@@ -17,6 +17,7 @@ import itertools
 import json
 import math
 import os
+import resource
 import subprocess
 import tempfile
 import time
@@ -31,15 +32,27 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from benchmarks.environments import interpreter
+from benchmarks.environments import interpreter, own
 from benchmarks.utility_scores import SCORES, scores
 from benchmarks.utility_tables import TABLES, CodedTable
 
 HERE = Path(__file__).parent
-PACKAGES = {"dpmm": "dpmm==0.1.9", "datasynthesizer": "DataSynthesizer==0.1.13"}
-PEERS = {"mst": "dpmm", "privbayes": "dpmm", "aim": "dpmm", "datasynthesizer": "datasynthesizer"}
+PACKAGES = {
+    "dpmm": "dpmm==0.1.9",
+    "datasynthesizer": "DataSynthesizer==0.1.13",
+    "opendp": "opendp[mbi,polars]==0.16.0 pandas",
+}
+NO_PACKAGE = ("tab-pe", "margnet")  # in no registry: see environments.own
+PEERS = {
+    "mst": "dpmm",
+    "privbayes": "dpmm",
+    "aim": "dpmm",
+    "opendp-mst": "opendp",
+    "opendp-aim": "opendp",
+    "datasynthesizer": "datasynthesizer",
+    **{name: name for name in NO_PACKAGE},
+}
 Made = tuple[np.ndarray, float]
-PEER_LIMIT = 1800.0  # seconds of one run
 PLOTTED = {
     "2-way": "2-way distance (lower is better)",
     "agreement": "random forest's agreement (higher is better)",
@@ -108,17 +121,19 @@ def gaussian_copula(table: CodedTable, train: np.ndarray, epsilon: float) -> Mad
     return np.clip(rows.astype(int), 0, np.array(table.cardinalities) - 1), seconds
 
 
-def peer(method: str) -> Callable[[CodedTable, np.ndarray, float], Made]:
-    """A peer in its own environment."""
+def peer(method: str, limit: float) -> Callable[[CodedTable, np.ndarray, float], Made]:
+    """A peer in its own environment, stopped after ``limit`` seconds."""
 
     def run(table: CodedTable, train: np.ndarray, epsilon: float) -> Made:
-        python = interpreter(PEERS[method], PACKAGES[PEERS[method]])
+        name = PEERS[method]
+        python = own(name) if name in NO_PACKAGE else interpreter(name, *PACKAGES[name].split())
         given = {"codes": train, "cardinalities": table.cardinalities, "ordered": table.ordered}
+        given |= {"target": table.target}
         with tempfile.TemporaryDirectory() as folder:
             source, target = Path(folder) / "in.npz", Path(folder) / "out.npz"
             np.savez(source, **given, epsilon=epsilon, delta=table.delta)
             command = [python, HERE / "utility_peers.py", method, source, target]
-            subprocess.run(command, check=True, capture_output=True, text=True, timeout=PEER_LIMIT)
+            subprocess.run(command, check=True, capture_output=True, text=True, timeout=limit)
             with np.load(target) as made:
                 return made["codes"], float(made["seconds"])
 
@@ -133,7 +148,7 @@ METHODS: dict[str, Callable[[CodedTable, np.ndarray, float], Made]] = {
     "ours, 3 kept": seeded(3, 0.3),
     "independent": independent,
     "gaussian_copula": gaussian_copula,
-    **{method: peer(method) for method in PEERS},
+    **{method: peer(method, 1800) for method in PEERS},
 }
 NOT_PRIVATE = ("real", "gaussian_copula")
 Line = dict[str, object]
@@ -148,18 +163,26 @@ def wanted(method: str, epsilons: list[float]) -> list[float]:
     return epsilons if method == "ours" else [e for e in epsilons if math.isfinite(e)]
 
 
+def cpu() -> float:
+    """CPU seconds of this process and of those that it has waited for."""
+    waited_for = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + waited_for.ru_utime + waited_for.ru_stime
+
+
 def measure(table_name: str, table: CodedTable, method: str, epsilon: float, repeat: int) -> Line:
     """One run of one method; a peer that does not finish, or fails, leaves a line that says so."""
     train, test = table.split(repeat)
     run = {"table": table_name, "method": method, "epsilon": epsilon, "repeat": repeat}
+    before = cpu()
     try:
         codes, seconds = METHODS[method](table, train, epsilon)
     except subprocess.TimeoutExpired as error:
-        return {**run, "failed": f"not finished after {error.timeout:.0f} s"}
+        return {**run, "failed": f"not finished after {error.timeout:.0f} s, {cpu() - before:.0f} of the CPU"}
     except subprocess.CalledProcessError as error:
         return {**run, "failed": (error.stderr or str(error)).strip().splitlines()[-1]}
+    used = cpu() - before
     found = scores(train, test, np.asarray(codes, dtype=np.int64), table.cardinalities, table.target)
-    return {**run, "fit s": seconds, **found}
+    return {**run, "fit s": seconds, "cpu s": used, **found}
 
 
 def interval(values: pd.Series) -> float:
@@ -258,11 +281,13 @@ def main() -> None:
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--peer-repeats", type=int, default=3)
+    parser.add_argument("--peer-limit", type=float, default=1800.0, help="seconds of one run of a peer")
     parser.add_argument(
         "--report", action="store_true", help="only write table and plot from what was measured"
     )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    METHODS.update({method: peer(method, options.peer_limit) for method in PEERS})
     kept = HERE / "results_utility.jsonl"
     for name in [] if options.report else options.tables:
         table = TABLES[name]()

@@ -2,7 +2,8 @@
 
 Every cell is of one public kind by its own text alone; the noisy counts of the kinds decide. Of columns of
 text it is then asked which values are frequent: where they are few of the cells, the column is text of such
-and such lengths, and no category (docs/explanation/proofs/type_votes.md).
+and such lengths, and no category (docs/explanation/proofs/type_votes.md). Where noise hides which are
+frequent, it is a category too: the values are learned later, with more of the budget.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ LONGEST = 64  # lengths from here on are one
 KIND_SHARE, VALUE_SHARE, LENGTH_SHARE = 0.4, 0.4, 0.2  # of mu^2
 MOSTLY = 0.9  # share of the cells that decides for a kind; the others then count as missing
 CATEGORY = 0.5  # share of the cells that frequent values must have for a category
-CLEAR = 4.0  # deviations of the noise that the cells must have, for any other answer than text
+COMMON = 0.1  # share of the cells: where noise hides values so frequent, there are no lengths but a category
+CLEAR = 4.0  # deviations of the noise that a count must have to be seen
 FAILURE_SHARE = 0.1  # of delta: thresholds of frequent values
 COVERS = "the types of the columns"
 _PROOF = "docs/explanation/proofs/type_votes.md"
@@ -133,18 +135,19 @@ def vote_entry(columns: int, epsilon: float, delta: float) -> LedgerEntry:
 def _voted(rows: Queryable, name: str, spelling: Spelling, each: float, failure: float) -> Words:
     """Words of one column, for an equal share of the budget."""
     answer = rows.ask(CellKinds(name, spelling), KIND_SHARE * each)
-    counts = dict(zip(KINDS, np.maximum(answer.values, 0), strict=True))
-    present = sum(answer.values[1:])
-    if present > CLEAR * answer.sigma * math.sqrt(len(KINDS)):
-        dates = {form: counts[form] for form in FORMATS}
-        if counts["number"] >= MOSTLY * present:
-            return {"sdtype": "numerical"}
-        if counts["truth"] >= MOSTLY * present:
-            return {"sdtype": "boolean"}
-        if sum(dates.values()) >= MOSTLY * present:
-            return {"sdtype": "datetime", "datetime_format": _format(dates, present)}
+    hidden = CLEAR * answer.sigma
+    counts = dict(zip(KINDS, np.where(answer.values > hidden, answer.values, 0), strict=True))
+    present = sum(counts[kind] for kind in KINDS[1:])
+    dates = {form: counts[form] for form in FORMATS}
+    decided = max(MOSTLY * present, 2 * hidden)  # twice what another kind may hide
+    if counts["number"] > decided:
+        return {"sdtype": "numerical"}
+    if counts["truth"] > decided:
+        return {"sdtype": "boolean"}
+    if sum(dates.values()) > decided:
+        return {"sdtype": "datetime", "datetime_format": _format(dates, present)}
     frequent = rows.ask_frequent(FrequentValues(name), VALUE_SHARE * each, failure)
-    if frequent.counts.sum() >= CATEGORY * present or present <= CLEAR * answer.sigma:
+    if frequent.counts.sum() >= CATEGORY * present or CLEAR * frequent.sigma > COMMON * present:
         return {"sdtype": "categorical"}
     lengths = rows.ask(CellKinds(name, spelling, lengths=True), LENGTH_SHARE * each)
     low, high = length_range(lengths.values[1:], lengths.sigma)

@@ -69,6 +69,23 @@ def test_one_odd_cell_decides_nothing():
         assert voted["age"]["sdtype"] == expected
 
 
+def test_at_a_small_budget_kinds_are_found_and_common_values_stay_a_category():
+    """Noise of 1,367 cells per count (control: names are text of lengths at a budget that shows it, above)."""
+    table = columns(32_000)
+    voted, _ = vote_types(table, SPELLING, 0.012, 1e-9, COINS)
+    assert {name: words["sdtype"] for name, words in voted.items()} == {
+        "age": "numerical", "day": "datetime", "sex": "categorical", "name": "categorical", "sure": "boolean",
+    }  # fmt: skip
+
+
+def test_what_noise_may_hide_is_no_evidence():
+    """Numbers that stand out of the noise, but not by twice as much as text may hide in it: a category."""
+    table = columns(4_000)[["age"]]  # noise of 611
+    voted, ledger = vote_types(table, SPELLING, 0.012, 1e-9, COINS)
+    assert voted["age"]["sdtype"] == "categorical"
+    assert ledger.total() <= 0.012
+
+
 @pytest.mark.parametrize("n", [0, 1, 30])
 def test_where_noise_decides_there_is_text(n):
     voted, _ = vote_types(columns(n), SPELLING, 0.01, 1e-9, COINS)
