@@ -62,7 +62,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--model",
         default="bayesian_network",
-        help="bayesian_network, independent, correlated, gaussian_copula or random",
+        help="bayesian_network, independent, correlated, gaussian_copula, latent or random",
     )
     command.add_argument("--ledger", type=Path, help="also write the privacy ledger as JSON")
     command.add_argument("--random-state", type=int, help="reproducible, without a privacy claim")
