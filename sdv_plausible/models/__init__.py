@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-NAMES = ("bayesian_network", "independent", "correlated", "gaussian_copula", "random", "uniform")
+NAMES = ("bayesian_network", "independent", "correlated", "gaussian_copula", "latent", "random", "uniform")
 
 
 def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any] | None = None) -> Any:
@@ -15,8 +15,9 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
     ----------
     model : str or object
         ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"correlated"``
-        (DataSynthesizer's GreedyBayes), ``"gaussian_copula"``, ``"random"`` or ``"uniform"`` (nothing is
-        learned), or an object with the methods of :class:`sdv_plausible.models.base.Learner`.
+        (DataSynthesizer's GreedyBayes), ``"gaussian_copula"``, ``"latent"`` (an autoencoder), ``"random"`` or
+        ``"uniform"`` (nothing is learned), or an object with the methods of
+        :class:`sdv_plausible.models.base.Learner`.
     structure : "adaptive", "cfs", "independent" or mapping, optional
         How the network is learned: adaptively (the default), by the paper's correlation-based feature
         selection, without arcs, or with the arcs of ``{child: [parents]}``.
@@ -32,6 +33,7 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
     from sdv_plausible.models.base import Learner
     from sdv_plausible.models.datasynthesizer.learner import CorrelatedLearner
     from sdv_plausible.models.gaussian_copula.learner import GaussianCopulaLearner
+    from sdv_plausible.models.latent.learner import LatentLearner
     from sdv_plausible.models.paper.learner import BayesianNetworkLearner
     from sdv_plausible.models.uniform import UniformLearner
 
@@ -51,6 +53,8 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
         maker = CorrelatedLearner
     elif model == "gaussian_copula":
         maker = GaussianCopulaLearner
+    elif model == "latent":
+        maker = LatentLearner
     elif model == "independent":
         options["structure"] = "independent"
     elif structure is None or structure == "adaptive":

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -29,6 +29,7 @@ MOST_COLUMNS = (
 )
 MANY_COLUMNS = 300  # from here on such a learner takes so long that one should know
 SCAN_BLOCK = 256  # candidates whose likelihoods under thousands of records are held at once
+GRID_EXCESS = 1 + 1e-6  # of gamma, where logarithms of likelihoods are on a grid
 _WHOLE_MODEL: tuple[Part, ...] = ("structure", "parameters")
 NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
 
@@ -163,9 +164,13 @@ def plausible_gamma(learner: Any, gamma: float) -> float:
     """Factor between likelihoods among the plausible seeds, for Privacy Test 2's accounting.
 
     The plausible seeds of a :class:`PrefixModel` are prefix groups, with equal likelihoods: 1. Any other
-    model may use the whole partition: the test's gamma (docs/explanation/proofs/seed_test.md, Theorem 2).
+    model may use the whole partition: the test's gamma (docs/explanation/proofs/seed_test.md, Theorem 2),
+    widened where logarithms are rounded to a grid (latent_test.md, Lemma 2).
     """
-    return 1.0 if issubclass(makes(learner), PrefixModel) else gamma
+    made = makes(learner)
+    if made.in_latent_space:
+        return gamma * GRID_EXCESS
+    return 1.0 if issubclass(made, PrefixModel) else gamma
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,15 +185,23 @@ class Proposals:
         Row number of the seed record each candidate was made from.
     omega : ndarray of int64, shape (N,)
         Number of attributes that were resampled; the other m - omega are the seed's.
+    latents : ndarray, optional
+        Where the test looks at it: the latent point (N, l) that each candidate was decoded from.
     """
 
     candidates: np.ndarray
     seeds: np.ndarray
     omega: np.ndarray
+    latents: np.ndarray | None = None
 
     def take(self, rows: np.ndarray) -> Proposals:
         """Return some of the proposals."""
-        return Proposals(candidates=self.candidates[rows], seeds=self.seeds[rows], omega=self.omega[rows])
+        return Proposals(
+            candidates=self.candidates[rows],
+            seeds=self.seeds[rows],
+            omega=self.omega[rows],
+            latents=None if self.latents is None else self.latents[rows],
+        )
 
 
 class SeedModel(ABC):
@@ -200,6 +213,12 @@ class SeedModel(ABC):
     """
 
     _seeds: np.ndarray | None = None
+    in_latent_space: ClassVar[bool] = False
+    """Whether row-by-row tests look at a latent point, from which alone the candidate is decoded."""
+
+    def for_row_tests(self) -> SeedModel:
+        """Model whose candidates the row-by-row tests look at: by default this one."""
+        return self
 
     @property
     @abstractmethod

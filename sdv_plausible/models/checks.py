@@ -38,6 +38,7 @@ MOST_CANDIDATES = 4096  # universes up to here are enumerated
 LEAST_EXPECTED = 5.0  # of a cell of the chi-square test
 GAMMA = 2.0
 NUM_SEEDS = 40
+FEW_SEEDS = 3  # whose latent points are compared
 
 TINY = (3, 2, 2)  # cardinalities of the domain on which likelihoods are checked
 AWKWARD = ((1,), (4,), (1, 1), (1, 5, 2), (2, 300))
@@ -80,12 +81,18 @@ def check_model(model: SeedModel, cardinalities: Sequence[int]) -> None:
     try:
         model.attach_seeds(SeedRecords(seeds))
         for omega in range(m + 1):
-            _check_likelihood(model, universe, seeds, omega, coins)
+            if model.in_latent_space and not isinstance(model, PrefixModel):
+                _check_points(model, omega, coins)
+            else:
+                _check_likelihood(model, universe, seeds, omega, coins)
             _check_counts(model, len(seeds), omega, coins)
         _check_copies(model)
     finally:
         model.__dict__.clear()
         model.__dict__.update(state)
+    tested = model.for_row_tests()
+    if tested is not model:
+        check_model(tested, cardinalities)
 
 
 def check_learner(learner: Learner) -> None:
@@ -190,6 +197,30 @@ def _check_likelihood(
         assert p > FALSE_ALARM, (
             f"omega {omega}: candidates do not occur as often as their likelihoods say (p = {p:.3g})"
         )
+
+
+def _check_points(model: SeedModel, omega: int, coins: Coins) -> None:
+    """Latent points occur as often as their likelihoods say, as far as two seeds can tell.
+
+    What two seeds' laws have in common, the sum of the smaller likelihood, is estimated from the points of
+    one and of the other, each time as a mean of values in [0, 1]: Hoeffding's inequality.
+    """
+    slack = math.sqrt(math.log(2 / FALSE_ALARM) / DRAWS)
+    made = [_points_of(model, seed, omega, coins) for seed in range(FEW_SEEDS)]
+    for one, other in itertools.combinations(range(FEW_SEEDS), 2):
+        rows = np.array([one, other])
+        ratios = [model.log_likelihood(made[seed], rows) @ np.array([1.0, -1.0]) for seed in rows.tolist()]
+        common = [float(np.exp(np.minimum(r, 0)).mean()) for r in (-ratios[0], ratios[1])]
+        assert abs(common[0] - common[1]) <= slack, (
+            f"omega {omega}: latent points do not occur as often as their likelihoods say (what seeds {one} "
+            f"and {other} have in common is {common[0]:.4g} or {common[1]:.4g})"
+        )
+
+
+def _points_of(model: SeedModel, seed: int, omega: int, coins: Coins) -> Proposals:
+    made = model.propose(np.full(DRAWS, seed, dtype=np.int64), np.full(DRAWS, omega), coins)
+    assert made.latents is not None, "a model in latent space must give the latent point of every candidate"
+    return made
 
 
 def _check_counts(model: SeedModel, num_seeds: int, omega: int, coins: Coins) -> None:

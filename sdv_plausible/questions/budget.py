@@ -19,6 +19,7 @@ from sdv_plausible.privacy.accounting.losses import (
     PureDP,
     ReleaseLoss,
 )
+from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
 from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry
 from sdv_plausible.privacy.neighbours import Neighbours
 
@@ -41,6 +42,8 @@ class Allowance:
         Choices of one out of many.
     choice : float
         Epsilon of each of them; infinity without noise.
+    sampled : SampledGaussianLoss, optional
+        Sums over samples: how many, at which rate and with how much noise each.
     """
 
     mu: float
@@ -48,6 +51,7 @@ class Allowance:
     failure: float = 0.0
     choices: int = 0
     choice: float = math.inf
+    sampled: SampledGaussianLoss | None = None
 
     @classmethod
     def of(cls, entries: Iterable[LedgerEntry]) -> Allowance:
@@ -58,12 +62,19 @@ class Allowance:
             more = _paid_for(loss)
             squares, epsilon, failure = squares + more[0], epsilon + more[1], failure + more[2]
         chosen = [loss for loss in losses if isinstance(loss, BoundedRangeLoss)]
+        sampled = [loss for loss in losses if isinstance(loss, SampledGaussianLoss)]
+        if len(sampled) > 1:
+            raise ValueError(
+                f"entries ({len(sampled)} of sums over samples) must have one of these at most: charge all "
+                "sums as one, with their number"
+            )
         return cls(
             mu=math.sqrt(squares),
             epsilon=epsilon,
             failure=failure,
             choices=sum(loss.count for loss in chosen),
             choice=min((loss.epsilon for loss in chosen), default=math.inf),  # the least pays for any of them
+            sampled=sampled[0] if sampled else None,
         )
 
     @property
@@ -108,7 +119,7 @@ class Meter:
     def __init__(self, allowance: Allowance) -> None:
         self.allowance = allowance
         self.share = self.epsilon = self.failure = 0.0  # spent so far
-        self.choices = 0
+        self.choices = self.sums = 0
         self._answers = 0
 
     def next_answer(self) -> int:
@@ -129,6 +140,27 @@ class Meter:
                 f"the choice exceeds the budget: all {self.allowance.choices} that were charged are made"
             )
         self.choices += 1
+
+    def spend_sum(self, rate: float) -> None:
+        """Spend one sum over a sample before it is drawn.
+
+        Raises
+        ------
+        BudgetExceededError
+            If none is left, or the sample would hold more rows than was charged.
+        """
+        if self.allowance.is_private:
+            paid = self.allowance.sampled
+            if paid is None or self.sums >= paid.count:
+                made = 0 if paid is None else paid.count
+                raise BudgetExceededError(
+                    f"the sum over a sample exceeds the budget: all {made} that were charged are made"
+                )
+            if rate > paid.rate:
+                raise BudgetExceededError(
+                    f"rate ({rate:g}) exceeds the rate that was charged ({paid.rate:g})"
+                )
+        self.sums += 1
 
     def spend(self, *, share: float = 0.0, epsilon: float = 0.0, failure: float = 0.0) -> None:
         """Spend before an answer is given.

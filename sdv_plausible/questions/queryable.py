@@ -17,7 +17,7 @@ import numpy as np
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
-from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.budget import Allowance, Meter
@@ -305,6 +305,43 @@ class Queryable:
             found = noise.discrete_laplace(found, sensitivity=moved, epsilon=epsilon, coins=coins)
         answer = Answer(values=found.astype(float), sigma=scale)
         return self._give(describe(question), answer, "discrete laplace")
+
+    def ask_sampled(self, question: Question[Any], rate: float) -> Answer:
+        """Ask of a fresh sample of the rows, each in it by itself, for one charged sum over samples.
+
+        Parameters
+        ----------
+        question : Question
+            What to ask of the sample; discrete Gaussian noise, as charged, is added to every entry.
+        rate : float
+            Probability that a row is in the sample, at most the one that was charged.
+
+        Raises
+        ------
+        BudgetExceededError
+            If no sum is left, or the rate is higher. Nothing is looked at then.
+        ValueError
+            If people or replaced rows are protected: the loss is proved for a row added or removed.
+        """
+        moved = question.sensitivity(self.neighbours)
+        if self.neighbours != ONE_ROW:
+            raise ValueError(
+                f"sums over samples are accounted for single rows added or removed, not for the "
+                f"{self.neighbours.relation}: leave out person and neighbours, or use another model"
+            )
+        self._meter.spend_sum(rate)
+        number = self._meter.next_answer()
+        exact = question.exact(self._rows.part(0.0, rate, self._coins.spawn("sample", number)))
+        paid = self.allowance.sampled
+        if paid is None:  # no claim
+            return Answer(values=exact.astype(float), sigma=0.0)
+        noisy = noise.discrete_gaussian(
+            exact,
+            sensitivity=moved,
+            rho=paid.sensitivity_over_sigma**2 / 2,
+            coins=self._coins.spawn("answer", number),
+        )
+        return Answer(values=noisy.astype(float), sigma=moved / paid.sensitivity_over_sigma)
 
     def release_groups(
         self, sets: Sequence[Sequence[int]], test: GroupRelease

@@ -88,7 +88,7 @@ class RowByRowTest(PrivacyTest):
         gives_up: bool = False,
     ) -> Sampler:
         """Mechanism 1, with the records that it needs."""
-        records = seeds.seed_records("rows")
+        records, model = seeds.seed_records("rows"), model.for_row_tests()
         model.attach_seeds(records)
         mechanism = PlausibleDeniabilityMechanism(
             model=model, num_seeds=len(records), test=self, omega=omega, seed_free_share=seed_free_share
@@ -150,6 +150,15 @@ class DeterministicTest(RowByRowTest):
             f"({self.k}, {self.gamma:g})-plausible deniability holds for every released row, omega being "
             f"known: {least} could have been its seed about equally likely; where a range of omega stays "
             "hidden, the factor is not sure"
+        )
+
+    @property
+    def says_of_points(self) -> str:
+        """(k, gamma) of every pair of a latent point and a row, surely."""
+        return (
+            f"({self.k}, {self.gamma:g})-plausible deniability holds for every released row with its latent "
+            f"point, and not for the row alone: at least {self.least_seeds} records could have given "
+            "that point about equally likely"
         )
 
     @property

@@ -59,7 +59,7 @@ def fit_release(
             f"(the {settings.neighbours.relation}): make it with the same neighbours"
         )
     test = settings.test
-    test.check_model(makes(learner))
+    settings.check_model(makes(learner))
     parts = split_rows(rows, settings.split, coins)
     budget = settings.model_budget(ledger.losses)
     charge = test.charge(plausible_gamma(learner, settings.gamma))

@@ -98,7 +98,7 @@ def plan(
     for name, value in (("num_rows", num_rows), ("table_rows", table_rows)):
         if value is not None:
             check.whole(name, value, 1)
-    settings.test.check_model(makes(learner))
+    settings.check_model(makes(learner))
     ledger = settings.empty_ledger()
     if (split := settings.random_split(learner)) is not None:
         ledger.split = split

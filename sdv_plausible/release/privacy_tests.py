@@ -103,6 +103,11 @@ class PrivacyTest(ABC):
         """Which plausible deniability holds where seeds are used, in a sentence."""
         return ""
 
+    @property
+    def says_of_points(self) -> str:
+        """The same where candidates are decoded from a latent point, which the test looks at."""
+        return self.says_of_seeds
+
     def check_model(self, made: type[SeedModel]) -> None:  # noqa: B027  most tests take any model
         """Raise ValueError if a learner's models do not offer what the test needs."""
 

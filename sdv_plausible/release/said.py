@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from sdv_plausible.models.base import makes
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.models.paper.learner import BayesianNetworkLearner
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
@@ -26,6 +27,11 @@ NO_SEED = (
     "(k, gamma)-plausible deniability is empty here: no seed is used, so every record is a plausible seed of "
     "every row, whatever k and gamma are, and the protection is epsilon alone"
 )
+FROM_POINTS = (
+    "The test looks at the latent point from which alone the row is decoded: what it guarantees in epsilon "
+    "carries over to the row, and plausible deniability does not, as seeds of far-apart points may all give "
+    "the same row"
+)
 MISSED_OF_ROWS = "that a rejection can be seen, that several rows are released and not one candidate, "
 MISSED_OF_MODEL = (
     "that the entropies' sensitivity is for replacing a row and twice what adding one needs, and that it is "
@@ -42,7 +48,7 @@ def sentences(settings: Settings, learner: Any, domain: Domain) -> tuple[LedgerE
     ValueError
         If ``accounting="paper"`` meets a learner whose noise is not the paper's.
     """
-    found = [_entry(SAID[0], deniability(settings))]
+    found = [_entry(SAID[0], deniability(settings, latent=makes(learner).in_latent_space))]
     if settings.accounting == "paper":
         found.append(_entry(SAID[1], as_printed(settings, learner, domain)))
     return tuple(found)
@@ -52,12 +58,23 @@ def _entry(name: str, text: str) -> LedgerEntry:
     return LedgerEntry(name=name, mechanism=f"{text}.", losses=(), scope="the release")
 
 
-def deniability(settings: Settings) -> str:
-    """Which (k, gamma)-plausible deniability holds, with its k, or that none does."""
+def deniability(settings: Settings, *, latent: bool = False) -> str:
+    """Which (k, gamma)-plausible deniability holds, with its k, or that none does.
+
+    Parameters
+    ----------
+    settings : Settings
+        The privacy parameters.
+    latent : bool
+        Whether row-by-row tests look at a latent point and not at the row.
+    """
     unused = settings.omega is not None and settings.omega.is_all
     if unused or not settings.uses_seeds:
         return NO_SEED
-    return f"{settings.test.says_of_seeds}. It speaks of a row's seed, not of whom the model was learned from"
+    says = settings.test.says_of_seeds
+    if latent and settings.privacy_test != "release":
+        says = f"{settings.test.says_of_points}. {FROM_POINTS}"
+    return f"{says}. It speaks of a row's seed, not of whom the model was learned from"
 
 
 def as_printed(settings: Settings, learner: Any, domain: Domain) -> str:

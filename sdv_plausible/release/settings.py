@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.models.paper.learner import BayesianNetworkLearner
 from sdv_plausible.privacy import checks as check
@@ -109,6 +109,17 @@ class Settings:
                 "counts each group once and exactly; leave it out, or use privacy_test='randomized'"
             )
         self.test  # noqa: B018  its own checks, now rather than at fit
+
+    def check_model(self, made: type[SeedModel]) -> None:
+        """Raise ValueError if a learner's models do not offer what the privacy test or omega needs."""
+        self.test.check_model(made)
+        kept = self.omega is not None and not self.omega.is_all
+        if made.in_latent_space and kept and self.privacy_test != "release":
+            raise ValueError(
+                f"omega ({self.omega}) is a number of resampled columns, and this model keeps none of a seed "
+                f"under privacy_test={self.privacy_test!r}: a row is decoded from the seed's latent point; "
+                "leave omega out, or use privacy_test='release'"
+            )
 
     @property
     def uses_seeds(self) -> bool:

@@ -9,6 +9,7 @@ import dataclasses
 from typing import Any, get_args
 
 from sdv_plausible.privacy.accounting import losses as known_losses
+from sdv_plausible.privacy.accounting import sampled_gaussian
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
@@ -18,7 +19,7 @@ from sdv_plausible.release_file.reading import LONGEST_NAME, Part
 
 LOSSES: dict[str, type[Loss]] = {
     name: made
-    for name, made in vars(known_losses).items()
+    for name, made in {**vars(known_losses), **vars(sampled_gaussian)}.items()
     if isinstance(made, type) and issubclass(made, Loss) and dataclasses.is_dataclass(made)
 }
 _ENTRY = ("name", "mechanism", "losses", "scope", "note", "parts")

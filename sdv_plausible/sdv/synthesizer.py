@@ -98,11 +98,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         ``"release"``: one guarantee for any number of rows and for the saved object. ``"randomized"``:
         Privacy Test 2, every row costs. ``"deterministic"``: Privacy Test 1, plausible deniability without an
         epsilon.
-    model : {"bayesian_network", "independent", "correlated", "gaussian_copula", "random"} or object
+    model : {"bayesian_network", "independent", "correlated", "gaussian_copula", "latent", "random"} or object
         The generative model: the default, DataSynthesizer's modes (see docs/explanation/datasynthesizer.md;
-        "uniform" is "random"), a private Gaussian copula, SDV's ``GaussianCopulaSynthesizer`` (class,
-        instance or fitted instance: no claim, see docs/explanation/sdv_models.md), or a learner of your own
-        (see docs/how_to/own_model.md).
+        "uniform" is "random"), a private Gaussian copula, an autoencoder ("latent", see
+        docs/explanation/models.md), SDV's ``GaussianCopulaSynthesizer`` (class, instance or fitted instance:
+        no claim, see docs/explanation/sdv_models.md), or a learner of your own (see
+        docs/how_to/own_model.md).
     structure : str or mapping, optional
         How the network's structure is found, or ``{child: [parents]}``.
     model_parameters : dict, optional

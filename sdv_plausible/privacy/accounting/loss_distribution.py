@@ -144,7 +144,8 @@ class Composer:
         self._step = _grid_step(total.mu_squared + scale**2 + variance, uses, max(tops))
         for (loss, count), top in zip(total.others, tops, strict=True):
             one = _discretise(loss, top, self._step)
-            part = one if count == 1 else one.self_compose(count)
+            with np.errstate(over="ignore"):  # some of the orders tried for the tails are
+                part = one if count == 1 else one.self_compose(count)
             self._others = part if self._others is None else self._others.compose(part)
 
     def distribution(self, mu_squared: float) -> ComposedLoss:

@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import chisquare, multivariate_normal
 
 from sdv_plausible.models.checks import check_model
-from sdv_plausible.models.gaussian_copula.model import NODES, GaussianCopula, nodes
+from sdv_plausible.models.gaussian_copula.model import GaussianCopula
+from sdv_plausible.models.node_mixture import NODES
 from sdv_plausible.privacy.noise.coins import Coins
 
 LOADINGS = np.array([[0.9, 0.1], [0.8, -0.2], [-0.5, 0.6]])
@@ -42,13 +43,6 @@ def test_a_node_drawn_without_the_kept_codes_is_noticed():
     """Control of the check above. Seeded coins: no false alarm."""
     with pytest.raises(AssertionError, match="do not occur as often"):
         check_model(Forgetful.of_margins(LOADINGS, AXES, MARGINS), CARDS)
-
-
-@pytest.mark.parametrize("factors", [1, 2, 9, 16])
-def test_nodes_have_mean_0_and_covariance_1(factors):
-    points = nodes(factors)
-    np.testing.assert_allclose(points.mean(axis=0), 0, atol=1e-9)
-    np.testing.assert_allclose(points.T @ points / NODES, np.eye(factors), atol=1e-9)
 
 
 def test_margins_are_those_given():

@@ -1,0 +1,1 @@
+"""A variational autoencoder whose privacy test looks at the latent point."""

@@ -1,0 +1,131 @@
+"""A variational autoencoder, learned privately: noisy margins, then noisy sums of clipped gradients."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models.buckets import default_buckets
+from sdv_plausible.models.latent.model import LatentModel
+from sdv_plausible.models.latent.network import MOST_HIDDEN, MOST_LATENT, check_floor
+from sdv_plausible.models.latent.training import Training, untrained
+from sdv_plausible.models.paper.parameters import clean_margin
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting.losses import GaussianLoss
+from sdv_plausible.privacy.accounting.sampled_gaussian import calibrate_sampled
+from sdv_plausible.privacy.ledger import LedgerEntry, Part
+from sdv_plausible.privacy.neighbours import ONE_ROW
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.counts import Axis
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.table.domain import Domain
+
+MARGINS = 0.2  # share of mu**2 for one-way counts; training gets what they leave
+_PARTS: tuple[Part, ...] = ("structure", "parameters")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatentLearner:
+    """Encoder and decoder by private gradient descent. No default was chosen by looking at the rows.
+
+    Parameters
+    ----------
+    floor : float
+        Least standard deviation of an encoded record, in [1/32, 1], beside a spread of all of about 1. The
+        larger, the more seeds are plausible under the row tests, and the less a point tells.
+    latent, hidden : int
+        Dimensions of the latent space, at most 16, and of the hidden layers, at most 1,024.
+    max_buckets : int
+        Buckets of a column, at most: the decoder gives a bucket, and the margin a code in it.
+    steps : int
+        Steps of training.
+    sample : float
+        Share of the rows that a step looks at, in (0, 1].
+    weight : float
+        Of the divergence of encoded records from the prior.
+    """
+
+    floor: float = 0.2
+    latent: int = 4
+    hidden: int = 32
+    max_buckets: int = 10
+    steps: int = 128
+    sample: float = 0.125
+    weight: float = 1.0
+    makes: ClassVar[type[SeedModel]] = LatentModel
+
+    def __post_init__(self) -> None:
+        check_floor(self.floor)
+        check.whole("steps", self.steps, 1, "try 128")
+        check.whole("max_buckets", self.max_buckets, 2, "a column needs two buckets; try 10")
+        for name, most in (("latent", MOST_LATENT), ("hidden", MOST_HIDDEN)):
+            if check.whole(name, getattr(self, name), 1) > most:
+                raise ValueError(f"{name} ({getattr(self, name)}) must be at most {most}")
+        if not check.positive("sample", self.sample) <= 1:
+            raise ValueError(f"sample ({self.sample!r}) must be at most 1: it is a share of the rows")
+        check.non_negative("weight", self.weight)
+
+    def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
+        """Ledger entries of learning: one for the margins and one for all steps of training.
+
+        Raises
+        ------
+        ValueError
+            If people or replaced rows are to be protected.
+        """
+        if budget.neighbours != ONE_ROW:
+            raise ValueError(
+                f'model ("latent") is accounted for single rows added or removed, not for the '
+                f'{budget.neighbours.relation}: leave out person and neighbours, or use "bayesian_network"'
+            )
+        if math.isinf(budget.epsilon):
+            return [budget.entry("one-way counts and gradients")]
+        m = len(domain)
+        each = budget.gaussian() * math.sqrt(MARGINS / m)
+        margins = GaussianLoss(sensitivity_over_sigma=each, count=m)
+        spent = (*budget.spent, margins)
+        training = calibrate_sampled(budget.epsilon, budget.delta, self.sample, self.steps, spent)
+        noise = 1 / training.sensitivity_over_sigma
+        return [
+            LedgerEntry(
+                name="margins",
+                mechanism=f"one-way counts, discrete Gaussian noise on every cell, mu {each:.4g} each",
+                losses=(margins,),
+                scope="the model",
+                parts=_PARTS,
+            ),
+            LedgerEntry(
+                name="training",
+                mechanism=(
+                    f"{self.steps} sums of clipped gradients, each of a fresh sample that a row is in with "
+                    f"probability {self.sample:g}, discrete Gaussian noise {noise:.4g} times their norm"
+                ),
+                losses=(training,),
+                scope="the model",
+                parts=_PARTS,
+            ),
+        ]
+
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> LatentModel:  # noqa: ARG002
+        """Ask for margins, then train."""
+        m = len(domain)
+        codes = [[Axis.of_codes(j, c)] for j, c in enumerate(domain.cardinalities)]
+        answers = rows.ask_tables(codes, [1 / m] * m)
+        total = float(np.mean([answer.values.sum() for answer in answers]))
+        margins = [clean_margin(answer.values, total) for answer in answers]
+        buckets = [
+            default_buckets(column, margin, self.max_buckets)
+            for column, margin in zip(domain, margins, strict=True)
+        ]
+        masses = [np.bincount(bucket, margin) for bucket, margin in zip(buckets, margins, strict=True)]
+        start = untrained(masses, self.hidden, self.latent, self.floor, coins.spawn("weights"))
+        training = Training(steps=self.steps, sample=self.sample, weight=self.weight)
+        network = training.run(start, rows, buckets, total, coins)
+        within = [
+            margin / mass[bucket] for margin, mass, bucket in zip(margins, masses, buckets, strict=True)
+        ]
+        return LatentModel(network, buckets, within)

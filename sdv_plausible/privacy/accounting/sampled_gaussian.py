@@ -1,0 +1,117 @@
+"""Gaussian noise on sums over fresh Poisson samples of the rows: the loss of one step of private training.
+
+Proofs: ``docs/explanation/proofs/sampled_sum.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from sdv_plausible.privacy import checks as check
+from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose_delta
+from sdv_plausible.privacy.accounting.crossing import largest_within
+from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaussian_log_delta
+from sdv_plausible.privacy.accounting.losses import FloatArray, Loss, RhoDelta
+
+__all__ = ["SampledGaussianLoss", "calibrate_sampled"]
+
+_LARGEST_EPSILON = 600.0  # its exponential over a rate is still a double
+_MARGIN = 2e-6  # relative; a calibrated noise composes to no more than the target
+_LOW, _HIGH = 0.3, 1.5  # of the limit theorem's sensitivity over sigma: where the true one is looked for
+_PRECISION = 5e-4  # relative, of the noise that is found: a composition takes a while
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledGaussianLoss(Loss):
+    """`count` discrete Gaussian mechanisms, each on a fresh Poisson sample; for rows added or removed.
+
+    Parameters
+    ----------
+    rate : float
+        Probability that a row is in a sample, by itself, in (0, 1].
+    sensitivity_over_sigma : float
+        L2 sensitivity of the sampled sum over sigma, > 0.
+    count : int
+        How many, >= 1.
+    """
+
+    rate: float
+    sensitivity_over_sigma: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        check.positive("rate", self.rate)
+        check.positive("sensitivity_over_sigma", self.sensitivity_over_sigma)
+        check.whole("count", self.count, 1)
+        if self.rate > 1:
+            raise ValueError(f"rate ({self.rate!r}) must be at most 1: it is a probability")
+
+    @property
+    def mu(self) -> float:
+        """Gaussian privacy parameter of each if every row were in the sample."""
+        return discrete_gaussian_mu(1 / self.sensitivity_over_sigma)
+
+    def profile(self, epsilon: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Exact for the dominating Gaussian: a mixture against one of its parts, and the reverse."""
+        eps = np.minimum(np.asarray(epsilon, dtype=np.float64), _LARGEST_EPSILON)
+        q = self.rate
+        remove = q * self._whole(np.log1p(np.expm1(eps) / q))
+        left = -np.expm1(eps + np.log1p(-q)) if q < 1 else np.ones_like(eps)
+        inside = left > 0  # else the part without the row outweighs everything
+        ratio = np.where(inside, eps + np.log(q) - np.log(np.where(inside, left, 1.0)), 0.0)
+        add = np.where(inside, left * self._whole(ratio), 0.0)
+        return remove, add
+
+    def _whole(self, epsilon: FloatArray) -> FloatArray:
+        """Profile of the same noise on all rows."""
+        found: FloatArray = np.exp(gaussian_log_delta(self.mu, np.maximum(epsilon, 0.0)))
+        return found
+
+    def zcdp(self) -> RhoDelta:
+        """No more than that of the same noise on all rows: Renyi divergences are quasi-convex."""
+        return RhoDelta(self.count * self.sensitivity_over_sigma**2 / 2, 0.0)
+
+
+@lru_cache(maxsize=64)
+def calibrate_sampled(
+    epsilon: float, delta: float, rate: float, count: int, other_losses: tuple[Loss, ...] = ()
+) -> SampledGaussianLoss:
+    """Least noise for sums over Poisson samples that keeps the total within (epsilon, delta).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Target of the total; epsilon > 0, delta in (0, 1).
+    rate : float
+        Of the samples.
+    count : int
+        Number of sums.
+    other_losses : tuple of Loss
+        Everything else that is charged.
+
+    Raises
+    ------
+    ValueError
+        If the other losses leave too little for any noise that would be of use.
+    """
+    target = check.positive("epsilon", epsilon, "it is the total to stay within") * (1 - _MARGIN)
+    delta = check.share_of_delta("delta", delta)
+
+    def at(ratio: float) -> float:
+        loss = SampledGaussianLoss(rate=rate, sensitivity_over_sigma=ratio, count=count)
+        return compose_delta([*other_losses, loss], target)
+
+    mu = calibrate_gaussian(epsilon, delta, other_losses)  # of all sums together, were they one
+    guess = math.sqrt(math.log1p((mu / rate) ** 2 / count))
+    ratio = largest_within(at, delta, _LOW * guess, _HIGH * guess, rtol=_PRECISION)
+    if not ratio > 0:
+        raise ValueError(
+            f"epsilon ({epsilon!r}) leaves too little for {count} sums at delta {delta:.3g}: raise epsilon "
+            "or ask for fewer"
+        )
+    return SampledGaussianLoss(rate=rate, sensitivity_over_sigma=ratio, count=count)

@@ -1,0 +1,136 @@
+"""What training asks: the gradient is one, no row adds more than it may, and rows do not change each other."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sdv_plausible.models.latent import gradients
+from sdv_plausible.models.latent.gradients import LARGEST_NORM, GradientSum, backward, clipped
+from sdv_plausible.models.latent.network import WEIGHTS, Network
+from sdv_plausible.models.latent.training import untrained, with_weights
+from sdv_plausible.privacy.neighbours import ONE_ROW
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.codes import CodeArray
+
+MASSES = [np.array([0.2, 0.3, 0.5]), np.array([0.6, 0.4])]
+CARDS = (3, 2)
+BUCKETS = [np.arange(3), np.arange(2)]
+NET = untrained(MASSES, 5, 2, 0.3, Coins.from_seed(0))
+EVERY = np.array(list(itertools.product(range(3), range(2))))
+NOISE = np.asarray(Coins.from_seed(1).normal((6, 2)))
+WEIGHT = 0.7
+
+
+def bound(weights: dict[str, np.ndarray], row: np.ndarray, noise: np.ndarray) -> float:
+    """Negative evidence bound of one record, in plain floating point."""
+    active = np.clip(weights["embedding"][row + NET.offsets].sum(axis=0), 0, 16)
+    mean, raw = (np.append(active, 1) @ weights[name] for name in ("means", "spreads"))
+    spread = NET.floor ** (1 - (1 + raw / (1 + np.abs(raw))) / 2)
+    shown = np.clip(np.append(mean + spread * noise, 1) @ weights["hidden"], 0, 16)
+    logits = np.append(shown, 1) @ weights["output"] + NET.base
+    found = WEIGHT * 0.5 * (mean**2 + spread**2 - 1 - 2 * np.log(spread)).sum()
+    for start, size, code in zip(NET.offsets, NET.sizes, row, strict=True):
+        found += np.log(np.exp(logits[start : start + size]).sum()) - logits[start + code]
+    return float(found)
+
+
+def outer(layers: gradients.Layers, i: int, name: str) -> np.ndarray:
+    """Gradient of row i in one layer."""
+    inputs, deltas = layers[name]
+    if inputs is None:
+        inputs = np.zeros((len(EVERY), sum(NET.sizes)))
+        np.put_along_axis(inputs, EVERY + NET.offsets, 1.0, 1)
+    return np.outer(inputs[i], deltas[i])
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_it_is_the_gradient(name):
+    layers = backward(NET, EVERY, NOISE, WEIGHT)
+    weights = {each: getattr(NET, each) for each in WEIGHTS}
+    for i in range(3):
+        wanted = np.zeros_like(weights[name])
+        for at in np.ndindex(*wanted.shape):
+            up, down = ({**weights, name: weights[name].copy()} for _ in range(2))
+            up[name][at] += 1e-5
+            down[name][at] -= 1e-5
+            wanted[at] = (bound(up, EVERY[i], NOISE[i]) - bound(down, EVERY[i], NOISE[i])) / 2e-5
+        np.testing.assert_allclose(outer(layers, i, name), wanted, atol=0.01)
+
+
+def contribution(codes: np.ndarray, network: Network = NET, seed: int = 0) -> np.ndarray:
+    question = GradientSum(network, BUCKETS, WEIGHT, Coins.from_seed(seed))
+    return question.exact(CodeArray(codes.astype(np.int32), CARDS))
+
+
+def networks():
+    """Tame ones, and ones whose gradients are far above the norm."""
+    size = sum(getattr(NET, name).size for name in WEIGHTS)
+    yield NET
+    for seed in range(5):
+        yield with_weights(NET, np.asarray(Coins.from_seed(seed).normal(size)) * 10.0**seed)
+
+
+def largest() -> float:
+    """Largest norm of one row's contribution, over its share, exactly."""
+    squares = [
+        sum(int(value) ** 2 for value in contribution(row[None], network, seed))
+        for network in networks()
+        for row in EVERY
+        for seed in range(3)
+    ]
+    return max(squares) / LARGEST_NORM**2
+
+
+def test_no_row_adds_more_than_the_norm():
+    found = largest()
+    assert found <= 1
+    assert found > 0.99  # and clipping is close to it
+    assert GradientSum(NET, BUCKETS, WEIGHT, Coins.from_seed(0)).sensitivity(ONE_ROW) == LARGEST_NORM
+
+
+def test_a_forgotten_layer_in_the_norm_would_be_noticed(monkeypatch):
+    """Planted bug: the first layer is clipped by the others' norm, and the last guard is off."""
+
+    def forgetful(layers, columns):
+        first = layers["embedding"]
+        rest = clipped({name: layer for name, layer in layers.items() if name != "embedding"}, columns)
+        return {"embedding": (first[0], np.trunc(first[1] / gradients._CLIPPED_STEP)), **rest}
+
+    monkeypatch.setattr(gradients, "clipped", forgetful)
+    assert largest() > 1.01
+
+
+def test_rows_above_the_norm_add_nothing_even_if_scaling_fails(monkeypatch):
+    """The guard in whole numbers stands by itself."""
+    monkeypatch.setattr(gradients, "_SAFE", 3.0)
+    assert largest() <= 1
+
+
+@pytest.mark.parametrize("n", [2, 3, 50, 2500])
+def test_the_sum_is_the_sum_of_the_rows_to_the_last_bit(n):
+    """With one noise for all rows, as it is drawn by place."""
+    codes = EVERY[np.asarray(Coins.from_seed(5).integers(6, n))]
+    constant = GradientSum(NET, BUCKETS, WEIGHT, Still())
+    whole = constant.exact(CodeArray(codes.astype(np.int32), CARDS))
+    single = {tuple(row): constant.exact(CodeArray(row[None].astype(np.int32), CARDS)) for row in EVERY}
+    assert (whole == sum(single[tuple(row)] for row in codes)).all()
+
+
+class Still(Coins):
+    """Coins whose normals are all the same, so that rows can be told apart from their places."""
+
+    def __init__(self):
+        pass
+
+    def spawn(self, *context):
+        return self
+
+    def normal(self, size=None):
+        return np.full(size, 0.5)
+
+
+def test_no_rows_add_up_to_nothing():
+    assert not contribution(np.empty((0, 2))).any()

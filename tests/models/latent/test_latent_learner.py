@@ -1,0 +1,138 @@
+"""The learner of the autoencoder: public checks, what is charged, what it finds, and the way to a file."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from doors import learn
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
+from sdv_plausible.models.base import ModelBudget, plausible_gamma
+from sdv_plausible.models.checks import check_learner
+from sdv_plausible.models.latent.learner import LatentLearner
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.sdv.versions import from_native, to_native
+from sdv_plausible.table.domain import Attribute, Domain
+
+DOMAIN = Domain(
+    tuple(Attribute(name=name, kind="categorical", values=tuple(range(3))) for name in ("a", "b", "c"))
+)
+BUDGET = ModelBudget(epsilon=1.0, delta=1e-6)
+SMALL = {"steps": 6, "hidden": 6, "latent": 2}
+
+
+def rows(n: int) -> np.ndarray:
+    coins = Coins.from_seed(0)
+    first, other = np.asarray(coins.integers(3, n)), np.asarray(coins.integers(3, n))
+    return np.stack([first, first, other], axis=1).astype(np.int32)
+
+
+def fit(learner: LatentLearner, codes: np.ndarray, budget: ModelBudget = BUDGET, ledger=None):
+    ledger = ledger or PrivacyLedger(delta=budget.delta)
+    return learn(learner, codes, DOMAIN, budget, ledger, Coins.from_seed(1))
+
+
+@pytest.mark.slow
+def test_public_checks():
+    check_learner(LatentLearner(**SMALL))
+
+
+def test_it_finds_what_goes_together():
+    """Seeded coins: no false alarm. Independent columns would be equal in a third of the rows."""
+    made = fit(LatentLearner(latent=2, hidden=12, steps=60), rows(20_000)).sample(5_000, Coins.from_seed(2))
+    assert (made[:, 0] == made[:, 1]).mean() > 0.55
+    assert abs((made[:, 0] == made[:, 2]).mean() - 1 / 3) < 0.05
+
+
+def test_the_total_is_the_budget_and_is_charged_first():
+    ledger = PrivacyLedger(delta=1e-6)
+    fit(LatentLearner(**SMALL), rows(100), ledger=ledger)
+    assert [entry.name for entry in ledger.entries] == ["margins", "training"]
+    assert 0.99 <= ledger.total() <= 1
+
+
+class Greedy(LatentLearner):
+    """Planted bug: trains a second time for what it paid once."""
+
+    def fit(self, rows, domain, budget, coins):
+        super().fit(rows, domain, budget, coins)
+        return super().fit(rows, domain, budget, coins)
+
+
+def test_a_second_training_is_refused():
+    with pytest.raises(BudgetExceededError):
+        fit(Greedy(**SMALL), rows(100))
+
+
+def test_persons_and_replaced_rows_are_refused_in_the_plan():
+    for neighbours in (Neighbours(rows=2, person="home"), Neighbours(replace=True)):
+        budget = ModelBudget(epsilon=1.0, delta=1e-6, neighbours=neighbours)
+        with pytest.raises(ValueError, match="single rows added or removed"):
+            LatentLearner().plan(DOMAIN, budget)
+
+
+def test_the_whole_partition_counts_under_the_row_tests():
+    assert 4 < plausible_gamma(LatentLearner(), 4.0) < 4.00001
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_too_few_rows_give_a_valid_model(n):
+    found = fit(LatentLearner(**SMALL), rows(n), ModelBudget(epsilon=0.05, delta=1e-6))
+    assert len(found.sample(50, Coins.from_seed(0))) == 50
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("floor", 0.0), ("latent", 17), ("hidden", 0), ("max_buckets", 1), ("steps", 0), ("sample", 1.5)],
+)
+def test_options_are_checked(name, value):
+    with pytest.raises(ValueError, match=name):
+        LatentLearner(**{name: value})
+
+
+TABLE = pd.DataFrame(rows(3_000), columns=["a", "b", "c"])
+DECLARED = {
+    name: {"sdtype": "categorical", "range_values": [0, 1, 2], "range_is_nullable": False} for name in "abc"
+}
+
+
+def synthesizer(**options):
+    made = PlausibleDeniabilitySynthesizer(
+        metadata_of(DECLARED), model="latent", model_parameters=SMALL, domain=DECLARED, **options
+    )
+    made.fit(to_native("table", TABLE))
+    return made
+
+
+def test_a_release_file_holds_the_model(tmp_path):
+    synth = synthesizer()
+    synth.release().save(tmp_path / "release.json")
+    loaded = Release.load(tmp_path / "release.json")
+    ours, theirs = (model.to_arrays() for model in (synth._sampler.model, loaded.model))
+    assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
+    assert len(loaded.sample(20)) == 20
+    assert loaded.ledger.total() == synth.privacy_ledger().total() <= 1
+
+
+def test_known_values_and_kept_columns_work_under_the_release_test():
+    synth = synthesizer(omega=1, k=5)
+    assert len(from_native(synth.sample(10))) == 10
+
+
+@pytest.mark.parametrize("test", ["deterministic", "randomized"])
+def test_the_row_tests_look_at_the_point_and_say_so(test):
+    options = {"least_rows": 2_000, "row_cap": 100, "k": 20} if test == "randomized" else {}
+    synth = synthesizer(privacy_test=test, **{"k": 5, **options})
+    assert len(from_native(synth.sample(30))) == 30
+    assert "latent point" in str(synth.privacy_ledger())
+    assert math.isinf(synth.privacy_ledger().total()) == (test == "deterministic")
+
+
+def test_kept_columns_are_refused_under_the_row_tests():
+    with pytest.raises(ValueError, match=r"omega \(1\).*latent"):
+        synthesizer(privacy_test="deterministic", omega=1, k=5)

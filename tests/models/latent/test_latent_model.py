@@ -1,0 +1,160 @@
+"""The autoencoder as a model: public checks, seeds in latent space, arrays that are refused."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from sdv_plausible.models.checks import check_model
+from sdv_plausible.models.latent.model import LatentModel, LatentSeeds
+from sdv_plausible.models.latent.network import WEIGHTS
+from sdv_plausible.models.latent.training import untrained, with_weights
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.plausible_seeds import partition_number
+from sdv_plausible.questions.queryable import SeedRecords
+
+CARDS = (3, 2, 4)
+BUCKETS = [np.arange(3), np.arange(2), np.array([1, 0, 1, 0])]
+WITHIN = [np.ones(3), np.ones(2), np.array([0.25, 0.5, 0.75, 0.5])]
+UNIVERSE = np.array(list(itertools.product(*map(range, CARDS))), dtype=np.int32)
+
+
+def model(latent: int = 2, floor: float = 0.3) -> LatentModel:
+    masses = [np.array([0.2, 0.3, 0.5]), np.array([0.6, 0.4]), np.array([0.5, 0.5])]
+    start = untrained(masses, 6, latent, floor, Coins.from_seed(0))
+    size = sum(getattr(start, name).size for name in WEIGHTS)
+    return LatentModel(
+        with_weights(start, 0.8 * np.asarray(Coins.from_seed(2).normal(size))), BUCKETS, WITHIN
+    )
+
+
+def seeds(made: LatentModel, n: int = 200) -> LatentSeeds:
+    tested = made.for_row_tests()
+    assert isinstance(tested, LatentSeeds)
+    tested.attach_seeds(SeedRecords(UNIVERSE[np.asarray(Coins.from_seed(3).integers(24, n))]))
+    return tested
+
+
+def test_public_checks_of_the_model_and_of_its_seeds():
+    check_model(model(), CARDS)
+
+
+class Unfloored(LatentSeeds):
+    """Planted bug: points are drawn with less spread than the floor, and counted as if they had it."""
+
+    def points(self, rows, coins):
+        found = super().points(rows, coins)
+        return self._means[rows] + np.rint((found - self._means[rows]) * 128) / 256
+
+
+def test_points_without_the_floor_are_noticed():
+    """Control of the check above: half the spread. Seeded coins: no false alarm."""
+    with pytest.raises(AssertionError, match="do not occur as often"):
+        check_model(Unfloored(model()), CARDS)
+
+
+def p_value(decode: Callable[[LatentSeeds, np.ndarray], np.ndarray]) -> float:
+    """Chi-square of records drawn from one point against the decoder's probabilities there."""
+    tested, point = seeds(model()), np.array([[1.5, -0.75]])
+    made = decode(tested, np.repeat(point, 20_000, axis=0))
+    tables = tested.model.network.decode(point)[0]
+    expected = np.ones(24)
+    for j, (bucket, share) in enumerate(zip(BUCKETS, WITHIN, strict=True)):
+        whole = tables[tested.model.network.offsets[j] + bucket] * share
+        expected *= whole[UNIVERSE[:, j]]
+    seen = np.bincount(np.ravel_multi_index(tuple(made.T), CARDS), minlength=24)
+    return float(chisquare(seen, expected * 20_000).pvalue)
+
+
+def test_records_are_decoded_from_the_point():
+    """Seeded coins: no false alarm. Control: the decoder at another point."""
+    assert p_value(lambda tested, points: tested.decoded(points, Coins.from_seed(4))) > 1e-6
+    assert p_value(lambda tested, points: tested.decoded(points + 0.25, Coins.from_seed(4))) < 1e-6
+
+
+def test_partition_numbers_do_not_depend_on_blocks():
+    tested = seeds(model(latent=4))
+    made = tested.propose(np.arange(200), np.zeros(200, dtype=np.int64), Coins.from_seed(5))
+    whole = partition_number(tested.log_likelihood(made, np.arange(200)), 2.0)
+    for size in (1, 7, 64):
+        for start in range(0, 200, size):
+            rows = np.arange(start, min(start + size, 200))
+            assert np.array_equal(partition_number(tested.log_likelihood(made, rows), 2.0), whole[:, rows])
+            some = made.take(rows)
+            assert np.array_equal(
+                partition_number(tested.log_likelihood(some, np.arange(200)), 2.0), whole[rows]
+            )
+
+
+def test_equal_seeds_are_plausible_for_each_other_at_gamma_1():
+    """Exact numbers: equal records have equal likelihoods, so at gamma 1 their whole group counts."""
+    tested = seeds(model())
+    made = tested.propose(np.arange(200), np.zeros(200, dtype=np.int64), Coins.from_seed(6))
+    keys = np.ravel_multi_index(tuple(tested.seeds.T), CARDS)
+    same = np.bincount(keys)[keys]
+    assert (tested.count_plausible(made, 1.0) >= same).all()
+
+
+def test_without_a_seed_every_record_is_plausible():
+    tested = seeds(model())
+    made = tested.propose(np.zeros(20, dtype=np.int64), np.full(20, 3), Coins.from_seed(7))
+    assert (tested.count_plausible(made, 2.0) == 200).all()
+
+
+def test_a_larger_floor_makes_more_seeds_plausible():
+    found = []
+    for floor in (0.05, 0.3, 1.0):
+        tested = seeds(model(floor=floor))
+        made = tested.propose(np.arange(200), np.zeros(200, dtype=np.int64), Coins.from_seed(8))
+        found.append(tested.count_plausible(made, 4.0).mean())
+    assert found[0] < found[1] < found[2]
+
+
+def test_seeds_come_before_points():
+    with pytest.raises(RuntimeError, match="attach_seeds"):
+        model().for_row_tests().propose(np.zeros(1, dtype=int), np.zeros(1, dtype=int), Coins.from_seed(0))
+
+
+def test_arrays_come_back():
+    made = model()
+    again = LatentModel.from_arrays(made.to_arrays())
+    assert (again.sample(50, Coins.from_seed(1)) == made.sample(50, Coins.from_seed(1))).all()
+    assert again.order == (1, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("floor", np.array([0.0])),
+        ("floor", np.array([0.3, 0.3])),
+        ("shape", np.array([6, 3])),
+        ("shape", np.array([0, 2])),
+        ("means", np.full(14, 0.1)),
+        ("means", np.zeros(13)),
+        ("buckets", np.array([0, 1, 2, 0, 1, 3, 0, 1, 0])),
+        ("buckets", np.array([0, 1, 2, 0, 1, -1, 0, 1, 0])),
+        ("buckets", np.zeros(9)),
+        ("within", np.ones(9)),
+        ("within", np.ones(8)),
+        ("cardinalities", np.array([3, 2, 5])),
+        ("cardinalities", np.array([], dtype=np.int64)),
+        ("base", np.full(7, 99.0)),
+        ("more", np.ones(1)),
+    ],
+)
+def test_arrays_that_make_no_model_are_refused(name, array):
+    with pytest.raises(ValueError, match=r"\w"):
+        LatentModel.from_arrays({**model().to_arrays(), name: array})
+
+
+def test_parts_that_do_not_fit_are_refused():
+    made = model()
+    with pytest.raises(ValueError, match="each column"):
+        LatentModel(made.network, BUCKETS[:2], WITHIN[:2])
+    with pytest.raises(ValueError, match="floor"):
+        LatentModel(replace(made.network, floor=2.0), BUCKETS, WITHIN)

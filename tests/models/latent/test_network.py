@@ -1,0 +1,111 @@
+"""The fixed-point network: a record's figures do not depend on the records beside it, to the last bit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sdv_plausible.models.latent.network import (
+    LARGEST_WEIGHT,
+    LEVELS,
+    VALUE_STEP,
+    WEIGHT_STEP,
+    Network,
+    check_floor,
+    levels,
+    precisions,
+)
+from sdv_plausible.models.latent.training import untrained
+from sdv_plausible.privacy.noise.coins import Coins
+
+MASSES = [np.array([0.2, 0.3, 0.5]), np.array([0.6, 0.4]), np.full(40, 0.025)]
+
+
+def network(seed: int = 0, hidden: int = 33, latent: int = 3) -> Network:
+    return untrained(MASSES, hidden, latent, 0.2, Coins.from_seed(seed))
+
+
+def records(n: int) -> np.ndarray:
+    coins = Coins.from_seed(1)
+    return np.stack([coins.integers(len(mass), n) for mass in MASSES], axis=1)
+
+
+def apart(made: Network) -> int:
+    """In how many ways of taking rows together the figures of 200 records differ from those of one by one."""
+    rows = records(200)
+    points = np.random.default_rng(0).normal(size=(200, 3)).round(2)
+    points = np.rint(points / VALUE_STEP) * VALUE_STEP
+    raw = made.embed(rows)
+    found = 0
+    for size in (1, 2, 3, 7, 64):
+        blocks = [slice(i, i + size) for i in range(0, 200, size)]
+        found += not np.array_equal(np.concatenate([made.embed(rows[b]) for b in blocks]), raw)
+        found += not np.array_equal(
+            np.concatenate([made.decode(points[b]) for b in blocks]), made.decode(points)
+        )
+        parts = [made.encode(rows[b])[0] for b in blocks]
+        found += not np.array_equal(np.concatenate(parts), made.encode(rows)[0])
+    return found
+
+
+def test_blocks_make_no_difference_to_any_bit():
+    assert apart(network()) == 0
+
+
+def test_sums_of_grid_numbers_are_exact():
+    """The largest weights and values: any order of summation gives the same."""
+    made = network()
+    rng = np.random.default_rng(2)
+    values = rng.integers(0, 2**12, (50, 33)) * VALUE_STEP
+    weights = rng.integers(-(2**13), 2**13, (33, 45)) * WEIGHT_STEP
+    forward = values @ weights
+    order = rng.permutation(33)
+    assert np.array_equal(forward, values[:, order] @ weights[order])
+    off = weights + rng.normal(size=weights.shape) * 1e-9  # control: off the grid the order shows
+    assert not np.array_equal(values @ off, values[:, order] @ off[order])
+    assert np.abs(weights).max() <= LARGEST_WEIGHT
+    assert made.num_latent == 3
+
+
+def test_probabilities_of_every_column_add_up_and_none_is_0():
+    found = network().decode(np.array([[16.0, -16.0, 16.0], [0.0, 0.0, 0.0]]))
+    assert (found > 0).all()
+    for start, size in zip(network().offsets, network().sizes, strict=True):
+        np.testing.assert_allclose(found[:, start : start + size].sum(axis=1), 1, atol=1e-12)
+
+
+def test_softmax_is_a_softmax():
+    logits = np.array([[0.0, 1.0, -2.0, 0.5, 0.25, *np.zeros(40)]])
+    found = network().softmax(logits)[0, :3]
+    np.testing.assert_allclose(found, np.exp(logits[0, :3]) / np.exp(logits[0, :3]).sum(), rtol=1e-2)
+
+
+@pytest.mark.parametrize("floor", [1 / 32, 0.2, 1.0])
+def test_no_spread_is_below_the_floor(floor):
+    found = 1 / np.sqrt(precisions(floor))
+    assert (found >= floor).all()
+    assert found[-1] == 1
+    assert len(found) == LEVELS + 1
+    assert (np.diff(found) >= 0).all()
+
+
+def test_levels_reach_both_ends():
+    assert levels(np.array([-1e9, 0.0, 1e9])).tolist() == [0, LEVELS // 2, LEVELS]
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.01, 1.5, "x"])
+def test_a_floor_out_of_range_is_refused(floor):
+    with pytest.raises(ValueError, match="floor"):
+        check_floor(floor)
+
+
+def test_weights_off_the_grid_or_of_another_shape_are_refused():
+    made = network()
+    with pytest.raises(ValueError, match="multiples"):
+        replace(made, means=made.means + 1e-5)
+    with pytest.raises(ValueError, match="shapes"):
+        replace(made, means=made.means[:-1])
+    with pytest.raises(ValueError, match="sizes"):
+        replace(made, sizes=())

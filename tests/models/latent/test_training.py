@@ -1,0 +1,67 @@
+"""Training: what is asked of the rows, and that it learns."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from sdv_plausible.models.base import NO_NOISE
+from sdv_plausible.models.latent.gradients import LARGEST_NORM
+from sdv_plausible.models.latent.network import WEIGHTS
+from sdv_plausible.models.latent.training import Training, untrained, with_weights
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
+from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.queryable import Queryable
+
+MASSES = [np.array([0.5, 0.5]), np.array([0.5, 0.5])]
+BUCKETS = [np.arange(2), np.arange(2)]
+LOSS = SampledGaussianLoss(rate=0.25, sensitivity_over_sigma=0.5, count=10)
+
+
+def door(n: int, loss) -> Queryable:
+    first = np.asarray(Coins.from_seed(0).integers(2, n))
+    codes = np.stack([first, first], axis=1).astype(np.int32)
+    entry = LedgerEntry(name="training", mechanism="sums", losses=(loss,), scope="the model", note=NO_NOISE)
+    return Queryable(CodeArray(codes, (2, 2)), PrivacyLedger(delta=1e-6), [entry], Coins.from_seed(1))
+
+
+def train(rows: Queryable, steps: int = 10, n: int = 1000):
+    start = untrained(MASSES, 8, 1, 0.3, Coins.from_seed(2))
+    return Training(steps=steps, sample=0.25, weight=0.5).run(start, rows, BUCKETS, n, Coins.from_seed(3))
+
+
+def test_it_learns_that_two_columns_are_equal():
+    found = train(door(1000, InfiniteLoss()), 150)
+    means, levels = found.encode(np.array([[0, 0], [1, 1]]))
+    assert abs(means[0, 0] - means[1, 0]) > 1
+    shown = found.decode(means)
+    equal = shown[:, 0] * shown[:, 2] + shown[:, 1] * shown[:, 3]
+    assert (equal > 0.8).all()
+    assert levels.shape == (2, 1)
+
+
+def test_every_step_gets_the_noise_that_was_charged():
+    with record_calls() as calls:
+        train(door(200, LOSS))
+    assert [(c.name, c.sensitivity, round(c.scale)) for c in calls] == (
+        [("discrete_gaussian", LARGEST_NORM, 2 * LARGEST_NORM)] * 10
+    )
+
+
+def test_a_step_more_than_was_charged_is_refused():
+    with pytest.raises(BudgetExceededError, match="all 10"):
+        train(door(200, LOSS), 11)
+
+
+def test_weights_go_in_and_come_out():
+    start = untrained(MASSES, 8, 1, 0.3, Coins.from_seed(2))
+    flat = np.concatenate([getattr(start, name).reshape(-1) for name in WEIGHTS])
+    again = with_weights(start, flat)
+    assert all(np.array_equal(getattr(start, name), getattr(again, name)) for name in WEIGHTS)
+    assert math.isclose(start.base[0], math.log(0.5), abs_tol=1e-3)

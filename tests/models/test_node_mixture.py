@@ -1,0 +1,53 @@
+"""Mixtures over public nodes: the nodes, and the one law of drawing and of likelihood."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sdv_plausible.models.checks import check_model
+from sdv_plausible.models.node_mixture import NODES, NodeMixture, even_uniform, nodes
+from sdv_plausible.privacy.noise.coins import Coins
+
+
+class Halves(NodeMixture):
+    """Two columns that follow the sign of a node's only coordinate, nine times in ten."""
+
+    cardinalities = (2, 2)
+
+    def log_probabilities(self, column):
+        right = np.where(nodes(1)[:, 0] > 0, 0.9, 0.1)
+        return np.log(np.stack([1 - right, right]))
+
+    def codes_of(self, column, chosen, coins, stratum):
+        right = np.exp(self.log_probabilities(column)[1, chosen])
+        return (even_uniform(len(chosen), coins, stratum, right) < right).astype(np.int32)
+
+
+class Careless(Halves):
+    """Planted bug: draws a column as if there were no node, and tells the right likelihood."""
+
+    def codes_of(self, column, chosen, coins, stratum):
+        return (coins.uniform(len(chosen)) < 0.5).astype(np.int32)
+
+
+def test_drawing_and_likelihood_agree():
+    check_model(Halves(), (2, 2))
+
+
+def test_columns_drawn_without_the_node_are_noticed():
+    """Seeded coins: no false alarm."""
+    with pytest.raises(AssertionError, match="do not occur as often"):
+        check_model(Careless(), (2, 2))
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 9, 16])
+def test_nodes_have_mean_0_and_covariance_1(dimensions):
+    points = nodes(dimensions)
+    np.testing.assert_allclose(points.mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(points.T @ points / NODES, np.eye(dimensions), atol=1e-9)
+
+
+def test_even_numbers_are_one_in_each_stratum():
+    drawn = np.sort(even_uniform(64, Coins.from_seed(0), 64))
+    assert (np.floor(drawn * 64) == np.arange(64)).all()

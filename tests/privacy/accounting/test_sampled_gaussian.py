@@ -1,0 +1,59 @@
+"""Noise on sums over Poisson samples: against dp-accounting, closed forms and a mixture by numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from scipy.stats import norm
+
+from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.losses import GaussianLoss
+from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss, calibrate_sampled
+
+GRID = np.array([0.0, 0.01, 0.1, 0.5, 1.0, 3.0])
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.125, 0.9])
+def test_the_profile_is_that_of_the_mixture(rate):
+    """Hockey-stick divergences of mixture and part, by integration on a fine grid."""
+    loss = SampledGaussianLoss(rate=rate, sensitivity_over_sigma=0.5)
+    x = np.linspace(-40, 40, 400_001)
+    without, with_row = norm.pdf(x), norm.pdf(x, loss.mu)
+    mixed = (1 - rate) * without + rate * with_row
+    remove, add = loss.profile(GRID)
+    for i, eps in enumerate(GRID):
+        for found, one, other in ((remove, mixed, without), (add, without, mixed)):
+            wanted = np.trapezoid(np.maximum(one - np.exp(eps) * other, 0), x)
+            assert abs(found[i] - wanted) < 1e-7 + 1e-4 * wanted
+
+
+def test_at_rate_1_it_is_the_gaussian():
+    whole = GaussianLoss(sensitivity_over_sigma=0.5).profile(GRID)[0]
+    for found in SampledGaussianLoss(rate=1.0, sensitivity_over_sigma=0.5).profile(GRID):
+        np.testing.assert_allclose(found, whole, rtol=1e-9)
+
+
+def total(rate: float) -> float:
+    return compose([SampledGaussianLoss(rate=rate, sensitivity_over_sigma=0.2, count=50)], 1e-6)
+
+
+def test_the_total_is_not_below_dp_accountings_and_close_to_it():
+    theirs = pld.from_gaussian_mechanism(5.0, sampling_prob=0.125, value_discretization_interval=1e-4)
+    wanted = theirs.self_compose(50).get_epsilon_for_delta(1e-6)
+    assert wanted * 0.9999 <= total(0.125) <= 1.01 * wanted
+    assert total(0.1) < wanted * 0.99  # control: charging a lower rate than is drawn would be noticed
+
+
+def test_noise_is_calibrated_to_the_total():
+    other = (GaussianLoss(sensitivity_over_sigma=0.1),)
+    loss = calibrate_sampled(1.0, 1e-6, 0.125, 30, other)
+    assert 0.99 <= compose([*other, loss], 1e-6) <= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("rate", 0.0), ("rate", 1.5), ("sensitivity_over_sigma", 0.0), ("count", 0)]
+)
+def test_what_makes_no_loss_is_refused(name, value):
+    with pytest.raises(ValueError, match=name):
+        SampledGaussianLoss(**{"rate": 0.1, "sensitivity_over_sigma": 1.0, "count": 1, name: value})

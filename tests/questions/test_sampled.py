@@ -1,0 +1,97 @@
+"""Sums over samples at the door: who is in the sample, which noise, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
+from sdv_plausible.privacy.accounting.sampled_gaussian import SampledGaussianLoss
+from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.counts import NumberOfRows
+from sdv_plausible.questions.queryable import Queryable
+
+RATE, STEPS, ROWS = 0.25, 40, 1000
+LOSS = SampledGaussianLoss(rate=RATE, sensitivity_over_sigma=0.5, count=STEPS)
+
+
+def door(*losses, neighbours: Neighbours = ONE_ROW) -> Queryable:
+    entry = LedgerEntry(name="training", mechanism="sums", losses=losses, scope="the model", note="none")
+    ledger = PrivacyLedger(delta=1e-6, neighbours=neighbours)
+    codes = np.arange(ROWS, dtype=np.int32)[:, None]
+    return Queryable(CodeArray(codes, (ROWS,)), ledger, [entry], Coins.from_seed(0))
+
+
+class Who:
+    """One number for each row: whether it is in the sample."""
+
+    proof = "one row is one number"
+
+    def exact(self, rows):
+        return np.bincount(rows.records()[:, 0], minlength=ROWS)
+
+    def sensitivity(self, neighbours):
+        return 1.0
+
+
+def seen(rate: float) -> np.ndarray:
+    rows = door(InfiniteLoss())
+    return np.stack([rows.ask_sampled(Who(), rate).values for _ in range(STEPS)])
+
+
+def test_rows_are_in_a_sample_by_themselves_and_anew_every_time():
+    """Seeded coins: no false alarm. Each count lies where a binomial does but for a billionth."""
+    found = seen(RATE)
+    for counts, tries in ((found.sum(axis=1), ROWS), (found.sum(axis=0), STEPS)):
+        low, high = binom.ppf([1e-9, 1 - 1e-9], tries, RATE)
+        assert low <= counts.min()
+        assert counts.max() <= high
+    assert len({tuple(row) for row in found}) == STEPS
+
+
+def test_a_higher_rate_than_told_would_be_noticed():
+    assert seen(1.4 * RATE).sum(axis=1).max() > binom.ppf(1 - 1e-9, ROWS, RATE)
+
+
+def test_the_noise_is_what_was_charged():
+    rows = door(LOSS)
+    with record_calls() as calls:
+        answer = rows.ask_sampled(Who(), RATE)
+    assert [(call.sensitivity, call.scale) for call in calls] == [(1.0, 2.0)]
+    assert answer.sigma == 2.0
+
+
+def test_one_more_sum_or_a_higher_rate_is_refused():
+    rows = door(LOSS)
+    with pytest.raises(BudgetExceededError, match="rate"):
+        rows.ask_sampled(Who(), 0.26)
+    for _ in range(STEPS):
+        rows.ask_sampled(NumberOfRows(), RATE)
+    with pytest.raises(BudgetExceededError, match="all 40"):
+        rows.ask_sampled(NumberOfRows(), RATE)
+
+
+def test_other_losses_pay_for_no_sum():
+    with pytest.raises(BudgetExceededError, match="all 0"):
+        door(GaussianLoss(sensitivity_over_sigma=1.0)).ask_sampled(Who(), RATE)
+
+
+def test_sums_pay_for_nothing_else():
+    with pytest.raises(BudgetExceededError, match="share"):
+        door(LOSS).ask(NumberOfRows(), 0.1)
+
+
+def test_people_and_replaced_rows_are_refused():
+    for neighbours in (Neighbours(rows=2, person="home"), Neighbours(replace=True)):
+        with pytest.raises(ValueError, match="single rows added or removed"):
+            door(LOSS, neighbours=neighbours).ask_sampled(Who(), RATE)
+
+
+def test_two_charges_of_sums_are_refused():
+    with pytest.raises(ValueError, match="charge all"):
+        door(LOSS, LOSS)
