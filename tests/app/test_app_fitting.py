@@ -34,6 +34,7 @@ def ordered(tmp_path):
     return made
 
 
+@pytest.mark.slow  # test_app_pages.py makes one in the fast suite
 def test_a_whole_release(ordered, tmp_path):
     heard, some = Heard(), {name: words for name, words in COLUMNS.items() if name != "town"}
     run(ordered(some), tmp_path, heard)
