@@ -109,7 +109,12 @@ def opendp(method: str, table: pd.DataFrame, cards: list[int], epsilon: float, d
     model = context.query().contingency_table(keys=keys, algorithm=algorithm).release()
     seconds = time.perf_counter() - start
     # mbi 1.1.0's default, "round", puts the values of every child of a column in the same order: false dependence
-    made = model.synthesize(rows=len(table), method="sample").select(list(table.columns)).to_numpy().astype(float)
+    made = (
+        model.synthesize(rows=len(table), method="sample")
+        .select(list(table.columns))
+        .to_numpy()
+        .astype(float)
+    )
     for column in made.T:  # every model of theirs has a missing value: noise may give it a few rows
         empty = np.isnan(column)
         column[empty] = np.random.choice(column[~empty], int(empty.sum()))
