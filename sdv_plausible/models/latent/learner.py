@@ -30,7 +30,7 @@ _PARTS: tuple[Part, ...] = ("structure", "parameters")
 
 @dataclass(frozen=True, kw_only=True)
 class LatentLearner:
-    """Encoder and decoder by private gradient descent. No default was chosen by looking at the rows.
+    """Encoder and decoder by private gradient descent; nothing here depends on the rows.
 
     Parameters
     ----------
