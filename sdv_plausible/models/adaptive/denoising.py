@@ -9,6 +9,9 @@ import numpy as np
 FAINT = 0.15  # standard deviations of the noise, below which a category counts as emptied by it
 LITTLE = 0.1  # of a column's total, what an end of it holds at most that is emptied
 ALIVE = 0.0025  # of a column's total, what such categories get together at most
+SEEN = 3.0  # standard deviations below which a cell of a pair table may hold nothing
+APART = 3.0  # standard deviations by which such cells of a line miss what independence says of them
+AT_STAKE = 0.1  # of a line, what they hold at most if they are to be emptied
 
 
 def haar_denoise(values: np.ndarray, sigma: float, threshold: float = 2.5, levels: int = 4) -> np.ndarray:
@@ -104,6 +107,36 @@ def shrink_singular_values(residual: np.ndarray, sigma: float) -> np.ndarray:
     unbiased = np.sqrt(np.maximum(y * y - beta - 1 + root, 0) / 2)
     y = np.where(y > 1 + np.sqrt(beta), unbiased, 0) * sigma * np.sqrt(long)
     return (u * y) @ v
+
+
+def empty_cells(table: np.ndarray, expected: np.ndarray, sigma: float) -> np.ndarray:
+    """Cells of a noisy pair table that hold nothing, as far as noise of known sigma lets see.
+
+    The faint cells of a line (a value of either column) are taken for empty if together they hold no more
+    than their noise, independence says that they hold much more, and little of the line is at stake. What
+    cannot occur is then not made: a child has no spouse, and no other education number than its own.
+
+    Parameters
+    ----------
+    table, expected : ndarray of shape (a, b)
+        Noisy counts, and what independence says.
+    sigma : float
+        Standard deviation of the noise on a cell; 0: nothing is hidden, and nothing taken for empty.
+
+    Returns
+    -------
+    ndarray of bool, shape (a, b)
+        False in a line of which no cell stands out.
+    """
+    faint, empty = table < SEEN * sigma, np.zeros(table.shape, dtype=bool)
+    for axis in (1, 0) if sigma else ():  # the lines of the first column, then of the second
+        held, noise = (table * faint).sum(axis), sigma * np.sqrt(faint.sum(axis))
+        hides = (held <= noise) & ((expected * faint).sum(axis) - held > APART * noise)
+        lines = hides & (np.maximum(held, 0) + 2 * noise <= AT_STAKE * table.sum(axis))
+        empty |= faint & np.expand_dims(lines, axis)
+    empty[faint.all(1)] = False
+    empty[:, faint.all(0)] = False
+    return empty
 
 
 def rake(table: np.ndarray, rows: np.ndarray, columns: np.ndarray, rounds: int = 15) -> np.ndarray:

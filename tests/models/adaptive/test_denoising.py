@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sdv_plausible.models.adaptive.denoising import (
     ALIVE,
     FAINT,
+    empty_cells,
     haar_denoise,
     keep_alive,
     rake,
@@ -204,3 +205,53 @@ def test_ends_go_only_as_far_as_they_hold_little(monkeypatch):
     assert trim_ends(np.array([1.0, 0, 2, 500, 500, 1]), 10.0).tolist() == [0, 0, 0, 500, 500, 0]
     monkeypatch.setattr("sdv_plausible.models.adaptive.denoising.LITTLE", 1.0)
     assert (trim_ends(counts, 60.0) == 0).sum() == 39, "planted: no bound"
+
+
+# --- cells that hold nothing ------------------------------------------------------------------------------------------
+
+SIGMA = 20.0
+
+
+def with_noise(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    noisy = table + np.random.default_rng(0).normal(0, SIGMA, table.shape)
+    return noisy, np.outer(table.sum(1), table.sum(0)) / table.sum()
+
+
+def test_a_column_that_another_tells_has_no_other_cells():
+    """16 values of 2,000 rows: nearly every cell beside them is found. Control: without noise nothing is hidden."""
+    held = np.diag(np.full(16, 2000.0))
+    table, expected = with_noise(held)
+    assert empty_cells(table, expected, SIGMA)[~np.eye(16, dtype=bool)].mean() > 0.9
+    assert not empty_cells(table, expected, SIGMA)[np.eye(16, dtype=bool)].any()
+    assert not empty_cells(held, expected, 0.0).any()
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        np.full((16, 16), 2000.0 / 16),  # independent
+        np.full((16, 16), 40.0) + np.diag(np.full(16, 20_000.0)),  # little, but more than noise
+        np.array([[1000.0, 1000.0, 20.0]] * 6 + [[1000.0, 1000.0, 100.0]]),  # as rare as independence says
+        np.diag(np.full(16, 500.0)),  # too much at stake
+    ],
+)
+def test_what_may_hold_rows_is_not_emptied(held):
+    """Chance empties a line of these with probability below 0.01 (2.5 deviations); the noise is fixed."""
+    table, expected = with_noise(held)
+    assert not empty_cells(table, expected, SIGMA).any()
+
+
+@pytest.mark.parametrize("rare", [np.diag([0.0] * 7 + [10.0])[7:], np.full((1, 8), 10.0 / 8)])
+def test_a_value_that_noise_hides_is_left_where_it_may_be(rare):
+    """The rare row has no cell that stands out, and no line is emptied as a whole."""
+    table, expected = with_noise(np.vstack([np.diag([2000.0] * 8), rare]))
+    for found in (empty_cells(table, expected, SIGMA), empty_cells(table.T, expected.T, SIGMA).T):
+        assert found[:8][~np.eye(8, dtype=bool)].mean() > 0.8
+        assert not found[8].any()
+
+
+def test_columns_are_looked_at_like_rows():
+    table, expected = with_noise(np.vstack([np.diag(np.full(8, 2000.0)), np.full((1, 8), 60.0)]))
+    found = empty_cells(table, expected, SIGMA)
+    assert found.any()
+    assert (found == empty_cells(table.T, expected.T, SIGMA).T).all()
