@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import json
 import re
+from copy import copy
+from dataclasses import replace
 
 import pytest
 from apps import HOME, Place
@@ -44,6 +46,11 @@ def test_from_an_upload_to_a_download(place, people, domain):
     page = browser.get("result").text
     first = re.search(r'<p class="sentence" id="sentence">(.*?)</p>', page)[1]
     assert page.index(first) < page.index("The first rows") < page.index("Bern")
+    assert "has charged" not in page
+    browser.session.past.append(
+        replace(browser.session.past[0], title="b.csv", fit=copy(browser.session.fit))
+    )
+    assert "Another fit to b.csv has charged total epsilon 1 " in browser.get("result").text
     rows = browser.get("files/rows")
     assert rows.text.splitlines()[0] == "id,age,sex,town,day"
     assert len(rows.text.splitlines()) == 51
@@ -135,7 +142,25 @@ def test_a_cancelled_fit_says_what_it_has_spent(held, people, domain):
     assert browser.get("files/rows").status_code == 404
     assert "has charged total epsilon 0.5" in browser.get("budget").text
     browser.post("begin", epsilon="1", rows="50")
-    assert browser.session.spent == ["total epsilon 0.5 at delta 1e-09"]
+    browser.post("cancel")
+    assert browser.get("budget").text.count("has charged total epsilon 0.5") == 2
+
+
+def test_what_was_spent_is_told_though_the_table_was_forgotten(held, people, domain):
+    """Else the same rows are opened again, and each fit looks like the first."""
+    browser = held.browser()
+    for again in range(3):
+        browser.open("my.csv", people, domain=domain)
+        assert browser.get("budget").text.count("An earlier fit to my.csv has charged") == again
+        browser.post("begin", epsilon="1", rows="50")
+        browser.post("cancel")
+        if again:
+            browser.post("forget")
+    other = held.browser()
+    other.open("same.csv", people, domain=domain)
+    told = other.get("budget").text
+    assert told.count("An earlier fit to a table in another browser has charged total epsilon 0.5") == 3
+    assert "my.csv" not in told
 
 
 def test_two_browsers_at_once(held, people, domain):
