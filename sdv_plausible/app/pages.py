@@ -311,6 +311,8 @@ class App:
             path, name = session.work / OWN_FILES[key], OWN_FILES[key]
         elif fit is not None and key in fit.files:
             path, name = fit.folder / FILES[key].name, FILES[key].name
+            if not FILES[key].is_public:
+                session.note_look()
         else:
             return PlainTextResponse("There is no such file.", 404)
         if not path.is_file():

@@ -98,6 +98,12 @@ class Session:
             self.past.append(Past(table or "a table", fit, self.keys))
             self.fit = fit
 
+    def note_look(self) -> None:
+        """Write down that real rows are about to be shown: what is changed afterwards may repeat them."""
+        with self.lock:
+            if self.review is not None and self.fit is not None:
+                self.review.note_look(self.fit.order.rule_digests)
+
     def spent(self, *, but: Fit | None = None) -> list[str]:
         """What fits have charged, but for one: another browser's table is not named.
 

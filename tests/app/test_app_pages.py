@@ -15,6 +15,7 @@ from reviewing import COLUMNS, write_people
 from sdv_plausible.app.pages import INSIDE
 from sdv_plausible.app.running import Fit
 from sdv_plausible.app.steps import steps
+from sdv_plausible.declaring.review import version
 
 
 @pytest.fixture
@@ -30,6 +31,21 @@ def domain():
 def told(fit):
     fit.wait(100)
     return fit.state, fit.error
+
+
+def check_look(browser):
+    """After real rows were shown, other words or rules make no claim; the same ones do."""
+    again = browser.post("planned", epsilon="1", rows="50", rules="").text
+    assert "No differential-privacy claim" not in again
+    rule = json.dumps([{"rule": "multiple", "column": "age", "step": 1}])
+    assert "No differential-privacy claim" in browser.post("planned", rules=rule).text
+    browser.post("planned", rules="")
+    review = browser.session.review
+    words = {**review.file.columns, "age": {**review.file.columns["age"], "range_max": 77}}
+    assert review.file.edited == ()
+    review.save(words, version(review.file))
+    assert review.file.edited == ("age",)
+    assert "No differential-privacy claim" in browser.post("planned", epsilon="1", rows="50").text
 
 
 def test_from_an_upload_to_a_download(place, people, domain):
@@ -56,12 +72,16 @@ def test_from_an_upload_to_a_download(place, people, domain):
     assert len(rows.text.splitlines()) == 51
     assert "attachment" in rows.headers["content-disposition"]
     assert html.unescape(first) == json.loads(browser.get("files/ledger").text)["headline"]
-    for key in ("release", "report", "full_report", "inspection", "domain", "rules"):
+    for key in ("release", "report", "domain", "rules"):
+        assert browser.get(f"files/{key}").status_code == 200
+    assert not browser.session.review.file.looked
+    for key in ("full_report", "inspection"):
         assert browser.get(f"files/{key}").status_code == 200
     shown = browser.get("files/inspection", show="")
     assert shown.headers["content-security-policy"] == INSIDE["Content-Security-Policy"]
     assert "content-disposition" not in shown.headers
     assert place.errors == []
+    check_look(browser)
     assert "has charged total epsilon 1" in browser.get("budget").text
     folder = browser.session.folder
     browser.post("forget")
