@@ -52,6 +52,7 @@ class Made:
 FILES = {
     "rows": Made("synthetic.csv", "The rows (CSV)", True),
     "release": Made("table.release", "The release file: makes any number of rows, without your table", True),
+    "card": Made("card.html", "The privacy card, a page for the data-protection officer (HTML)", True),
     "ledger": Made("ledger.json", "The privacy ledger (JSON)", True),
     "report": Made("report_public.html", "Report, the part that may be published (HTML)", True),
     "full_report": Made("report_private.html", "Full report: compares with your rows (HTML)"),
@@ -125,7 +126,9 @@ def _write_release(
     _write("rows", folder, told, lambda path: write_table(synthetic, path))
     _write("ledger", folder, told, ledger.to_json())
     try:
-        _write("release", folder, told, synth.release().to_bytes())
+        release = synth.release()
+        _write("release", folder, told, release.to_bytes())
+        _write("card", folder, told, release.card().to_html())
     except ValueError as error:
         told.send(("without", "release", " ".join(str(error).split())))
     said = [ledger.sentence(), ledger.meaning(), str(ledger)]

@@ -20,6 +20,7 @@ from sdv_plausible.commands.files import (
 )
 from sdv_plausible.commands.parameters import default_of
 from sdv_plausible.commands.speaking import add_json, say
+from sdv_plausible.commands.undeclared import SCHEMA_ONLY
 from sdv_plausible.declaring.voted import with_voted
 from sdv_plausible.sdv.versions import metadata_of
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -29,7 +30,6 @@ from sdv_plausible.table.declarations import domain_document
 from sdv_plausible.table.domain import MAX_BINS
 
 MODES = ("correlated", "independent", "random")
-SCHEMA_ONLY: dict[str, Any] = {"schema": "sdv-plausible-declarations/1", "columns": {}}
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

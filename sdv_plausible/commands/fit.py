@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdv_plausible.commands.files import UsageError, check_outputs
-from sdv_plausible.commands.fitting import ROW_BY_ROW, add_fitting, fitted, hint
+from sdv_plausible.commands.fitting import ROW_BY_ROW, add_fitting, fitted
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.whole_files import write_whole
 
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
             )
 
     with steps("reading", "fitting", "writing") as begin:
-        synth, detected = fitted(options, begin, check)
+        synth, found = fitted(options, begin, check)
         begin()
         ledger = synth.privacy_ledger()
         digest = synth.release(allow_no_claim=options.allow_no_claim).save(
@@ -55,11 +55,12 @@ def run(options: argparse.Namespace) -> None:
             write_whole(options.ledger, ledger.to_json())
     say(
         options,
-        f"{ledger}{hint(detected)}\n\nWrote {options.output}, sha256 {digest}",
+        f"{ledger}{found.hint()}\n\nWrote {options.output}, sha256 {digest}",
         {
             "output": options.output,
             "sha256": digest,
-            "types_detected": list(detected),
+            "types_voted": {name: words["sdtype"] for name, words in found.voted.items()},
+            "types_detected": list(found.detected),
             "ledger": ledger.to_dict(),
         },
     )

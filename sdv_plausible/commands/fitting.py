@@ -17,6 +17,7 @@ from sdv_plausible.commands.files import (
 )
 from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
 from sdv_plausible.commands.speaking import add_json
+from sdv_plausible.commands.undeclared import Undeclared, can_vote, undeclared, vote
 
 if TYPE_CHECKING:
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -61,9 +62,8 @@ def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> Pla
 
     if options.domain == "metadata":
         known["source"] = "written"
-    return PlausibleDeniabilitySynthesizer(
-        metadata, domain=options.domain, rules=options.rules or (), **{**known, **given(options)}
-    )
+    known = {"domain": options.domain, "rules": options.rules or (), **known, **given(options)}
+    return PlausibleDeniabilitySynthesizer(metadata, **known)
 
 
 def fitted(
@@ -71,8 +71,8 @@ def fitted(
     begin: Callable[[], None],
     check: Callable[[PlausibleDeniabilitySynthesizer], object] | None = None,
     known: Mapping[str, Any] | None = None,
-) -> tuple[PlausibleDeniabilitySynthesizer, dict[str, dict[str, Any]]]:
-    """The synthesizer, fitted to the table, and the types that had to be detected.
+) -> tuple[PlausibleDeniabilitySynthesizer, Undeclared]:
+    """The synthesizer, fitted to the table, and the types that nobody declared.
 
     Parameters
     ----------
@@ -85,12 +85,23 @@ def fitted(
     known : mapping, optional
         Arguments that the command knows itself.
     """
+    from sdv_plausible.sdv.versions import metadata_of
+    from sdv_plausible.table.column_types import column_types
+
     known = dict(known or {})
     if options.public is not None and not options.public.is_file():
         raise UsageError(f"there is no file {options.public}")
     types = declared_types(options)
     begin()
-    metadata, detected = metadata_and_detected(options, types)
+    rest = undeclared(options, types)
+    if rest and can_vote(options):
+        options.rows_were_read = True  # from here on errors of others may quote cells
+        known["domain"] = document = vote(options, rest)
+        types, metadata = column_types(document), metadata_of(document)
+        found = Undeclared(voted={name: document["columns"][name] for name in rest})
+    else:
+        metadata, detected = metadata_and_detected(options, types)
+        found = Undeclared(detected=detected)
     if options.public is not None:  # its columns are the table's, or some of them
         names = names_of(options, options.public)
         shared = {name: kind for name, kind in types.items() if name in names}
@@ -98,27 +109,14 @@ def fitted(
     synth = synthesizer(
         options,
         metadata,
-        types="detected" if detected else "declared",
+        types="detected" if found.detected else "declared",
         budget=opened_budget(options),
         **known,
     )
     if check is not None:
         check(synth)
-    options.rows_were_read = True  # from here on errors of others may quote cells
-    table = read(options, {**types, **detected})
+    options.rows_were_read = True
+    table = read(options, {**types, **found.detected})
     begin()
     synth.fit(table)
-    return synth, detected
-
-
-def hint(detected: Mapping[str, Mapping[str, Any]]) -> str:
-    """What is said of columns whose types nobody declared; empty if there are none."""
-    if not detected:
-        return ""
-    said = f"\n\n  Types detected: {', '.join(detected)}. Declare them (--domain), or leave them out "
-    said += "(--only-declared)."
-    if personal := [name for name, kind in detected.items() if kind.get("pii")]:
-        example = f'{{"{personal[0]}": {{"sdtype": "categorical"}}}}'
-        said += f"\n  Taken for personal data, and invented: {', '.join(personal)}. If they are categories, "
-        said += f"declare them so: {example}"
-    return said
+    return synth, found

@@ -24,7 +24,7 @@ OTHERWISE = {
     "domain": "--domain",
     "rules": "--rules",
     "source": "--domain metadata says that the ranges in --metadata were written",
-    "types": "declared in --domain or --metadata; whatever is not is detected, and ends the claim",
+    "types": "declared in --domain or --metadata, or voted for within the budget, or detected",
     "budget": "--budget",
     "public": "--public",
     "model_kwargs": "of a class as model, which has no name here",

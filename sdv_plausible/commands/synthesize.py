@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from sdv_plausible.commands.files import check_outputs
-from sdv_plausible.commands.fitting import add_fitting, fitted, hint, row_cap
+from sdv_plausible.commands.fitting import add_fitting, fitted, row_cap
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.table.writing import write_table
 from sdv_plausible.whole_files import write_whole
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> None:
     check.whole("num_rows", options.rows, 0, "try 10000")
     check_outputs(options)
     with steps("reading", "fitting", "drawing rows", "writing") as begin:
-        synth, detected = fitted(options, begin, known=row_cap(options, options.rows))
+        synth, found = fitted(options, begin, known=row_cap(options, options.rows))
         begin()
         synthetic = synth.sample(options.rows, processes=options.processes)
         begin()
@@ -42,11 +42,12 @@ def run(options: argparse.Namespace) -> None:
             write_whole(options.ledger, ledger.to_json())
     say(
         options,
-        f"{ledger}{hint(detected)}\n\nWrote {len(synthetic):,} rows to {options.output}",
+        f"{ledger}{found.hint()}\n\nWrote {len(synthetic):,} rows to {options.output}",
         {
             "output": options.output,
             "rows": len(synthetic),
-            "types_detected": list(detected),
+            "types_voted": {name: words["sdtype"] for name, words in found.voted.items()},
+            "types_detected": list(found.detected),
             "ledger": ledger.to_dict(),
         },
     )

@@ -44,6 +44,7 @@ def test_a_whole_release(ordered, tmp_path):
         "rows",
         "ledger",
         "release",
+        "card",
         "full_report",
         "report",
         "inspection",
@@ -56,6 +57,7 @@ def test_a_whole_release(ordered, tmp_path):
     assert ledger["epsilon"] == pytest.approx(1, rel=1e-3)
     assert len(Release.load(tmp_path / FILES["release"].name).sample(5)) == 5
     assert (tmp_path / FILES["rows"].name).read_text().splitlines()[0] == "id,age,sex,town,day"
+    assert sentence.split(",")[0] in (tmp_path / FILES["card"].name).read_text()
     public = (tmp_path / FILES["report"].name).read_text()
     assert "NOT" not in public.split("<body")[1][:2000]
 

@@ -8,7 +8,6 @@ import pytest
 
 from sdv_plausible import Release
 from sdv_plausible.cli import main
-from sdv_plausible.commands.fitting import hint
 
 
 def fit(holder, output, *more):
@@ -77,17 +76,6 @@ def test_a_person(holder, tmp_path):
 @pytest.mark.parametrize("name", ["p.csv", "no/p.release"])
 def test_outputs_that_cannot_be(holder, tmp_path, name):
     assert fit(holder, tmp_path / name, "--domain", str(holder / "domain.json")) == 2
-
-
-def test_what_was_taken_for_personal_data_is_said():
-    detected = {"city": {"sdtype": "city", "pii": True}, "age": {"sdtype": "numerical"}}
-    said = hint(detected)
-    assert "Types detected: city, age. Declare them" in said
-    assert (
-        'invented: city. If they are categories, declare them so: {"city": {"sdtype": "categorical"}}' in said
-    )
-    assert "invented" not in hint({"age": {"sdtype": "numerical"}})
-    assert hint({}) == ""
 
 
 @pytest.mark.parametrize("command", ["fit", "synthesize"])

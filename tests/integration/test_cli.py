@@ -281,30 +281,20 @@ def test_one_row_recodes_no_other(tmp_path):
     assert rows["start"].dropna().str.fullmatch("2020-[0-9]{2}-[0-9]{2}").all()
 
 
-def test_types_that_nobody_declared_are_detected_and_end_the_claim(tmp_path, capsys):
+def test_types_that_nobody_declared_are_voted_for_or_detected_without_a_claim(tmp_path, capsys):
     data = table_file(tmp_path, FINE)
     some = domain_file(tmp_path, {name: TYPES[name] for name in ("age", "sex")})
-    assert (
-        main(
-            [
-                "synthesize",
-                data,
-                "-o",
-                str(tmp_path / "o.csv"),
-                "--domain",
-                some,
-                "--rows",
-                "5",
-                "--undeclared",
-                "private",
-            ]
-        )
-        == 0
-    )
+    options = ["--domain", some, "--rows", "5", "--overwrite"]
+    assert main(["synthesize", data, "-o", str(tmp_path / "o.csv"), *options]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("No differential-privacy claim")
-    assert "give every column its sdtype" in out
-    assert "Types detected: grade, zip, start, member. Declare them (--domain)" in out
+    assert out.startswith("Total epsilon 1 at delta 1e-09")
+    assert "a vote over the cells of 4 undeclared columns" in out
+    assert "Types by a vote, for a tenth of the budget: grade " in out
+    for no_vote in (["--undeclared", "infer"], ["--random-state", "1"], ["--epsilon", "inf"]):
+        assert main(["synthesize", data, "-o", str(tmp_path / "o.csv"), *options, *no_vote]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith("No differential-privacy claim")
+        assert "Types detected: grade, zip, start, member. Declare them (--domain)" in out
     options = ["--domain", some, "--rows", "5", "--only-declared"]
     assert main(["synthesize", data, "-o", str(tmp_path / "p.csv"), *options]) == 0
     assert capsys.readouterr().out.startswith("Total epsilon")

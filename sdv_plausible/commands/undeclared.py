@@ -1,0 +1,84 @@
+"""Columns whose type nobody declared: voted for within the budget, or detected without a claim."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sdv_plausible.commands.files import HOW_SPELLED, how, names_of, read
+from sdv_plausible.commands.parameters import default_of
+from sdv_plausible.table.column_types import ColumnType
+
+SCHEMA_ONLY: dict[str, Any] = {"schema": "sdv-plausible-declarations/1", "columns": {}}
+
+
+@dataclass(frozen=True)
+class Undeclared:
+    """Types by column, of those that nobody declared.
+
+    Parameters
+    ----------
+    voted : mapping
+        Found by a vote over the cells, which the ledger charges.
+    detected : mapping
+        Read off the rows, without a claim.
+    """
+
+    voted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    detected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def hint(self) -> str:
+        """What is said of them; empty if there are none."""
+        if self.voted:
+            types = ", ".join(f"{name} {words['sdtype']}" for name, words in self.voted.items())
+            said = f"Types by a vote, for a tenth of the budget: {types}. "
+            return f"\n\n  {said}Declare them (--domain) for better rows."
+        if not self.detected:
+            return ""
+        said = f"Types detected: {', '.join(self.detected)}. Declare them (--domain), or leave them out "
+        said += "(--only-declared)."
+        if personal := [name for name, kind in self.detected.items() if kind.get("pii")]:
+            example = f'{{"{personal[0]}": {{"sdtype": "categorical"}}}}'
+            said += f"\n  Taken for personal data, and invented: {', '.join(personal)}. If they are "
+            said += f"categories, declare them so: {example}"
+        return f"\n\n  {said}"
+
+
+def undeclared(options: argparse.Namespace, types: Mapping[str, ColumnType]) -> Sequence[str]:
+    """Columns of the table without a type, unless they are to be left out."""
+    return [] if options.only_declared else [name for name in names_of(options) if name not in types]
+
+
+def can_vote(options: argparse.Namespace) -> bool:
+    """Whether the types can be voted for: where a claim is wanted, and the vote can be a part of it.
+
+    A budget is drawn from before any look, and a person's rows are bounded in the fit: both come too late for
+    the vote, as does metadata of the user's own.
+    """
+    return (
+        math.isfinite(getattr(options, "epsilon", 1.0))
+        and getattr(options, "undeclared", "private") == "private"
+        and not any(hasattr(options, name) for name in ("person", "random_state", "neighbours"))
+        and options.budget is None
+        and options.metadata is None
+        and (options.domain is None or _document(options).get("learned") is None)
+    )
+
+
+def vote(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
+    """The domain file with the types that the cells of these columns vote for, and what that cost."""
+    from sdv_plausible.declaring.voted import with_voted
+    from sdv_plausible.table.cell_texts import Spelling
+
+    texts = read(options, {name: {"sdtype": "categorical"} for name in names})
+    epsilon, delta = (getattr(options, what, default_of(what)) for what in ("epsilon", "delta"))
+    return with_voted(_document(options), texts, Spelling(**how(options, *HOW_SPELLED)), epsilon, delta)
+
+
+def _document(options: argparse.Namespace) -> dict[str, Any]:
+    from sdv_plausible.table.declarations import domain_document
+
+    return dict(SCHEMA_ONLY) if options.domain is None else domain_document(options.domain).to_dict()

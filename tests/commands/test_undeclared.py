@@ -1,0 +1,77 @@
+"""Columns without a declared type: when the vote is held, what it costs, and what is said."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible.cli import main
+from sdv_plausible.commands.undeclared import Undeclared
+
+ROWS = 3000
+
+
+@pytest.fixture
+def people(tmp_path):
+    """Ages and towns, and one odd cell among the ages."""
+    draw = np.random.default_rng(0)
+    ages = draw.integers(18, 90, ROWS).astype(str).astype(object)
+    ages[17] = "secret-text"
+    path = tmp_path / "people.csv"
+    pd.DataFrame({"age": ages, "town": draw.choice(["Bern", "Chur"], ROWS)}).to_csv(path, index=False)
+    return path
+
+
+def synthesized(path, capsys, *options):
+    output = path.with_name("rows.csv")
+    code = main(["synthesize", str(path), "-o", str(output), "-n", "400", "--overwrite", "--json", *options])
+    return code, json.loads(capsys.readouterr().out), pd.read_csv(output)
+
+
+def test_one_odd_cell_decides_no_column(people, capsys):
+    """Under a vote ages stay numbers. Control: types that are read off the rows become what the cell says."""
+    _, said, rows = synthesized(people, capsys, "--epsilon", "4")
+    assert said["types_voted"] == {"age": "numerical", "town": "categorical"}
+    assert said["types_detected"] == []
+    assert pd.api.types.is_numeric_dtype(rows["age"])
+    assert "secret-text" not in rows.to_csv()
+    _, said, rows = synthesized(people, capsys, "--epsilon", "inf")
+    assert said["types_voted"] == {}
+    assert said["types_detected"] == ["age", "town"]
+
+
+def test_what_the_vote_cannot_be_part_of(people, tmp_path, capsys):
+    for options in (["--random-state", "1"], ["--undeclared", "infer"]):
+        code, said, _ = synthesized(people, capsys, *options)
+        assert code == 0
+        assert said["types_voted"] == {}
+    budget = ["--budget", str(tmp_path / "people.budget"), "5", "1e-8"]  # is drawn from before any look
+    assert main(["synthesize", str(people), "-o", str(tmp_path / "b.csv"), *budget]) == 2
+    assert not (tmp_path / "b.csv").exists()
+    capsys.readouterr()
+
+
+def test_a_learned_file_is_not_voted_on_again(people, tmp_path, capsys):
+    types, learned = tmp_path / "types.json", tmp_path / "learned.json"
+    types.write_text(json.dumps({"town": {"sdtype": "categorical"}}))
+    learn = ["declare", str(people), "-o", str(learned), "--domain", str(types), "--private", "0.2"]
+    types.write_text(json.dumps({"town": {"sdtype": "categorical"}, "age": {"sdtype": "numerical"}}))
+    assert main(learn) == 0
+    capsys.readouterr()
+    _, said, _ = synthesized(people, capsys, "--domain", str(learned))
+    assert said["types_voted"] == {}
+    assert said["types_detected"] == []
+
+
+def test_what_was_taken_for_personal_data_is_said():
+    detected = {"city": {"sdtype": "city", "pii": True}, "age": {"sdtype": "numerical"}}
+    said = Undeclared(detected=detected).hint()
+    assert "Types detected: city, age. Declare them" in said
+    assert (
+        'invented: city. If they are categories, declare them so: {"city": {"sdtype": "categorical"}}' in said
+    )
+    assert "invented" not in Undeclared(detected={"age": {"sdtype": "numerical"}}).hint()
+    assert Undeclared().hint() == ""
