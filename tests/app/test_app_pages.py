@@ -79,6 +79,8 @@ def test_from_an_upload_to_a_download(place, people, domain):
         assert browser.get(f"files/{key}").status_code == 200
     shown = browser.get("files/inspection", show="")
     assert shown.headers["content-security-policy"] == INSIDE["Content-Security-Policy"]
+    assert shown.headers["content-security-policy"].startswith("default-src 'none'; ")
+    assert shown.headers["content-security-policy"].endswith("; sandbox")  # no script, form or origin
     assert "content-disposition" not in shown.headers
     assert place.errors == []
     check_look(browser)
