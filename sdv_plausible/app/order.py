@@ -17,7 +17,7 @@ from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.files import read_rules
 from sdv_plausible.rules.making import Sum
 from sdv_plausible.rules.spacing import Inequality
-from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.domain_file import DomainFile, digest
 
 if TYPE_CHECKING:
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -101,6 +101,11 @@ class Order:
         if self.person is not None and self.person in left:
             columns[self.person] = {"sdtype": "id"}
         return replace(file, columns=columns).to_dict()
+
+    @property
+    def rule_digests(self) -> tuple[str, ...]:
+        """What tells these rules from others, for the record of looks."""
+        return tuple(digest(rule.to_dict()) for rule in read_rules(list(self.rules)))
 
     def in_order(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """The same declarations in the order of the table."""

@@ -240,8 +240,7 @@ class App:
         return self._page(
             "budget", session, "budget", status, texts=texts, refusals=refusals or {}, plan=plan,
             blanks=blanks(session.review.file), models=orders.MODELS, tests=orders.TESTS, open=orders.BLANKS,
-            voted=self._voted(session),
-            spent=[*session.spent, *([session.fit.charged] if session.fit and session.fit.entries else [])],
+            voted=self._voted(session), spent=session.spent(),
         )  # fmt: skip
 
     def _voted(self, session: Session) -> list[str]:
@@ -299,7 +298,10 @@ class App:
         with (fit.folder / FILES["rows"].name).open(encoding="utf-8", newline="") as file:
             lines = [line for line, _ in zip(csv.reader(file), range(SHOWN_ROWS + 1), strict=False)]
         made = {key: FILES[key] for key in fit.files}
-        return self._page("result", session, "result", fit=fit, made=made, head=lines[0], rows=lines[1:])
+        return self._page(
+            "result", session, "result", fit=fit, made=made, head=lines[0], rows=lines[1:],
+            spent=session.spent(but=fit),
+        )  # fmt: skip
 
     def file(self, request: Request) -> Response:
         """Hand out one of the session's own files; ``?show`` shows a page in the browser."""
@@ -309,6 +311,8 @@ class App:
             path, name = session.work / OWN_FILES[key], OWN_FILES[key]
         elif fit is not None and key in fit.files:
             path, name = fit.folder / FILES[key].name, FILES[key].name
+            if not FILES[key].is_public:
+                session.note_look()
         else:
             return PlainTextResponse("There is no such file.", 404)
         if not path.is_file():

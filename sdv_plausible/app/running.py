@@ -61,7 +61,7 @@ class Fit:
     """
 
     def __init__(self, order: Order, folder: Path, start: Start = start_process) -> None:
-        self.folder, self.state = folder, "running"
+        self.order, self.folder, self.state = order, folder, "running"
         self.stage, self.charged, self.entries = 0, NOTHING, list[str]()
         self.error, self.warnings, self.without = "", list[str](), dict[str, str]()
         self.sentence = self.meaning = self.ledger = ""

@@ -1,6 +1,7 @@
 """Who is working: each browser has a state and a private folder of its own, and sees no other.
 
-The folder is gone when the browser says so, or when the program ends.
+The folder is gone when the browser says so, or when the program ends. What fits have charged is remembered
+until then: totals add up, whoever opens the rows again.
 """
 
 from __future__ import annotations
@@ -19,6 +20,25 @@ from sdv_plausible.declaring.review import Review
 from sdv_plausible.declaring.web.guard import Keys, is_same
 
 MOST = 8  # browsers at once: each may hold a table on disk
+
+
+@dataclass(frozen=True)
+class Past:
+    """A fit that was started: what it has charged, and nothing of what it made.
+
+    Attributes
+    ----------
+    title : str
+        The table, by the name of its file.
+    fit : Fit
+        It holds no row.
+    keys : Keys
+        Of the session that started it.
+    """
+
+    title: str
+    fit: Fit
+    keys: Keys
 
 
 @dataclass
@@ -41,8 +61,8 @@ class Session:
         What was typed of rules and budget.
     fit : Fit or None
         The last one.
-    spent : list of str
-        What earlier fits to the present table have charged.
+    past : list of Past
+        All fits since the program was started, those of other browsers too.
     """
 
     keys: Keys
@@ -52,7 +72,7 @@ class Session:
     columns: ColumnsPage | None = None
     texts: dict[str, str] = field(default_factory=dict)
     fit: Fit | None = None
-    spent: list[str] = field(default_factory=list)
+    past: list[Past] = field(default_factory=list)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def forget(self) -> None:
@@ -64,7 +84,6 @@ class Session:
                 shutil.rmtree(self.work, ignore_errors=True)
             self.work = self.review = self.columns = self.fit = None
             self.texts.clear()
-            self.spent.clear()
 
     def take(self, work: Path, review: Review, columns: ColumnsPage) -> None:
         """Work on another table from now on; the one before is forgotten."""
@@ -73,11 +92,32 @@ class Session:
             self.work, self.review, self.columns = work, review, columns
 
     def start(self, fit: Fit) -> None:
-        """Watch a fit; what the one before has charged is remembered."""
+        """Watch a fit; what it charges is remembered, though all else is forgotten."""
         with self.lock:
-            if self.fit is not None and self.fit.entries:
-                self.spent.append(self.fit.charged)
+            table = None if self.review is None else self.review.table.path.name
+            self.past.append(Past(table or "a table", fit, self.keys))
             self.fit = fit
+
+    def note_look(self) -> None:
+        """Write down that real rows are about to be shown: what is changed afterwards may repeat them."""
+        with self.lock:
+            if self.review is not None and self.fit is not None:
+                self.review.note_look(self.fit.order.rule_digests)
+
+    def spent(self, *, but: Fit | None = None) -> list[str]:
+        """What fits have charged, but for one: another browser's table is not named.
+
+        Parameters
+        ----------
+        but : Fit, optional
+            The one that is left out.
+        """
+        told = [one for one in self.past if one.fit is not but and one.fit.entries]
+        return [
+            f"fit to {one.title if one.keys == self.keys else 'a table in another browser'} has charged "
+            f"{one.fit.charged}"
+            for one in told
+        ]
 
 
 class Sessions:
@@ -94,6 +134,7 @@ class Sessions:
     def __init__(self, root: Path, token: Callable[[], str]) -> None:
         self.root, self._token = root, token
         self._all: list[Session] = []
+        self._past: list[Past] = []
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -112,7 +153,8 @@ class Sessions:
         with self._lock:
             if len(self._all) >= MOST:
                 return None
-            session = Session(Keys(self._token()), Path(tempfile.mkdtemp(dir=self.root)))
+            folder = Path(tempfile.mkdtemp(dir=self.root))
+            session = Session(Keys(self._token()), folder, past=self._past)
             self._all.append(session)
             return session
 

@@ -16,6 +16,8 @@ from sdv_plausible.commands.files import (
 )
 from sdv_plausible.commands.speaking import add_json, say
 
+NO_RECORD = "No domain file (--domain) keeps a record of this look: do not change the rules now"
+
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``check`` is told."""
@@ -56,4 +58,6 @@ def run(options: argparse.Namespace) -> None:
         lines.append(str(found))
         if given is not None:
             lines += note_look(given, {*unread, *looked}, rules.digests or None)
+        else:
+            lines.append(NO_RECORD)
     say(options, "\n".join(lines), {"for_the_holder_alone": True, "unreadable": unread, "found": lines[1:]})

@@ -83,18 +83,9 @@ def check_outputs(options: argparse.Namespace, endings: Sequence[str] = (".csv",
     """Refuse outputs that cannot be written or would replace an input, before anything is read."""
     check_inputs(options)
     domain = None if options.domain in (None, "metadata") else Path(options.domain)
-    paths = [
-        path
-        for path in (
-            options.data,
-            options.metadata,
-            domain,
-            options.rules,
-            options.ledger,
-            options.output,
-        )
-        if path is not None
-    ]
+    budget = None if getattr(options, "budget", None) is None else Path(options.budget[0])
+    given = (options.data, options.metadata, domain, options.rules, getattr(options, "public", None), budget)
+    paths = [path for path in (*given, options.ledger, options.output) if path is not None]
     for output in (options.output, options.ledger):
         for other in paths:
             if output is not None and other is not output and is_same(output, other):
@@ -168,13 +159,13 @@ def read(options: argparse.Namespace, types: Mapping[str, Any], path: Path | Non
 
 
 def metadata_and_detected(
-    options: argparse.Namespace, types: Mapping[str, ColumnType]
+    options: argparse.Namespace, types: Mapping[str, ColumnType], rows: Path | None = None
 ) -> tuple[Any, dict[str, dict[str, Any]]]:
-    """SDV's metadata, and the types of columns that nobody declared, which are detected."""
+    """SDV's metadata, and detected types of columns that nobody declared: of the table, unless of rows."""
     from sdv_plausible.sdv.versions import load_metadata, metadata_of
 
     rest = [name for name in names_of(options) if name not in types and not options.only_declared]
-    detected = _detected(options, rest) if rest else {}
+    detected = _detected(options, rest, rows) if rest else {}
     if options.metadata is None:
         return metadata_of({**types, **detected}), detected
     return load_metadata(options.metadata, detected), detected
@@ -191,12 +182,14 @@ def names_of(options: argparse.Namespace, path: Path | None = None) -> Sequence[
     return csv_columns(path, **how(options, *HOW_READ))
 
 
-def _detected(options: argparse.Namespace, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _detected(
+    options: argparse.Namespace, names: Sequence[str], rows: Path | None
+) -> dict[str, dict[str, Any]]:
     from sdv_plausible.sdv.detection import detect_types
     from sdv_plausible.table.cell_texts import Spelling
 
     options.rows_were_read = True
-    texts = read(options, {name: {"sdtype": "categorical"} for name in names})
+    texts = read(options, {name: {"sdtype": "categorical"} for name in names}, rows)
     return detect_types(texts, Spelling(**how(options, *HOW_SPELLED)))
 
 

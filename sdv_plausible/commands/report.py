@@ -53,7 +53,8 @@ def run(options: argparse.Namespace) -> None:
         begin()
         ledger, structure = _guarantee(options)
         types = declared_types(options)
-        metadata, detected = metadata_and_detected(options, types)
+        shown = options.synthetic if options.publishable else None  # else one real cell decides on the page
+        metadata, detected = metadata_and_detected(options, types, shown)
         options.rows_were_read = True
         known = {**types, **detected}
         real, synthetic = read(options, known), read(options, known, options.synthetic)
@@ -82,6 +83,11 @@ def _check(options: argparse.Namespace) -> None:
             raise UsageError(f"there is no file {path}")
     if options.release is not None and options.ledger is not None:
         raise UsageError("--release and --ledger both say what the guarantee is: give one of them")
+    if options.publishable and is_same(options.data, options.synthetic):
+        raise UsageError(
+            f"{options.synthetic} is the real table, and its rows would be published as synthetic ones; give "
+            "the file that sample or synthesize wrote"
+        )
     check_output(options.output, options.overwrite, (".html",))
     for path in (options.data, *given):
         if path is not None and is_same(path, options.output):

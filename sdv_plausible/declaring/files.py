@@ -64,6 +64,8 @@ def record_look(
 def note_look(path: str | Path, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
     """Write a look down, and return what whoever looked is told.
 
+    That no row breaks a rule is told about all rows, too: so rules are written down whatever was found.
+
     Parameters
     ----------
     path : str or Path
@@ -73,15 +75,19 @@ def note_look(path: str | Path, names: Collection[str], rules: Collection[str] |
     rules : collection of str, optional
         Digests of the rules, if rows that break one are about to be counted.
     """
-    if not names:
+    if not names and not rules:
         return []
     document = read_json(Path(path))
     if isinstance(document, dict) and document.get("schema") == SCHEMA:
         return [f"{path} is a finished domain, which keeps no record: do not edit it now"]
     record_look(path, names, rules)
     seen = ", ".join(name for name in read_domain_file(path).columns if name in names)
-    return [
-        f"Written down in {path}: {seen} were looked at. If you edit these declarations now, there is no "
-        "claim, unless each cites its public source",
-        *([f"The rules too: if one is changed now, {path} must name their rules_source"] if rules else []),
-    ]
+    told = []
+    if seen:
+        told.append(
+            f"Written down in {path}: {seen} were looked at. If you edit these declarations now, there is no "
+            "claim, unless each cites its public source"
+        )
+    if rules:
+        told.append(f"The rules too: if one is changed now, {path} must name their rules_source")
+    return told

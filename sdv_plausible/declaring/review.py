@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.declaring.files import note_look, read_domain_file
+from sdv_plausible.declaring.files import note_look, read_domain_file, record_look
 from sdv_plausible.declaring.template import blanks
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.checking import Finding, check_columns
@@ -189,6 +189,17 @@ class Review:
                     found[name] = Column(unread.get(name, 0), check.findings, tuple(values))
             notes = note_look(self.output, set(found))
             return Look(found, tuple(notes))
+
+    def note_look(self, rules: Sequence[str]) -> None:
+        """Write down that rows are about to be shown, of all columns.
+
+        Parameters
+        ----------
+        rules : sequence of str
+            Digests of the rules.
+        """
+        with self._lock:
+            record_look(self.output, self.file.columns, rules)
 
     def plan(self, columns: Mapping[str, Any], epsilon: float, delta: float, rows: int | None) -> Plan:
         """Say what a budget can carry; no row is looked at.

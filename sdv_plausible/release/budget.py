@@ -22,6 +22,9 @@ from sdv_plausible.whole_files import locked
 FilterName = Literal["sum", "rho"]
 
 
+ROUNDING = 1e-9  # a ledger that was written down adds up in another order
+
+
 class Budget:
     """A total for everything that is released from one table, kept in a file.
 
@@ -111,6 +114,18 @@ class Budget:
     def holds(self, when: str, what: str) -> bool:
         """Whether a charge is in this budget."""
         return any((fit.when, fit.what) == (when, what) for fit in self._read().fits)
+
+    def covers(self, ledger: PrivacyLedger) -> bool:
+        """Whether a release may be one of those that were charged here: as much was, for the same unit."""
+        state = self._read()
+        if not ledger.claims_privacy or state.neighbours != ledger.neighbours:
+            return False
+        try:
+            cost = self._filter.cost(ledger.losses, ledger.delta)
+        except ValueError:  # what this filter cannot count was never charged to it
+            return False
+        charged = _total(state)
+        return all(charged[unit] >= amount * (1 - ROUNDING) for unit, amount in cost.items())
 
     def left(self, delta: float) -> float:
         """Return the epsilon that a further fit may ask for at its delta; 0 for none.

@@ -52,10 +52,15 @@ def card_of(
     ------
     ValueError
         If the release's words contradict its ledger, something that was said is unknown or no text, the audit
-        was of real rows, or the domain file is of another table.
+        was of real rows, the domain file is of another table, or the budget is not the release's.
     """
     ledger = release.ledger.to_dict()
     record = _record(release, ledger)
+    if budget is not None and not budget.covers(release.ledger):
+        raise ValueError(
+            "budget: this release did not draw from it, for less was charged to it, or for another unit: "
+            "give the budget that the fit was given, or none"
+        )
     return PrivacyCard(
         lead=release.statement.sentence,
         claim=record is not None,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import json
 import re
+from copy import copy
+from dataclasses import replace
 
 import pytest
 from apps import HOME, Place
@@ -13,6 +15,7 @@ from reviewing import COLUMNS, write_people
 from sdv_plausible.app.pages import INSIDE
 from sdv_plausible.app.running import Fit
 from sdv_plausible.app.steps import steps
+from sdv_plausible.declaring.review import version
 
 
 @pytest.fixture
@@ -30,6 +33,21 @@ def told(fit):
     return fit.state, fit.error
 
 
+def check_look(browser):
+    """After real rows were shown, other words or rules make no claim; the same ones do."""
+    again = browser.post("planned", epsilon="1", rows="50", rules="").text
+    assert "No differential-privacy claim" not in again
+    rule = json.dumps([{"rule": "multiple", "column": "age", "step": 1}])
+    assert "No differential-privacy claim" in browser.post("planned", rules=rule).text
+    browser.post("planned", rules="")
+    review = browser.session.review
+    words = {**review.file.columns, "age": {**review.file.columns["age"], "range_max": 77}}
+    assert review.file.edited == ()
+    review.save(words, version(review.file))
+    assert review.file.edited == ("age",)
+    assert "No differential-privacy claim" in browser.post("planned", epsilon="1", rows="50").text
+
+
 def test_from_an_upload_to_a_download(place, people, domain):
     browser = place.browser()
     assert browser.open(content=people, domain=domain).url.path == f"{HOME}columns/"
@@ -44,17 +62,28 @@ def test_from_an_upload_to_a_download(place, people, domain):
     page = browser.get("result").text
     first = re.search(r'<p class="sentence" id="sentence">(.*?)</p>', page)[1]
     assert page.index(first) < page.index("The first rows") < page.index("Bern")
+    assert "has charged" not in page
+    browser.session.past.append(
+        replace(browser.session.past[0], title="b.csv", fit=copy(browser.session.fit))
+    )
+    assert "Another fit to b.csv has charged total epsilon 1 " in browser.get("result").text
     rows = browser.get("files/rows")
     assert rows.text.splitlines()[0] == "id,age,sex,town,day"
     assert len(rows.text.splitlines()) == 51
     assert "attachment" in rows.headers["content-disposition"]
     assert html.unescape(first) == json.loads(browser.get("files/ledger").text)["headline"]
-    for key in ("release", "report", "full_report", "inspection", "domain", "rules"):
+    for key in ("release", "report", "domain", "rules"):
+        assert browser.get(f"files/{key}").status_code == 200
+    assert not browser.session.review.file.looked
+    for key in ("full_report", "inspection"):
         assert browser.get(f"files/{key}").status_code == 200
     shown = browser.get("files/inspection", show="")
     assert shown.headers["content-security-policy"] == INSIDE["Content-Security-Policy"]
+    assert shown.headers["content-security-policy"].startswith("default-src 'none'; ")
+    assert shown.headers["content-security-policy"].endswith("; sandbox")  # no script, form or origin
     assert "content-disposition" not in shown.headers
     assert place.errors == []
+    check_look(browser)
     assert "has charged total epsilon 1" in browser.get("budget").text
     folder = browser.session.folder
     browser.post("forget")
@@ -135,7 +164,25 @@ def test_a_cancelled_fit_says_what_it_has_spent(held, people, domain):
     assert browser.get("files/rows").status_code == 404
     assert "has charged total epsilon 0.5" in browser.get("budget").text
     browser.post("begin", epsilon="1", rows="50")
-    assert browser.session.spent == ["total epsilon 0.5 at delta 1e-09"]
+    browser.post("cancel")
+    assert browser.get("budget").text.count("has charged total epsilon 0.5") == 2
+
+
+def test_what_was_spent_is_told_though_the_table_was_forgotten(held, people, domain):
+    """Else the same rows are opened again, and each fit looks like the first."""
+    browser = held.browser()
+    for again in range(3):
+        browser.open("my.csv", people, domain=domain)
+        assert browser.get("budget").text.count("An earlier fit to my.csv has charged") == again
+        browser.post("begin", epsilon="1", rows="50")
+        browser.post("cancel")
+        if again:
+            browser.post("forget")
+    other = held.browser()
+    other.open("same.csv", people, domain=domain)
+    told = other.get("budget").text
+    assert told.count("An earlier fit to a table in another browser has charged total epsilon 0.5") == 3
+    assert "my.csv" not in told
 
 
 def test_two_browsers_at_once(held, people, domain):

@@ -68,6 +68,15 @@ def from_another_page(place):
     assert browser.session.review is before
 
 
+def files_to_another_place(place):
+    """Files are taken by the page that asks for them alone: elsewhere nothing is read of them."""
+    browser = place.browser()
+    for page in POSTS[1:]:
+        files, form = {"table": ("t.csv", b"a,b\n1,2\n")}, {"token": browser.token()}
+        answer = browser.client.post(HOME + page, data=form, files=files, headers=ORIGIN)
+        assert (answer.status_code, answer.text) == (415, "Only forms are taken."), page
+
+
 def too_large(place):
     browser = place.browser()
     answer = browser.open(content=b"a" * (MOST_BYTES + 1))
@@ -85,6 +94,7 @@ def test_refused(place):
     without_token(place)
     another_sessions_table(place)
     from_another_page(place)
+    files_to_another_place(place)
     too_large(place)
 
 
@@ -113,9 +123,16 @@ class NoLimit(Entrance):
         return await super()._read(request)
 
 
+class FilesAnywhere(Entrance):
+    async def _read(self, request):
+        request.scope["path"] = f"{HOME}open"
+        return await super()._read(request)
+
+
 @pytest.mark.parametrize(
     ("guard", "check"),
     [
+        (FilesAnywhere, files_to_another_place),
         (NoToken, without_token),
         (OneForAll, another_sessions_table),
         (NoFormToken, from_another_page),

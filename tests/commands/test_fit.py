@@ -76,3 +76,23 @@ def test_a_person(holder, tmp_path):
 @pytest.mark.parametrize("name", ["p.csv", "no/p.release"])
 def test_outputs_that_cannot_be(holder, tmp_path, name):
     assert fit(holder, tmp_path / name, "--domain", str(holder / "domain.json")) == 2
+
+
+@pytest.mark.parametrize("command", ["fit", "synthesize"])
+@pytest.mark.parametrize("which", ["budget", "public"])
+def test_nothing_that_is_read_is_replaced(holder, tmp_path, capsys, command, which):
+    """Above all not the budget: it would be begun anew, and forget every fit before."""
+    kept = tmp_path / {"budget": "people.json", "public": "people.csv"}[which]
+    kept.write_text((holder / "people.csv").read_text() if which == "public" else "")
+    before = kept.read_bytes()
+    output = tmp_path / ("out.release" if command == "fit" else "out.csv")
+    given = [str(kept), "3", "1e-6"] if which == "budget" else [str(kept)]
+    target = ["-o", str(output), "--ledger", str(kept)]
+    if which == "public":
+        target = ["-o", str(kept) if command == "synthesize" else str(output)]
+        target += [] if command == "synthesize" else ["--ledger", str(kept)]
+    table = [str(holder / "people.csv"), "--domain", str(holder / "domain.json")]
+    assert main([command, *table, f"--{which}", *given, *target, "--overwrite"]) == 2
+    assert "are the same file" in capsys.readouterr().err
+    assert kept.read_bytes() == before
+    assert not output.exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -41,3 +42,25 @@ def test_mistakes(files, tmp_path, capsys, more, words):
     given = [files[0] if word == "REAL" else word for word in more]
     assert main(["report", *files, "-o", str(tmp_path / "p.html"), *given]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_no_real_cell_decides_how_a_published_page_looks(files, holder, tmp_path):
+    """Types that nobody declared are those of the synthetic rows: a table of words leaves the same page."""
+    real, rows = files[:2]
+    lines = Path(real).read_text().splitlines()
+    words = tmp_path / "words.csv"
+    words.write_text("\n".join([lines[0], *("a b,c,d,e f" for _ in lines[1:])]) + "\n")
+    pages = []
+    for name, table in (("one", real), ("other", str(words))):
+        page = tmp_path / f"{name}.html"
+        release = ["--release", str(holder / "people.release"), "--publishable", "-o", str(page)]
+        assert main(["report", table, rows, *release]) == 0
+        pages.append(page.read_text())
+    assert pages[0] == pages[1]
+
+
+def test_real_rows_are_not_published_as_synthetic_ones(files, tmp_path, capsys):
+    page = tmp_path / "p.html"
+    assert main(["report", files[0], files[0], *files[2:], "--publishable", "-o", str(page)]) == 2
+    assert "is the real table" in capsys.readouterr().err
+    assert not page.exists()

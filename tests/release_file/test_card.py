@@ -175,6 +175,22 @@ def test_a_budget_says_what_all_releases_cost(tmp_path):
     assert release.card(budget=budget).budget.startswith("Total epsilon 2 at delta 1e-08")
 
 
+def test_a_budget_that_the_release_did_not_draw_from_is_refused(tmp_path):
+    """Else its smaller total, or that no row was looked at, stands beside a release of more."""
+    small, of_people = (Budget(epsilon=5.0, delta=1e-7, path=tmp_path / name) for name in ("a", "b"))
+    release = fitted("uniform", epsilon=1.0).release()
+    with pytest.raises(ValueError, match="did not draw from it"):
+        release.card(budget=small)
+    fitted("uniform", epsilon=0.1, budget=small)
+    with pytest.raises(ValueError, match="did not draw from it"):
+        release.card(budget=small)
+    fitted("uniform", epsilon=1.0, budget=of_people, neighbours="replace_one")
+    with pytest.raises(ValueError, match="did not draw from it"):
+        release.card(budget=of_people)
+    fitted("uniform", epsilon=1.0, budget=small)
+    assert release.card(budget=small).budget.startswith("Total epsilon 5")
+
+
 def audited(*, public: bool) -> AuditResult:
     stage = StageResult(
         name="s", threat="membership", verdict="nothing found", confidence=0.0, words="at most 0.2",

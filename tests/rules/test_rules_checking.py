@@ -86,6 +86,30 @@ def test_the_first_look_counts_and_a_public_source_is_a_way_out(looked, tmp_path
         ledger(looked, [OLD])
 
 
+def test_that_no_row_breaks_a_rule_is_a_look_too(tmp_path, capsys) -> None:
+    """Else ever stricter rules are tried out on the rows until one breaks, and the last good one is kept."""
+    table, domain, rules = (tmp_path / name for name in ("rows.csv", "domain.json", "rules.json"))
+    pd.DataFrame({"start": [1, 3, 2], "end": [2, 3, 4]}).to_csv(table, index=False)
+    domain.write_text(json.dumps({"start": NUMBER, "end": NUMBER}))
+    rules.write_text(json.dumps([OLD]))
+    assert main(["check", str(table), "--domain", str(domain), "--rules", str(rules)]) == 0
+    said = capsys.readouterr().out
+    assert "every cell fits" in said
+    assert "The rules too: if one is changed now" in said
+    assert "were looked at" not in said
+    assert ledger(domain, [OLD]).claims_privacy
+    assert not ledger(domain, [STRICT]).claims_privacy
+
+
+def test_that_nothing_is_written_down_is_said(tmp_path, capsys) -> None:
+    table, metadata, rules = (tmp_path / name for name in ("rows.csv", "metadata.json", "rules.json"))
+    pd.DataFrame({"start": [1, 5, 2], "end": [2, 3, 4]}).to_csv(table, index=False)
+    rules.write_text(json.dumps([OLD]))
+    metadata_of({"start": NUMBER, "end": NUMBER}).save_to_json(metadata)
+    assert main(["check", str(table), "--metadata", str(metadata), "--rules", str(rules)]) == 0
+    assert "keeps a record of this look" in capsys.readouterr().out
+
+
 def test_without_a_look_rules_may_be_changed(tmp_path) -> None:
     """Control: the record is what ends the claim."""
     domain = tmp_path / "domain.json"

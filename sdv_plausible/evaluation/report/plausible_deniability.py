@@ -304,6 +304,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             has entered but through the guarantee: the ledger, pictures of the synthetic table alone, and the
             network and ``margins`` if the ledger covers them. Scores, distances, real histograms and row
             counts, classifiers and seed statistics are functions of real rows without noise and are left out.
+            Types are those of ``metadata``: write them, or detect them in the synthetic rows; one real cell
+            can change what is detected in real ones.
 
         Raises
         ------
