@@ -133,6 +133,22 @@ def test_the_row_tests_look_at_the_point_and_say_so(test):
     assert math.isinf(synth.privacy_ledger().total()) == (test == "deterministic")
 
 
+@pytest.mark.parametrize("codes", [3, 9])
+@pytest.mark.parametrize("columns", ["a", "ab"])
+def test_seeds_are_used_whatever_the_columns_are(codes, columns):
+    """No column of a seed is kept, so its number of codes must not decide whether there is a seed at all."""
+    named = {"sdtype": "categorical", "range_values": list(range(codes)), "range_is_nullable": False}
+    declared = dict.fromkeys(columns, named)
+    made = PlausibleDeniabilitySynthesizer(
+        metadata_of(declared), model="latent", model_parameters=SMALL, domain=declared, k=5,
+        privacy_test="deterministic",
+    )  # fmt: skip
+    made.fit(to_native("table", TABLE[list(columns)]))
+    mechanism = made._sampler.mechanism_with_records
+    omega, _ = mechanism._draw_omega(20, Coins.from_seed(0))
+    assert (omega < len(columns)).all()
+
+
 def test_kept_columns_are_refused_under_the_row_tests():
     with pytest.raises(ValueError, match=r"omega \(1\).*latent"):
         synthesizer(privacy_test="deterministic", omega=1, k=5)
