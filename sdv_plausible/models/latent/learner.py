@@ -57,6 +57,7 @@ class LatentLearner:
     sample: float = 0.125
     weight: float = 1.0
     makes: ClassVar[type[SeedModel]] = LatentModel
+    looks_at_records: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_floor(self.floor)
