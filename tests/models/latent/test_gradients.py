@@ -103,10 +103,16 @@ def test_a_forgotten_layer_in_the_norm_would_be_noticed(monkeypatch):
     assert largest() > 1.01
 
 
-def test_rows_above_the_norm_add_nothing_even_if_scaling_fails(monkeypatch):
-    """The guard in whole numbers stands by itself."""
-    monkeypatch.setattr(gradients, "_SAFE", 3.0)
-    assert largest() <= 1
+@pytest.mark.parametrize("times", [3.0, *(2.0**power for power in range(4, 44, 4))])
+def test_rows_above_the_norm_add_nothing_even_if_scaling_fails(monkeypatch, times):
+    """The guard stands by itself: squares too large for 64 bits do not wrap around to small ones."""
+    monkeypatch.setattr(gradients, "_SAFE", times)
+    for network in networks():
+        layers = clipped(backward(network, EVERY, NOISE, WEIGHT), len(CARDS))
+        for i in range(len(EVERY)):
+            parts = (np.rint(outer(layers, i, name) / gradients.VALUE_STEP) for name in WEIGHTS)
+            square = sum(int(value) ** 2 for part in parts for value in part.reshape(-1).tolist())
+            assert square <= LARGEST_NORM**2
 
 
 @pytest.mark.parametrize("n", [2, 3, 50, 2500])
