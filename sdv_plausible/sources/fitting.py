@@ -166,8 +166,8 @@ def _refuse_records(learner: Any) -> None:
     """Refuse a learner that cannot learn from parts before anything is paid."""
     if getattr(learner, "looks_at_records", False):
         raise ValueError(
-            f"model ({type(learner).__name__}) learns from records, which are not in memory here: use one that "
-            "learns from counts, or read the table and use PlausibleDeniabilitySynthesizer"
+            f"model ({type(learner).__name__}) learns from records, which are not in memory here: use one "
+            "that learns from counts, or read the table and use PlausibleDeniabilitySynthesizer"
         )
 
 

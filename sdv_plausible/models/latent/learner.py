@@ -11,7 +11,7 @@ import numpy as np
 from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.latent.model import LatentModel
-from sdv_plausible.models.latent.network import MOST_HIDDEN, MOST_LATENT, check_floor
+from sdv_plausible.models.latent.network import MOST_BUCKETS, MOST_HIDDEN, MOST_LATENT, check_floor
 from sdv_plausible.models.latent.training import Training, untrained
 from sdv_plausible.models.paper.parameters import clean_margin
 from sdv_plausible.privacy import checks as check
@@ -25,6 +25,7 @@ from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.domain import Domain
 
 MARGINS = 0.2  # share of mu**2 for one-way counts; training gets what they leave
+_MOST_AIMED_AT = MOST_BUCKETS // 4  # runs of an ordered column may be more than are aimed at
 _PARTS: tuple[Part, ...] = ("structure", "parameters")
 
 
@@ -40,7 +41,7 @@ class LatentLearner:
     latent, hidden : int
         Dimensions of the latent space, at most 16, and of the hidden layers, at most 1,024.
     max_buckets : int
-        Buckets of a column, at most: the decoder gives a bucket, and the margin a code in it.
+        Buckets of a column, at most (up to 1,024): the decoder gives a bucket, and the margin a code in it.
     steps : int
         Steps of training.
     sample : float
@@ -63,6 +64,8 @@ class LatentLearner:
         check_floor(self.floor)
         check.whole("steps", self.steps, 1, "try 128")
         check.whole("max_buckets", self.max_buckets, 2, "a column needs two buckets; try 10")
+        if self.max_buckets > _MOST_AIMED_AT:
+            raise ValueError(f"max_buckets ({self.max_buckets}) must be at most {_MOST_AIMED_AT}; try 10")
         for name, most in (("latent", MOST_LATENT), ("hidden", MOST_HIDDEN)):
             if check.whole(name, getattr(self, name), 1) > most:
                 raise ValueError(f"{name} ({getattr(self, name)}) must be at most {most}")

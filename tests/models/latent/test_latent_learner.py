@@ -13,9 +13,13 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.models.base import ModelBudget, plausible_gamma
 from sdv_plausible.models.checks import check_learner
 from sdv_plausible.models.latent.learner import LatentLearner
+from sdv_plausible.models.latent.network import WEIGHTS
+from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.queryable import Answer
 from sdv_plausible.sdv.versions import from_native, to_native
 from sdv_plausible.table.domain import Attribute, Domain
 
@@ -56,6 +60,33 @@ def test_the_total_is_the_budget_and_is_charged_first():
     assert 0.99 <= ledger.total() <= 1
 
 
+class Answers:
+    """Stands for the door, without rows: the same noisy answers whatever the table was."""
+
+    def ask_tables(self, sets, shares):
+        return [Answer(values=np.array([5.0, 3.0, 2.0]), sigma=1.0) for _ in sets]
+
+    def ask_sampled(self, question, rate):
+        size = sum(getattr(question.network, name).size for name in WEIGHTS)
+        return Answer(values=np.arange(size) * 1e6, sigma=1.0)
+
+
+def test_the_model_is_a_function_of_noisy_answers():
+    """No number of rows, no batch size: the stand-in has none to give."""
+    first, second = (
+        LatentLearner(**SMALL).fit(Answers(), DOMAIN, BUDGET, Coins.from_seed(4)).to_arrays() for _ in "ab"
+    )
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def test_what_was_spent_before_is_counted():
+    """A domain learned privately, say: the total with it stays within the budget."""
+    spent = (GaussianLoss(sensitivity_over_sigma=0.1),)
+    entries = LatentLearner(**SMALL).plan(DOMAIN, ModelBudget(epsilon=1.0, delta=1e-6, spent=spent))
+    losses = [loss for entry in entries for loss in entry.losses]
+    assert 0.99 <= compose([*spent, *losses], 1e-6) <= 1
+
+
 class Greedy(LatentLearner):
     """Planted bug: trains a second time for what it paid once."""
 
@@ -88,7 +119,15 @@ def test_too_few_rows_give_a_valid_model(n):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("floor", 0.0), ("latent", 17), ("hidden", 0), ("max_buckets", 1), ("steps", 0), ("sample", 1.5)],
+    [
+        ("floor", 0.0),
+        ("latent", 17),
+        ("hidden", 0),
+        ("max_buckets", 1),
+        ("max_buckets", 2000),
+        ("steps", 0),
+        ("sample", 1.5),
+    ],
 )
 def test_options_are_checked(name, value):
     with pytest.raises(ValueError, match=name):

@@ -109,3 +109,5 @@ def test_weights_off_the_grid_or_of_another_shape_are_refused():
         replace(made, means=made.means[:-1])
     with pytest.raises(ValueError, match="sizes"):
         replace(made, sizes=())
+    with pytest.raises(ValueError, match="4096"):
+        replace(made, sizes=(4097,))

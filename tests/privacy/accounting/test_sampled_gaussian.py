@@ -45,6 +45,20 @@ def test_the_total_is_not_below_dp_accountings_and_close_to_it():
     assert total(0.1) < wanted * 0.99  # control: charging a lower rate than is drawn would be noticed
 
 
+@pytest.mark.parametrize("rate", [0.01, 0.5, 0.99])
+def test_its_renyi_divergences_are_no_larger_than_told(rate):
+    """Of mixture and part, either way, by integration, for some orders; and steps add up."""
+    loss = SampledGaussianLoss(rate=rate, sensitivity_over_sigma=0.5, count=3)
+    x = np.linspace(-40, 40, 400_001)
+    without, with_row = norm.logpdf(x), norm.logpdf(x, 0.5)
+    mixed = np.logaddexp(np.log1p(-rate) + without, np.log(rate) + with_row)
+    for order in (1.1, 2.0, 8.0):
+        for one, other in ((mixed, without), (without, mixed)):
+            moment = np.trapezoid(np.exp(order * one + (1 - order) * other), x)
+            assert 3 * np.log(moment) / (order - 1) <= loss.zcdp().rho * order * (1 + 1e-9)
+    assert loss.zcdp().rho == pytest.approx(3 * 0.5**2 / 2)  # that of all rows, which rate 1 attains
+
+
 def test_noise_is_calibrated_to_the_total():
     other = (GaussianLoss(sensitivity_over_sigma=0.1),)
     loss = calibrate_sampled(1.0, 1e-6, 0.125, 30, other)
