@@ -18,7 +18,7 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.accounting.sampled_gaussian import calibrate_sampled
 from sdv_plausible.privacy.ledger import LedgerEntry, Part
-from sdv_plausible.privacy.neighbours import ONE_ROW
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.questions.queryable import Queryable
@@ -73,6 +73,14 @@ class LatentLearner:
             raise ValueError(f"sample ({self.sample!r}) must be at most 1: it is a share of the rows")
         check.non_negative("weight", self.weight)
 
+    def check_neighbours(self, neighbours: Neighbours) -> None:
+        """Raise ValueError if people or replaced rows are to be protected."""
+        if neighbours != ONE_ROW:
+            raise ValueError(
+                f'model ("latent") is accounted for single rows added or removed, not for the '
+                f'{neighbours.relation}: leave out person and neighbours, or use "bayesian_network"'
+            )
+
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
         """Ledger entries of learning: one for the margins and one for all steps of training.
 
@@ -81,11 +89,7 @@ class LatentLearner:
         ValueError
             If people or replaced rows are to be protected.
         """
-        if budget.neighbours != ONE_ROW:
-            raise ValueError(
-                f'model ("latent") is accounted for single rows added or removed, not for the '
-                f'{budget.neighbours.relation}: leave out person and neighbours, or use "bayesian_network"'
-            )
+        self.check_neighbours(budget.neighbours)
         if math.isinf(budget.epsilon):
             return [budget.entry("one-way counts and gradients")]
         m = len(domain)

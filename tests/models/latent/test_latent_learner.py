@@ -19,6 +19,7 @@ from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.queryable import Answer
 from sdv_plausible.sdv.versions import from_native, to_native
 from sdv_plausible.table.domain import Attribute, Domain
@@ -191,3 +192,27 @@ def test_seeds_are_used_whatever_the_columns_are(codes, columns):
 def test_kept_columns_are_refused_under_the_row_tests():
     with pytest.raises(ValueError, match=r"omega \(1\).*latent"):
         synthesizer(privacy_test="deterministic", omega=1, k=5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"neighbours": "replace_one"},
+        {"person": "a", "rows_per_person": 2},
+        {"privacy_test": "deterministic", "omega": 1, "k": 5},
+        {"privacy_test": "deterministic", "hidden_omega": True, "k": 5},
+    ],
+)
+def test_what_is_refused_has_cost_nothing(options):
+    """A domain that is learned privately comes first in a fit: it must not be paid for in vain."""
+    columns = {name: {"sdtype": "id" if name == options.get("person") else "categorical"} for name in "abc"}
+
+    def fitted() -> None:
+        made = PlausibleDeniabilitySynthesizer(
+            metadata_of(columns), model="latent", model_parameters=SMALL, **options
+        )
+        made.fit(to_native("table", TABLE))
+
+    with record_calls() as calls, pytest.raises(ValueError, match=r"latent|Bayesian network"):
+        fitted()
+    assert not calls
