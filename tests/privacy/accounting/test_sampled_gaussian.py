@@ -28,6 +28,38 @@ def test_the_profile_is_that_of_the_mixture(rate):
             assert abs(found[i] - wanted) < 1e-7 + 1e-4 * wanted
 
 
+def excess(sigma: float, rate: float, kind: type[SampledGaussianLoss] = SampledGaussianLoss) -> float:
+    """Most that a discrete Gaussian on a sample loses beyond its curve, enumerated; both directions."""
+    loss = kind(rate=rate, sensitivity_over_sigma=1 / sigma)
+    x = np.arange(-60, 61)
+    without, with_row = (np.exp(-((x - shift) ** 2) / (2 * sigma**2)) for shift in (0, 1))
+    without, with_row = without / without.sum(), with_row / with_row.sum()
+    mixed = (1 - rate) * without + rate * with_row
+    eps = np.linspace(0, 4, 201)[:, None]
+    curves = loss.profile(eps[:, 0])
+    pairs = ((mixed, without), (without, mixed))
+    return max(
+        float((np.maximum(one - np.exp(eps) * other, 0).sum(axis=1) - curve).max())
+        for curve, (one, other) in zip(curves, pairs, strict=True)
+    )
+
+
+class Uncorrected(SampledGaussianLoss):
+    """Planted bug: discrete noise is taken for continuous noise of the same sigma."""
+
+    @property
+    def mu(self) -> float:
+        return self.sensitivity_over_sigma
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.5, 1.0])
+@pytest.mark.parametrize("sigma", [0.4, 0.7, 2.0])
+def test_discrete_noise_loses_no_more_than_the_curve_says(rate, sigma):
+    assert excess(sigma, rate) <= 1e-12
+    if sigma < 1:
+        assert excess(sigma, rate, Uncorrected) > 1e-4
+
+
 def test_at_rate_1_it_is_the_gaussian():
     whole = GaussianLoss(sensitivity_over_sigma=0.5).profile(GRID)[0]
     for found in SampledGaussianLoss(rate=1.0, sensitivity_over_sigma=0.5).profile(GRID):
