@@ -181,12 +181,14 @@ def test_seeds_are_used_whatever_the_columns_are(codes, columns):
     declared = dict.fromkeys(columns, named)
     made = PlausibleDeniabilitySynthesizer(
         metadata_of(declared), model="latent", model_parameters=SMALL, domain=declared, k=5,
-        privacy_test="deterministic",
+        privacy_test="deterministic", epsilon=math.inf,
     )  # fmt: skip
     made.fit(to_native("table", TABLE[list(columns)]))
     mechanism = made._sampler.mechanism_with_records
     omega, _ = mechanism._draw_omega(20, Coins.from_seed(0))
     assert (omega < len(columns)).all()
+    with pytest.raises(RuntimeError, match="raise floor"):  # where too few pass it is not omega that helps
+        mechanism.release(1, Coins.from_seed(0), max_attempts=0)
 
 
 def test_kept_columns_are_refused_under_the_row_tests():
