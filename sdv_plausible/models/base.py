@@ -93,9 +93,11 @@ class ModelBudget:
 class Learner(Protocol):
     """Makes a :class:`SeedModel` from noisy answers, within a budget.
 
-    Two more things are asked of it if it has them: ``makes``, the class of its models (a :class:`PrefixModel`
-    makes the release test and its exact accounting available), and ``forecast``
-    (:class:`~sdv_plausible.models.forecast.Forecaster`).
+    More is asked of it if it has it: ``makes``, the class of its models (a :class:`PrefixModel` makes the
+    release test and its exact accounting available), and ``forecast``
+    (:class:`~sdv_plausible.models.forecast.Forecaster`). One whose questions need records, and not counts
+    alone, says so by ``looks_at_records``: it is refused where a table stays in parts. One that cannot
+    protect everybody has a ``check_neighbours(neighbours)`` that raises: it is called before a domain costs.
     """
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:

@@ -147,7 +147,7 @@ class Meter:
         Raises
         ------
         BudgetExceededError
-            If none is left, or the sample would hold more rows than was charged.
+            If none is left, or the rate is not one that was charged.
         """
         if self.allowance.is_private:
             paid = self.allowance.sampled
@@ -156,9 +156,9 @@ class Meter:
                 raise BudgetExceededError(
                     f"the sum over a sample exceeds the budget: all {made} that were charged are made"
                 )
-            if rate > paid.rate:
+            if not 0 < rate <= paid.rate:
                 raise BudgetExceededError(
-                    f"rate ({rate:g}) exceeds the rate that was charged ({paid.rate:g})"
+                    f"rate ({rate:g}) must be above 0 and at most the rate that was charged ({paid.rate:g})"
                 )
         self.sums += 1
 

@@ -77,8 +77,7 @@ def fit_release(
         ledger.split = split
     model = learn_model(parts, domain, learner, budget, ledger, coins.spawn("learning"), transcript)
     ledger.charge(*sentences(settings, learner, domain))
-    cards = domain.cardinalities
-    omega = settings.omega or test.default_omega([cards[j] for j in model.order])
+    omega = settings.omega_for(model, domain.cardinalities)
     omega.among(len(domain))  # complains before anything is drawn
     sampler = test.start(model, seeds, omega, coins.spawn("sampling"))
     sampler.answers = transcript.answers

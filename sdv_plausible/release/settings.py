@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from sdv_plausible.models.base import ModelBudget, SeedModel
+from sdv_plausible.models.base import ModelBudget, SeedModel, makes
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.models.paper.learner import BayesianNetworkLearner
 from sdv_plausible.privacy import checks as check
@@ -120,6 +121,29 @@ class Settings:
                 f"under privacy_test={self.privacy_test!r}: a row is decoded from the seed's latent point; "
                 "leave omega out, or use privacy_test='release'"
             )
+
+    def check_learner(self, learner: Any) -> None:
+        """Raise ValueError for a learner that cannot be, before a row is looked at.
+
+        A domain that is learned privately comes before the learner's plan: what the plan would refuse then
+        has cost that already.
+        """
+        self.check_model(makes(learner))
+        check_neighbours = getattr(learner, "check_neighbours", None)
+        if check_neighbours is not None:
+            check_neighbours(self.neighbours)
+
+    def omega_for(self, model: SeedModel, cardinalities: Sequence[int]) -> Omega:
+        """Return the omega of a release: the user's, or the test's choice for these columns.
+
+        A row that is decoded from a seed's latent point keeps no column: there is nothing to choose, and
+        resampling all columns would mean that no seed is used.
+        """
+        if self.omega is not None:
+            return self.omega
+        if model.in_latent_space and self.privacy_test != "release":
+            return Omega(0, 0)
+        return self.test.default_omega([cardinalities[j] for j in model.order])
 
     @property
     def uses_seeds(self) -> bool:

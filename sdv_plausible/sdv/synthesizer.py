@@ -282,6 +282,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._read_words(columns, split_dates=not isinstance(structure, Mapping))
         self._earlier = earlier_losses(domain, self._settings.neighbours)
         check_number_of_columns(self._learner, len(self._modelled_specs()))
+        self._settings.check_learner(self._learner)
         check_public(public, public_source, columns, self._learner)
         self.public, self.public_source = public, public_source
         self._public_rows = None if public is None else len(public)

@@ -115,9 +115,10 @@ rules, budget, types, locales, random_state
         neighbours=Neighbours.parse(neighbours, None, 1),
     )  # fmt: skip
     given = {"model": model, "structure": structure, "model_parameters": model_parameters}
-    columns = column_types(domain, metadata)
+    learner, columns = make_learner(*given.values()), column_types(domain, metadata)
+    _refuse_records(learner)
     fit = SourceFit.read(
-        columns, domain, rules, max_bins, settings=settings, learner=make_learner(*given.values()),
+        columns, domain, rules, max_bins, settings=settings, learner=learner,
         side=side_entries(random_state, has_constraints=False, transformers={}, types=types),
         split_dates=not isinstance(structure, Mapping),
     )  # fmt: skip
@@ -159,6 +160,15 @@ def _ask(planned: PrivacyLedger, *, allow_no_claim: bool) -> None:
         f"{planned.sentence()} So the release may hold single people's values: mend that, or say "
         "fit_source(..., allow_no_claim=True)"
     )
+
+
+def _refuse_records(learner: Any) -> None:
+    """Refuse a learner that cannot learn from parts before anything is paid."""
+    if getattr(learner, "looks_at_records", False):
+        raise ValueError(
+            f"model ({type(learner).__name__}) learns from records, which are not in memory here: use one "
+            "that learns from counts, or read the table and use PlausibleDeniabilitySynthesizer"
+        )
 
 
 def _refuse(person: str | None, privacy_test: str) -> None:

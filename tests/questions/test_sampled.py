@@ -68,12 +68,63 @@ def test_the_noise_is_what_was_charged():
 
 def test_one_more_sum_or_a_higher_rate_is_refused():
     rows = door(LOSS)
-    with pytest.raises(BudgetExceededError, match="rate"):
-        rows.ask_sampled(Who(), 0.26)
+    for rate in (0.26, 0.0, -1.0, float("nan")):
+        with pytest.raises(BudgetExceededError, match="rate"):
+            rows.ask_sampled(Who(), rate)
     for _ in range(STEPS):
         rows.ask_sampled(NumberOfRows(), RATE)
     with pytest.raises(BudgetExceededError, match="all 40"):
         rows.ask_sampled(NumberOfRows(), RATE)
+
+
+class Unseen:
+    """Rows that must not be looked at."""
+
+    def __getattr__(self, name):
+        raise AssertionError(f"looked at: {name}")
+
+
+def test_what_is_refused_is_not_looked_at():
+    """Every way to be refused, with rows that complain about any look."""
+    refused = [((), ONE_ROW, RATE), ((LOSS,), ONE_ROW, 0.3), ((LOSS,), Neighbours(replace=True), RATE)]
+    for losses, neighbours, rate in refused:
+        rows = door(*losses, neighbours=neighbours)
+        rows._rows = Unseen()
+        with pytest.raises((BudgetExceededError, ValueError), match="exceeds|rate|single rows"):
+            rows.ask_sampled(Who(), rate)
+    rows = door(LOSS)
+    for _ in range(STEPS):
+        rows.ask_sampled(NumberOfRows(), RATE)
+    rows._rows = Unseen()
+    with pytest.raises(BudgetExceededError, match="all 40"):
+        rows.ask_sampled(Who(), RATE)
+
+
+def test_a_look_that_fails_is_spent_all_the_same():
+    """Where a question breaks after it has seen its sample, the sample is not free."""
+
+    class Broken(Who):
+        def exact(self, rows):
+            raise RuntimeError("broken")
+
+    rows = door(SampledGaussianLoss(rate=RATE, sensitivity_over_sigma=0.5, count=1))
+    with pytest.raises(RuntimeError, match="broken"):
+        rows.ask_sampled(Broken(), RATE)
+    with pytest.raises(BudgetExceededError, match="all 1"):
+        rows.ask_sampled(Who(), RATE)
+
+
+def test_views_of_the_rows_share_the_sums():
+    rows = door(SampledGaussianLoss(rate=RATE, sensitivity_over_sigma=0.5, count=1))
+    rows.part("structure").ask_sampled(NumberOfRows(), RATE)
+    with pytest.raises(BudgetExceededError, match="all 1"):
+        rows.part("parameters").ask_sampled(NumberOfRows(), RATE)
+
+
+def test_no_answer_about_a_sample_is_written_down():
+    rows = door(LOSS)
+    rows.ask_sampled(Who(), RATE)
+    assert rows._transcript.answers == ()
 
 
 def test_other_losses_pay_for_no_sum():

@@ -117,6 +117,7 @@ def test_a_budget_pays_once(tmp_path: Path) -> None:
     [
         ({"person": "key"}, "person"),
         ({"privacy_test": "randomized"}, "all records in memory"),
+        ({"model": "latent"}, "learns from records"),
         ({"rows": 0}, "rows"),
         ({"domain": "metadata"}, "domain"),
         ({"domain": {"key": {"sdtype": "id"}}, "metadata": None}, "declare no column"),

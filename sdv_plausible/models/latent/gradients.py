@@ -132,12 +132,12 @@ def clipped(layers: Layers, columns: int) -> Layers:
         name: (inputs, np.trunc(deltas * factor[:, None] / _CLIPPED_STEP))
         for name, (inputs, deltas) in layers.items()
     }
-    whole = np.zeros(len(factor), dtype=np.int64)
+    whole = np.zeros(len(factor))
     for name, (_, deltas) in small.items():  # once more, in whole numbers: this is what is proved
-        inputs_square = (squares[name] / VALUE_STEP**2).astype(np.int64)
-        whole += inputs_square * (deltas.astype(np.int64) ** 2).sum(axis=1)
+        # Doubles, not integers: exact up to 2**53, and what is larger stays larger and does not wrap around.
+        whole += squares[name] / VALUE_STEP**2 * (deltas**2).sum(axis=1)
     within = (whole <= LARGEST_NORM**2)[:, None]
-    return {name: (inputs, deltas * within) for name, (inputs, deltas) in small.items()}
+    return {name: (inputs, np.where(within, deltas, 0.0)) for name, (inputs, deltas) in small.items()}
 
 
 def _rounded(deltas: np.ndarray) -> np.ndarray:

@@ -11,20 +11,21 @@ import numpy as np
 from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.latent.model import LatentModel
-from sdv_plausible.models.latent.network import MOST_HIDDEN, MOST_LATENT, check_floor
+from sdv_plausible.models.latent.network import MOST_BUCKETS, MOST_HIDDEN, MOST_LATENT, check_floor
 from sdv_plausible.models.latent.training import Training, untrained
 from sdv_plausible.models.paper.parameters import clean_margin
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.accounting.sampled_gaussian import calibrate_sampled
 from sdv_plausible.privacy.ledger import LedgerEntry, Part
-from sdv_plausible.privacy.neighbours import ONE_ROW
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.domain import Domain
 
 MARGINS = 0.2  # share of mu**2 for one-way counts; training gets what they leave
+_MOST_AIMED_AT = MOST_BUCKETS // 4  # runs of an ordered column may be more than are aimed at
 _PARTS: tuple[Part, ...] = ("structure", "parameters")
 
 
@@ -40,7 +41,7 @@ class LatentLearner:
     latent, hidden : int
         Dimensions of the latent space, at most 16, and of the hidden layers, at most 1,024.
     max_buckets : int
-        Buckets of a column, at most: the decoder gives a bucket, and the margin a code in it.
+        Buckets of a column, at most (up to 1,024): the decoder gives a bucket, and the margin a code in it.
     steps : int
         Steps of training.
     sample : float
@@ -57,17 +58,28 @@ class LatentLearner:
     sample: float = 0.125
     weight: float = 1.0
     makes: ClassVar[type[SeedModel]] = LatentModel
+    looks_at_records: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_floor(self.floor)
         check.whole("steps", self.steps, 1, "try 128")
         check.whole("max_buckets", self.max_buckets, 2, "a column needs two buckets; try 10")
+        if self.max_buckets > _MOST_AIMED_AT:
+            raise ValueError(f"max_buckets ({self.max_buckets}) must be at most {_MOST_AIMED_AT}; try 10")
         for name, most in (("latent", MOST_LATENT), ("hidden", MOST_HIDDEN)):
             if check.whole(name, getattr(self, name), 1) > most:
                 raise ValueError(f"{name} ({getattr(self, name)}) must be at most {most}")
         if not check.positive("sample", self.sample) <= 1:
             raise ValueError(f"sample ({self.sample!r}) must be at most 1: it is a share of the rows")
         check.non_negative("weight", self.weight)
+
+    def check_neighbours(self, neighbours: Neighbours) -> None:
+        """Raise ValueError if people or replaced rows are to be protected."""
+        if neighbours != ONE_ROW:
+            raise ValueError(
+                f'model ("latent") is accounted for single rows added or removed, not for the '
+                f'{neighbours.relation}: leave out person and neighbours, or use "bayesian_network"'
+            )
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
         """Ledger entries of learning: one for the margins and one for all steps of training.
@@ -77,11 +89,7 @@ class LatentLearner:
         ValueError
             If people or replaced rows are to be protected.
         """
-        if budget.neighbours != ONE_ROW:
-            raise ValueError(
-                f'model ("latent") is accounted for single rows added or removed, not for the '
-                f'{budget.neighbours.relation}: leave out person and neighbours, or use "bayesian_network"'
-            )
+        self.check_neighbours(budget.neighbours)
         if math.isinf(budget.epsilon):
             return [budget.entry("one-way counts and gradients")]
         m = len(domain)

@@ -18,6 +18,7 @@ LARGEST_WEIGHT, LARGEST_VALUE, LARGEST_MEAN = 8.0, 16.0, 8.0
 LEVELS = 32  # of the spread, evenly on a logarithmic scale from the floor to 1
 LEAST_FLOOR = 1 / 32
 MOST_LATENT, MOST_HIDDEN = 16, 1024
+MOST_BUCKETS = 4096  # of a column: sums of their masses are exact
 LOWEST_LOGIT = -24.0
 _EXP_STEPS = 10  # exp(x) is (1 + x / 2**10) ** 2**10
 _MASS_STEP = 2.0**-40
@@ -75,6 +76,8 @@ class Network:
         total = sum(self.sizes)
         if not self.sizes or min(self.sizes) < 1 or self.embedding.ndim != 2 or self.means.ndim != 2:
             raise ValueError("sizes must be positive, and embedding and means matrices")
+        if max(self.sizes) > MOST_BUCKETS:
+            raise ValueError(f"sizes (up to {max(self.sizes)}) must be at most {MOST_BUCKETS}")
         h, latent = self.embedding.shape[1], self.means.shape[1]
         if not (1 <= latent <= MOST_LATENT and 1 <= h <= MOST_HIDDEN):
             raise ValueError(f"a network has 1 to {MOST_LATENT} latent and 1 to {MOST_HIDDEN} hidden numbers")

@@ -22,6 +22,7 @@ from sdv_plausible.models.paper.printed import (
     PrintedEntropies,
     PrintedPlan,
     PrintedSize,
+    check_printed,
     cut_at_zero,
     uniform_prior,
 )
@@ -29,6 +30,7 @@ from sdv_plausible.models.paper.shares import LearningPlan, Structure
 from sdv_plausible.models.paper.structure import check_structure, correlation_feature_selection
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis, NumberOfRows
 from sdv_plausible.questions.queryable import Queryable
@@ -103,6 +105,11 @@ class BayesianNetworkLearner:
     def printed_plan(self, domain: Domain, budget: ModelBudget) -> PrintedPlan:
         """Scales of the noise as printed."""
         return PrintedPlan.make(len(domain), budget, learns_structure=self.structure == "cfs")
+
+    def check_neighbours(self, neighbours: Neighbours) -> None:
+        """Raise ValueError if the noise as printed is to protect people or replaced rows."""
+        if self.noise == "paper":
+            check_printed(neighbours)
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
         """Ledger entries of learning."""

@@ -41,7 +41,8 @@ def normal_rows(table: np.ndarray, attribute: Attribute) -> np.ndarray:
     ends = np.concatenate([[2 * middle[0] - inner[0]], inner, [2 * middle[-1] - inner[-1]]])
     numbers = table[:, :bins]
     mass = numbers.sum(axis=1, keepdims=True)
-    shares = numbers / np.where(mass > 0, mass, 1.0)
+    # A row that has no number is given some: its mass makes nothing of them, and 0 may be far from the range.
+    shares = np.where(mass > 0, numbers / np.where(mass > 0, mass, 1.0), 1 / bins)
     mean = shares @ middle
     spread = (shares * (middle - mean[:, None]) ** 2).sum(axis=1)
     deviation = np.maximum(np.sqrt(spread), LEAST_DEVIATION * np.diff(middle).min())

@@ -57,11 +57,7 @@ class PrintedPlan:
         ValueError
             If the neighbours are not tables with a row more or less: the printed noise is for those.
         """
-        if budget.neighbours != ONE_ROW:
-            raise ValueError(
-                "noise ('paper') is for single rows added or removed: leave out person and neighbours, or "
-                "use noise='calibrated'"
-            )
+        check_printed(budget.neighbours)
         shares = (
             paper_shares(num_attributes, budget.epsilon, budget.delta)
             if math.isfinite(budget.epsilon) and num_attributes
@@ -144,6 +140,15 @@ class PrintedCounts(CountTable):
     def l1(self, neighbours: Neighbours) -> int:
         """One row changes one cell."""
         return neighbours.rows
+
+
+def check_printed(neighbours: Neighbours) -> None:
+    """Raise ValueError unless single rows added or removed are protected."""
+    if neighbours != ONE_ROW:
+        raise ValueError(
+            "noise ('paper') is for single rows added or removed: leave out person and neighbours, or "
+            "use noise='calibrated'"
+        )
 
 
 def cut_at_zero(noisy: np.ndarray) -> np.ndarray:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from sdv_plausible.models.latent import gradients
-from sdv_plausible.models.latent.gradients import LARGEST_NORM, GradientSum, backward, clipped
-from sdv_plausible.models.latent.network import WEIGHTS, Network
+from sdv_plausible.models.latent.gradients import DELTA_STEP, LARGEST_NORM, GradientSum, backward, clipped
+from sdv_plausible.models.latent.network import VALUE_STEP, WEIGHTS, Network
 from sdv_plausible.models.latent.training import untrained, with_weights
-from sdv_plausible.privacy.neighbours import ONE_ROW
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 
@@ -103,10 +103,41 @@ def test_a_forgotten_layer_in_the_norm_would_be_noticed(monkeypatch):
     assert largest() > 1.01
 
 
-def test_rows_above_the_norm_add_nothing_even_if_scaling_fails(monkeypatch):
-    """The guard in whole numbers stands by itself."""
-    monkeypatch.setattr(gradients, "_SAFE", 3.0)
-    assert largest() <= 1
+@pytest.mark.parametrize("times", [3.0, *(2.0**power for power in range(4, 44, 4))])
+def test_rows_above_the_norm_add_nothing_even_if_scaling_fails(monkeypatch, times):
+    """The guard stands by itself: squares too large for 64 bits do not wrap around to small ones."""
+    monkeypatch.setattr(gradients, "_SAFE", times)
+    for network in networks():
+        layers = clipped(backward(network, EVERY, NOISE, WEIGHT), len(CARDS))
+        for i in range(len(EVERY)):
+            parts = (np.rint(outer(layers, i, name) / VALUE_STEP) for name in WEIGHTS)
+            square = sum(int(value) ** 2 for part in parts for value in part.reshape(-1).tolist())
+            assert square <= LARGEST_NORM**2
+
+
+def test_every_figure_lies_on_its_grid():
+    """Whatever the weights: on grids sums are exact, so no row changes another one's contribution."""
+    for network in networks():
+        for inputs, deltas in backward(network, EVERY, NOISE, WEIGHT).values():
+            for values, step, most in ((inputs, VALUE_STEP, 16), (deltas, DELTA_STEP, 64)):
+                if values is not None:
+                    assert np.array_equal(values, np.rint(values / step) * step)
+                    assert np.abs(values).max() <= most
+        for _, deltas in clipped(backward(network, EVERY, NOISE, WEIGHT), len(CARDS)).values():
+            assert np.array_equal(deltas, np.rint(deltas))
+
+
+def test_rows_of_different_blocks_have_points_of_their_own(monkeypatch):
+    """One norm is for all rows, and their randomness is independent: no block may repeat another's."""
+    two = np.repeat(EVERY[:1], 2, axis=0)
+    monkeypatch.setattr(gradients, "_BLOCK", 1)
+    assert (contribution(two) != 2 * contribution(two[:1])).any()
+
+
+def test_several_rows_of_one_unit_move_the_sum_by_as_many_norms():
+    for neighbours in (Neighbours(replace=True), Neighbours(rows=2, person="home")):
+        question = GradientSum(NET, BUCKETS, WEIGHT, Coins.from_seed(0))
+        assert question.sensitivity(neighbours) == 2 * LARGEST_NORM
 
 
 @pytest.mark.parametrize("n", [2, 3, 50, 2500])

@@ -13,9 +13,14 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.models.base import ModelBudget, plausible_gamma
 from sdv_plausible.models.checks import check_learner
 from sdv_plausible.models.latent.learner import LatentLearner
+from sdv_plausible.models.latent.network import WEIGHTS
+from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.questions.queryable import Answer
 from sdv_plausible.sdv.versions import from_native, to_native
 from sdv_plausible.table.domain import Attribute, Domain
 
@@ -56,6 +61,33 @@ def test_the_total_is_the_budget_and_is_charged_first():
     assert 0.99 <= ledger.total() <= 1
 
 
+class Answers:
+    """Stands for the door, without rows: the same noisy answers whatever the table was."""
+
+    def ask_tables(self, sets, shares):
+        return [Answer(values=np.array([5.0, 3.0, 2.0]), sigma=1.0) for _ in sets]
+
+    def ask_sampled(self, question, rate):
+        size = sum(getattr(question.network, name).size for name in WEIGHTS)
+        return Answer(values=np.arange(size) * 1e6, sigma=1.0)
+
+
+def test_the_model_is_a_function_of_noisy_answers():
+    """No number of rows, no batch size: the stand-in has none to give."""
+    first, second = (
+        LatentLearner(**SMALL).fit(Answers(), DOMAIN, BUDGET, Coins.from_seed(4)).to_arrays() for _ in "ab"
+    )
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def test_what_was_spent_before_is_counted():
+    """A domain learned privately, say: the total with it stays within the budget."""
+    spent = (GaussianLoss(sensitivity_over_sigma=0.1),)
+    entries = LatentLearner(**SMALL).plan(DOMAIN, ModelBudget(epsilon=1.0, delta=1e-6, spent=spent))
+    losses = [loss for entry in entries for loss in entry.losses]
+    assert 0.99 <= compose([*spent, *losses], 1e-6) <= 1
+
+
 class Greedy(LatentLearner):
     """Planted bug: trains a second time for what it paid once."""
 
@@ -88,7 +120,15 @@ def test_too_few_rows_give_a_valid_model(n):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("floor", 0.0), ("latent", 17), ("hidden", 0), ("max_buckets", 1), ("steps", 0), ("sample", 1.5)],
+    [
+        ("floor", 0.0),
+        ("latent", 17),
+        ("hidden", 0),
+        ("max_buckets", 1),
+        ("max_buckets", 2000),
+        ("steps", 0),
+        ("sample", 1.5),
+    ],
 )
 def test_options_are_checked(name, value):
     with pytest.raises(ValueError, match=name):
@@ -133,6 +173,48 @@ def test_the_row_tests_look_at_the_point_and_say_so(test):
     assert math.isinf(synth.privacy_ledger().total()) == (test == "deterministic")
 
 
+@pytest.mark.parametrize("codes", [3, 9])
+@pytest.mark.parametrize("columns", ["a", "ab"])
+def test_seeds_are_used_whatever_the_columns_are(codes, columns):
+    """No column of a seed is kept, so its number of codes must not decide whether there is a seed at all."""
+    named = {"sdtype": "categorical", "range_values": list(range(codes)), "range_is_nullable": False}
+    declared = dict.fromkeys(columns, named)
+    made = PlausibleDeniabilitySynthesizer(
+        metadata_of(declared), model="latent", model_parameters=SMALL, domain=declared, k=5,
+        privacy_test="deterministic", epsilon=math.inf,
+    )  # fmt: skip
+    made.fit(to_native("table", TABLE[list(columns)]))
+    mechanism = made._sampler.mechanism_with_records
+    omega, _ = mechanism._draw_omega(20, Coins.from_seed(0))
+    assert (omega < len(columns)).all()
+    with pytest.raises(RuntimeError, match="raise floor"):  # where too few pass it is not omega that helps
+        mechanism.release(1, Coins.from_seed(0), max_attempts=0)
+
+
 def test_kept_columns_are_refused_under_the_row_tests():
     with pytest.raises(ValueError, match=r"omega \(1\).*latent"):
         synthesizer(privacy_test="deterministic", omega=1, k=5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"neighbours": "replace_one"},
+        {"person": "a", "rows_per_person": 2},
+        {"privacy_test": "deterministic", "omega": 1, "k": 5},
+        {"privacy_test": "deterministic", "hidden_omega": True, "k": 5},
+    ],
+)
+def test_what_is_refused_has_cost_nothing(options):
+    """A domain that is learned privately comes first in a fit: it must not be paid for in vain."""
+    columns = {name: {"sdtype": "id" if name == options.get("person") else "categorical"} for name in "abc"}
+
+    def fitted() -> None:
+        made = PlausibleDeniabilitySynthesizer(
+            metadata_of(columns), model="latent", model_parameters=SMALL, **options
+        )
+        made.fit(to_native("table", TABLE))
+
+    with record_calls() as calls, pytest.raises(ValueError, match=r"latent|Bayesian network"):
+        fitted()
+    assert not calls

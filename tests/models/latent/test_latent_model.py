@@ -77,6 +77,53 @@ def test_records_are_decoded_from_the_point():
     assert p_value(lambda tested, points: tested.decoded(points + 0.25, Coins.from_seed(4))) < 1e-6
 
 
+def follows(tested: LatentSeeds) -> float:
+    """Standard deviations from what the records would have, of how they go with the points they came with.
+
+    Each record is compared with the decoder's probabilities at its point; differences are weighted by how far
+    these are from their mean over points, so that records of another point add up to a fall.
+    """
+    n = 20_000
+    made = tested.propose(np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), Coins.from_seed(9))
+    assert made.latents is not None
+    decoded = tested.model.network.decode(made.latents)
+    gap, variance = 0.0, 0.0
+    for j, (bucket, share) in enumerate(zip(BUCKETS, WITHIN, strict=True)):
+        p = decoded[:, tested.model.network.offsets[j] + bucket] * share
+        weight = p - p.mean(axis=0)
+        mean = (p * weight).sum(axis=1)
+        gap += (weight[np.arange(n), made.candidates[:, j]] - mean).sum()
+        variance += ((p * weight**2).sum(axis=1) - mean**2).sum()
+    return float(gap / np.sqrt(variance))
+
+
+class FromTheMean(LatentSeeds):
+    """Planted bug: the test sees a drawn point, and the record is decoded from the seed's mean."""
+
+    def decoded(self, points, coins):
+        return super().decoded(np.broadcast_to(self._means[:1], points.shape), coins)
+
+
+def test_what_is_proposed_was_decoded_from_the_point_that_is_tested():
+    """Seeded coins: no false alarm; a fresh draw would raise one in 10**9. Planted: the seed's mean."""
+    made = seeds(model(floor=1.0))
+    assert abs(follows(made)) < 6
+    planted = FromTheMean(made.model)
+    planted.attach_seeds(SeedRecords(made.seeds))
+    assert follows(planted) < -20
+
+
+def test_without_a_seed_the_record_is_the_same_whoever_the_seed_is():
+    """All seeds count as plausible for it, so it must not depend on one: same coins, same records."""
+    tested, omega = seeds(model()), np.array([3, 0] * 100)
+    first, second = (
+        tested.propose(np.full(200, seed), omega, Coins.from_seed(10)).candidates for seed in (0, 1)
+    )
+    assert (tested.seeds[0] != tested.seeds[1]).any()
+    assert (first[omega == 3] == second[omega == 3]).all()
+    assert (first[omega == 0] != second[omega == 0]).any()
+
+
 def test_partition_numbers_do_not_depend_on_blocks():
     tested = seeds(model(latent=4))
     made = tested.propose(np.arange(200), np.zeros(200, dtype=np.int64), Coins.from_seed(5))
@@ -141,6 +188,7 @@ def test_arrays_come_back():
         ("buckets", np.zeros(9)),
         ("within", np.ones(9)),
         ("within", np.ones(8)),
+        ("within", np.array([1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.5, 1.0, 0.5])),
         ("cardinalities", np.array([3, 2, 5])),
         ("cardinalities", np.array([], dtype=np.int64)),
         ("base", np.full(7, 99.0)),

@@ -76,6 +76,22 @@ def test_probabilities_of_every_column_add_up_and_none_is_0():
         np.testing.assert_allclose(found[:, start : start + size].sum(axis=1), 1, atol=1e-12)
 
 
+def test_probabilities_do_not_depend_on_the_order_of_summation():
+    """Masses lie on a grid: buckets in another order have the same probabilities to the last bit."""
+    made, rng = network(), np.random.default_rng(3)
+    logits = np.rint(rng.normal(size=(50, 45)) * 2**10) / 2**10
+    order = np.concatenate([[2, 0, 1], [4, 3], 5 + rng.permutation(40)])
+    assert np.array_equal(made.softmax(logits[:, order]), made.softmax(logits)[:, order])
+
+
+def test_encoded_means_lie_on_the_grid_of_points():
+    """Else the likelihood of a point would be of other means than its Gaussian has."""
+    made = network()
+    means, _ = replace(made, means=np.full_like(made.means, 5 * WEIGHT_STEP)).encode(records(50))
+    assert np.array_equal(means, np.rint(means / VALUE_STEP) * VALUE_STEP)
+    assert np.abs(made.encode(records(50))[0]).max() <= 8
+
+
 def test_softmax_is_a_softmax():
     logits = np.array([[0.0, 1.0, -2.0, 0.5, 0.25, *np.zeros(40)]])
     found = network().softmax(logits)[0, :3]
@@ -109,3 +125,5 @@ def test_weights_off_the_grid_or_of_another_shape_are_refused():
         replace(made, means=made.means[:-1])
     with pytest.raises(ValueError, match="sizes"):
         replace(made, sizes=())
+    with pytest.raises(ValueError, match="4096"):
+        replace(made, sizes=(4097,))

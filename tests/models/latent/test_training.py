@@ -17,7 +17,7 @@ from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry, Priva
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.questions.queryable import Answer, Queryable
 
 MASSES = [np.array([0.5, 0.5]), np.array([0.5, 0.5])]
 BUCKETS = [np.arange(2), np.arange(2)]
@@ -52,6 +52,26 @@ def test_every_step_gets_the_noise_that_was_charged():
     assert [(c.name, c.sensitivity, round(c.scale)) for c in calls] == (
         [("discrete_gaussian", LARGEST_NORM, 2 * LARGEST_NORM)] * 10
     )
+
+
+class Asked:
+    """Stands for the door: keeps what is asked, and answers with nothing."""
+
+    def __init__(self):
+        self.questions = []
+
+    def ask_sampled(self, question, rate):
+        self.questions.append((question, rate))
+        size = sum(getattr(question.network, name).size for name in WEIGHTS)
+        return Answer(values=np.zeros(size), sigma=1.0)
+
+
+def test_training_sees_answers_alone_and_draws_new_points_at_every_step():
+    """The stand-in has no rows: were anything else asked of it, such as their number, it would have none."""
+    rows = Asked()
+    train(rows)
+    assert [rate for _, rate in rows.questions] == [0.25] * 10
+    assert len({question.coins.bytes(16) for question, _ in rows.questions}) == 10
 
 
 def test_a_step_more_than_was_charged_is_refused():

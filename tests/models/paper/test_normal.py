@@ -56,6 +56,11 @@ def test_a_single_number_stays_and_categories_are_left_alone():
     assert normal_rows(table, DOMAIN["sex"]) is table
 
 
+def test_a_row_without_numbers_far_from_zero_stays_without():
+    year = Attribute(name="year", kind="integer", lower=(1900, 1950), upper=(1949, 1999), nullable=True)
+    assert normal_rows(np.array([[0.0, 0.0, 1.0]]), year).tolist() == [[0.0, 0.0, 1.0]]
+
+
 def ages(n: int = 4000) -> np.ndarray:
     rng = np.random.default_rng(0)
     sex = rng.integers(0, 2, n)

@@ -28,6 +28,38 @@ def test_the_profile_is_that_of_the_mixture(rate):
             assert abs(found[i] - wanted) < 1e-7 + 1e-4 * wanted
 
 
+def excess(sigma: float, rate: float, kind: type[SampledGaussianLoss] = SampledGaussianLoss) -> float:
+    """Most that a discrete Gaussian on a sample loses beyond its curve, enumerated; both directions."""
+    loss = kind(rate=rate, sensitivity_over_sigma=1 / sigma)
+    x = np.arange(-60, 61)
+    without, with_row = (np.exp(-((x - shift) ** 2) / (2 * sigma**2)) for shift in (0, 1))
+    without, with_row = without / without.sum(), with_row / with_row.sum()
+    mixed = (1 - rate) * without + rate * with_row
+    eps = np.linspace(0, 4, 201)[:, None]
+    curves = loss.profile(eps[:, 0])
+    pairs = ((mixed, without), (without, mixed))
+    return max(
+        float((np.maximum(one - np.exp(eps) * other, 0).sum(axis=1) - curve).max())
+        for curve, (one, other) in zip(curves, pairs, strict=True)
+    )
+
+
+class Uncorrected(SampledGaussianLoss):
+    """Planted bug: discrete noise is taken for continuous noise of the same sigma."""
+
+    @property
+    def mu(self) -> float:
+        return self.sensitivity_over_sigma
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.5, 1.0])
+@pytest.mark.parametrize("sigma", [0.4, 0.7, 2.0])
+def test_discrete_noise_loses_no_more_than_the_curve_says(rate, sigma):
+    assert excess(sigma, rate) <= 1e-12
+    if sigma < 1:
+        assert excess(sigma, rate, Uncorrected) > 1e-4
+
+
 def test_at_rate_1_it_is_the_gaussian():
     whole = GaussianLoss(sensitivity_over_sigma=0.5).profile(GRID)[0]
     for found in SampledGaussianLoss(rate=1.0, sensitivity_over_sigma=0.5).profile(GRID):
@@ -43,6 +75,20 @@ def test_the_total_is_not_below_dp_accountings_and_close_to_it():
     wanted = theirs.self_compose(50).get_epsilon_for_delta(1e-6)
     assert wanted * 0.9999 <= total(0.125) <= 1.01 * wanted
     assert total(0.1) < wanted * 0.99  # control: charging a lower rate than is drawn would be noticed
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.5, 0.99])
+def test_its_renyi_divergences_are_no_larger_than_told(rate):
+    """Of mixture and part, either way, by integration, for some orders; and steps add up."""
+    loss = SampledGaussianLoss(rate=rate, sensitivity_over_sigma=0.5, count=3)
+    x = np.linspace(-40, 40, 400_001)
+    without, with_row = norm.logpdf(x), norm.logpdf(x, 0.5)
+    mixed = np.logaddexp(np.log1p(-rate) + without, np.log(rate) + with_row)
+    for order in (1.1, 2.0, 8.0):
+        for one, other in ((mixed, without), (without, mixed)):
+            moment = np.trapezoid(np.exp(order * one + (1 - order) * other), x)
+            assert 3 * np.log(moment) / (order - 1) <= loss.zcdp().rho * order * (1 + 1e-9)
+    assert loss.zcdp().rho == pytest.approx(3 * 0.5**2 / 2)  # that of all rows, which rate 1 attains
 
 
 def test_noise_is_calibrated_to_the_total():
