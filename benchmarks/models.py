@@ -52,7 +52,7 @@ MODELS: dict[str, Any] = {
 PAGES = HERE.parent / "docs"
 PAGE = PAGES / "explanation" / "models.md"
 DIGITS = {
-    "total epsilon": 3, "pass rate": 2, "1-way": 3, "2-way": 3, "agreement": 2, "game": 2, "fit s": 1, "sample s": 1,
+    "total epsilon": 3, "pass rate": 2, "1-way": 3, "2-way": 3, "agreement": 2, "game": 2, "fit s": 2, "sample s": 2,
 }  # fmt: skip
 ORDERED = ("age", "edu", "hpw")  # of acs2013
 K, OMEGAS, CANDIDATES, POINTS = 50, 7, 5_000, 2_000
