@@ -1,18 +1,23 @@
 """Every model on adult and acs2013_paper in one run: the table of docs/explanation/models.md.
 
-Run: python -m benchmarks.models [--tables adult acs2013] [--models NAME ...] [--epsilon 1]
+Run: python -m benchmarks.models [--tables adult acs2013] [--models NAME ...] [--epsilon 1] [--repeats 1]
+then python -m benchmarks.models --report
 
 Raw tables, declared by their code books. A model is fitted to half of the rows under the default test, samples as many, and is scored
 against the other half. The pass rate is that of Privacy Test 1 at k = 50 for candidates of seeds drawn at random, omega even
-among the seven largest; it looks at the rows, which are public here, and is never part of a release. Lines go to
-``benchmarks/results_models.jsonl``.
+among the seven largest; it looks at the rows, which are public here, and is never part of a release. Seconds are the processor's.
+``own_model`` is the chain that the how-to page writes. Lines go to ``benchmarks/results_models.jsonl``; ``--report`` writes their
+means, of the lines of every model and table, into the page.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import math
 import os
+import re
 import time
 import warnings
 from pathlib import Path
@@ -29,6 +34,7 @@ from sdv_plausible.evaluation.game import distinguishing_game
 from sdv_plausible.evaluation.tables import prepare
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sdv.versions import from_native, to_native
+from sdv_plausible.whole_files import write_whole
 
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("SDV_PLAUSIBLE_DATA", "../shared/data"))
@@ -38,10 +44,16 @@ MODELS: dict[str, Any] = {
     "correlated": "correlated",
     "gaussian_copula": "gaussian_copula",
     "latent": "latent",
-    "GaussianCopulaSynthesizer": GaussianCopulaSynthesizer,
     "independent": "independent",
     "random": "random",
+    "own_model": None,
+    "GaussianCopulaSynthesizer": GaussianCopulaSynthesizer,
 }
+PAGES = HERE.parent / "docs"
+PAGE = PAGES / "explanation" / "models.md"
+DIGITS = {
+    "total epsilon": 3, "pass rate": 2, "1-way": 3, "2-way": 3, "agreement": 2, "game": 2, "fit s": 2, "sample s": 2,
+}  # fmt: skip
 ORDERED = ("age", "edu", "hpw")  # of acs2013
 K, OMEGAS, CANDIDATES, POINTS = 50, 7, 5_000, 2_000
 Table = tuple[pd.DataFrame, dict[str, Any], str]
@@ -72,6 +84,17 @@ def acs2013() -> Table:
 def synthesizer(model: Any, domain: dict[str, Any], **options: Any) -> Any:
     """One of ours, with a model."""
     return PlausibleDeniabilitySynthesizer(metadata_of(domain), model=model, domain=domain, k=K, **options)
+
+
+def chosen(name: str) -> Any:
+    """What ``model=`` is given; the how-to page's own learner is made by running the block that writes it."""
+    if name != "own_model":
+        return MODELS[name]
+    page = (PAGES / "how_to" / "own_model.md").read_text(encoding="utf-8")
+    block = next(re.finditer(r"```python\n(.*?)```", page, re.DOTALL)).group(1)
+    made: dict[str, Any] = {"__name__": __name__}
+    exec(block, made)
+    return made["ChainLearner"]()
 
 
 def pass_rate(model: Any, domain: dict[str, Any], rows: pd.DataFrame, epsilon: float) -> float:
@@ -112,39 +135,72 @@ def scores(
     }
 
 
-def measure(name: str, table: Table, epsilon: float) -> dict[str, Any]:
+def measure(name: str, table: Table, epsilon: float, repeat: int) -> dict[str, Any]:
     """One line of the results."""
     rows, domain, target = table
-    order = np.random.default_rng(0).permutation(len(rows))
+    order = np.random.default_rng(repeat).permutation(len(rows))
     half = len(rows) // 2
     train, test = (rows.iloc[part].reset_index(drop=True) for part in (order[:half], order[half:]))
-    synth = synthesizer(MODELS[name], domain, epsilon=epsilon)
-    started = time.perf_counter()
+    model = chosen(name)
+    synth = synthesizer(model, domain, epsilon=epsilon)
+    started = time.process_time()
     synth.fit(to_native("table", train))
-    fitted = time.perf_counter()
+    fitted = time.process_time()
     made = from_native(synth.sample(len(train)))
-    sampled = time.perf_counter()
+    sampled = time.process_time()
     return {
         "total epsilon": synth.privacy_ledger().total(),
-        "pass rate": pass_rate(MODELS[name], domain, train, epsilon),
+        "pass rate": pass_rate(model, domain, train, epsilon),
         **scores(train, test, made[list(train)], domain, target),
         "fit s": fitted - started,
         "sample s": sampled - fitted,
     }
 
 
+def lines_of(which: str) -> str:
+    """Markdown table of a table's results: the mean of each model's lines."""
+    found = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+    rows = [
+        "| model | total epsilon | pass rate at k = 50 | 1-way | 2-way | agreement | game | fit s | sample s |"
+    ]
+    rows.append("|---" * (1 + len(DIGITS)) + "|")
+    for name in MODELS:
+        of_model = [line for line in found if (line["table"], line["model"]) == (which, name)]
+        if of_model:
+            means = {what: float(np.mean([line[what] for line in of_model])) for what in DIGITS}
+            cells = ["infinite" if math.isinf(x) else f"{x:.{DIGITS[what]}f}" for what, x in means.items()]
+            rows.append(f"| `{name}` | " + " | ".join(cells) + " |")
+    return "\n".join(rows)
+
+
+def report() -> None:
+    """Write the tables into the page, between their marks."""
+    page = PAGE.read_text(encoding="utf-8")
+    for which in ("adult", "acs2013"):
+        start, end = f"<!-- {which}: begin -->\n", f"\n<!-- {which}: end -->"
+        before, rest = page.split(start)
+        page = before + start + lines_of(which) + end + rest.split(end)[1]
+    write_whole(PAGE, page.encode())
+
+
 def main() -> None:
-    """Measure, and print lines of the page's table."""
+    """Measure, and print lines of the page's table; or write the page's tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tables", nargs="+", default=["adult", "acs2013"], choices=["adult", "acs2013"])
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--repeats", type=int, default=1, help="splits of each table")
+    parser.add_argument("--report", action="store_true", help="measure nothing: write the page's tables")
     options = parser.parse_args()
+    if options.report:
+        report()
+        return
     warnings.simplefilter("ignore")
-    for which in options.tables:
-        table = {"adult": adult, "acs2013": acs2013}[which]()
+    tables = {which: {"adult": adult, "acs2013": acs2013}[which]() for which in options.tables}
+    for repeat, which in itertools.product(range(options.repeats), options.tables):
         for name in options.models:
-            line = {"table": which, "model": name, **measure(name, table, options.epsilon)}
+            measured = measure(name, tables[which], options.epsilon, repeat)
+            line = {"table": which, "model": name, "repeat": repeat, **measured}
             with RESULTS.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
             shown = [f"{value:.3g}" if isinstance(value, float) else value for value in line.values()]

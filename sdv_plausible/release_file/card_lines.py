@@ -15,7 +15,7 @@ from sdv_plausible.table.declarations import domain_document
 LONGEST = 2000  # characters of what a person says
 PROVENANCE = {
     "declared": "declared, without the rows",
-    "private": "learned from the rows, paid for in the ledger",
+    "private": "learned from the rows, charged in the ledger",
     "inferred": "read off the rows: no claim",
     "edited": "edited after a look at the rows: no claim",
 }

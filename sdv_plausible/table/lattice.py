@@ -155,7 +155,8 @@ class Cells:
 
         If none does, the largest if it nearly does.
         """
-        strength = self.counts / self.deviations
+        strength = np.where(self.counts > 0, math.inf, 0.0)  # without noise
+        np.divide(self.counts, self.deviations, out=strength, where=self.deviations > 0)
         sure = strength > SURE
         if not sure.any():
             return self.take(strength == max(strength.max(), NEARLY))
@@ -208,7 +209,7 @@ def make_bins(cells: Cells, spikes: Sequence[int], max_bins: int) -> list[Run]:
     pieces.sort()
     quota = sum(max(p.mass, 0.0) for p in pieces if p.mass < math.inf) / max(1, max_bins - len(points))
     deviation = float(cells.deviations.max(initial=0.0))
-    jump = JUMP * deviation
+    jump = JUMP * (deviation or math.sqrt(quota))  # without noise: chance of the rows
     bins: list[Bin] = []
     group: list[Bin] = []
     for i, piece in enumerate(pieces):

@@ -23,12 +23,12 @@ import numpy as np
 from scipy.stats import norm
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
-from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss
+from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.counts import NumberOfRows
-from sdv_plausible.questions.frequent import threshold
+from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.bounds import FEW_POINTS, Bounds
 from sdv_plausible.table.columns import (
@@ -66,6 +66,7 @@ COARSE = {"precision": 0.2, "values": 0.0, "magnitude": 0.8, "round": 0.0}
 BOUNDED = {"precision": 0.1, "values": 0.45, "cells": 0.45, "rounding": 0.1}
 BOUNDED_ROUNDS = 2
 BY_CHANCE = 0.3  # single values of a range that noise alone is expected to lift over their threshold
+WORTH = 0.5  # of a bin's even share of the rows: a point that holds less gets no bin of its own
 FULL_POWER = (
     500.0  # rows per standard deviation, at a column's whole budget, from which all looks are worth it
 )
@@ -73,6 +74,7 @@ PRESENT = 2.5  # standard deviations above 0 at which missing values count as pr
 FEW_BESIDE = (
     8.0  # standard deviations that the rows must have for "beside the single values" to mean anything
 )
+NO_NOISE = "the value sets were learned without noise (epsilon is infinite); give a finite epsilon"
 Names = Mapping[str, str]
 
 
@@ -85,7 +87,7 @@ class DomainPlan:
     columns : mapping of str to str
         SDV's semantic type of each column to be learned.
     mu : float
-        Gaussian privacy parameter of all looks together.
+        Gaussian privacy parameter of all looks together; infinity looks without noise, and without a claim.
     failure : float
         Probability that noise alone lifts a value of one unit over its threshold; of each thresholded table.
     never_missing : frozenset of str
@@ -109,7 +111,7 @@ class DomainPlan:
         never_missing: frozenset[str] = frozenset(), neighbours: Neighbours = ONE_ROW,
         bounds: Mapping[str, Bounds] | None = None,
     ) -> DomainPlan:  # fmt: skip
-        """Plan within a share of (epsilon, delta); nothing is planned for no columns or an infinite epsilon.
+        """Plan within a share of (epsilon, delta); an infinite epsilon has the same looks without noise.
 
         Parameters
         ----------
@@ -128,22 +130,31 @@ class DomainPlan:
             Those of the columns whose range is declared.
         """
         bounds = dict(bounds or {})
-        if not columns or math.isinf(epsilon):
+        if not columns:
             return cls(columns={}, mu=0.0, failure=0.0)
-        whole = calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE))
-        weights = sum(_weight(name, sdtype, bounds) for name, sdtype in columns.items())
-        share = DOMAIN_SHARE * weights / (len(columns) + declared)
-        failure = FAILURE_SHARE * delta / max(1, _thresholded(columns, bounds))
+        mu, failure = math.inf, 0.0
+        if math.isfinite(epsilon):
+            weights = sum(_weight(name, sdtype, bounds) for name, sdtype in columns.items())
+            share = DOMAIN_SHARE * weights / (len(columns) + declared)
+            mu = calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)) * math.sqrt(share)
+            failure = FAILURE_SHARE * delta / max(1, _thresholded(columns, bounds))
         return cls(
-            columns=dict(columns), mu=whole * math.sqrt(share), failure=failure, never_missing=never_missing,
+            columns=dict(columns), mu=mu, failure=failure, never_missing=never_missing,
             neighbours=neighbours, bounds=bounds,
         )  # fmt: skip
+
+    @property
+    def is_private(self) -> bool:
+        """Whether there is noise at all."""
+        return math.isfinite(self.mu)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
         """What all looks cost."""
         if not self.columns:
             return ()
+        if not self.is_private:
+            return (InfiniteLoss(),)
         tables = _thresholded(self.columns, self.bounds)
         thresholds = (ApproxDP(epsilon=0.0, delta=self.failure, count=tables),) if tables else ()
         return (GaussianLoss(sensitivity_over_sigma=self.mu), *thresholds)
@@ -164,13 +175,15 @@ class DomainPlan:
             if self.least_count
             else ""
         )
+        how = f"noisy and thresholded counts, mu {self.mu:.4g} in all" if self.is_private else "exact counts"
         return [
             LedgerEntry(
                 name="domain",
-                mechanism=f"{listed}; noisy and thresholded counts, mu {self.mu:.4g} in all{rows}",
+                mechanism=f"{listed}; {how}{rows}",
                 losses=self.losses,
                 scope="the domain",
                 parts=("domain",),
+                note="" if self.is_private else NO_NOISE,
             )
         ]
 
@@ -189,6 +202,8 @@ class DomainPlan:
         """Rows that a category needs to be found about every other time; 0 without categories."""
         if not {"categorical", "ordinal"} & set(self.columns.values()):
             return 0
+        if not self.is_private:
+            return self.neighbours.rows_of(LEAST_HOLDERS)
         category = next(n for n, sdtype in self.columns.items() if sdtype in ("categorical", "ordinal"))
         sigma = Allowance(mu=self.mu).for_counts(self.neighbours).sigma(self.share(category))
         return threshold(sigma, self.failure, self.neighbours)
@@ -310,9 +325,7 @@ class _Column:
         nullable = self.may_miss and bool(precision.values[-1] > PRESENT * precision.sigma)
         lattice = _lattice(reading.sdtype, _finest(precision.values[:-1], precision.sigma))
         spikes = (
-            self._frequent_points(reading, lattice, shares["values"], max_bins // 2)
-            if shares["values"]
-            else []
+            self._frequent_points(reading, lattice, shares["values"], max_bins) if shares["values"] else []
         )
         cells = self._cells(reading, lattice, spikes, shares, max_bins)
         bins = make_bins(cells, spikes, max_bins)
@@ -339,7 +352,8 @@ class _Column:
         # So that there is a bin between any two; multiples of declared steps need no bins of their own.
         most = max(0, (max_bins - 1) // (4 if bounds.rounding else 2) - len(known))
         singles = self._single_points(reading, lattice, bounds, shares["values"], most)
-        spikes = sorted({*known, *singles.points})
+        worth = self._worth(max_bins)
+        spikes = sorted({*known, *(point for point in singles.points if singles.counts[point] >= worth)})
 
         def count(first: np.ndarray, last: np.ndarray) -> Cells:
             question = RunCounts(reading, lattice, first, last, tuple(spikes))
@@ -404,10 +418,16 @@ class _Column:
         chosen = sorted(low + i for i in heaviest.tolist() if answer.values[i] > least)
         return _Singles(chosen, counts, answer.sigma)
 
-    def _frequent_points(self, reading: Reading, lattice: Lattice, share: float, most: int) -> list[int]:
-        """Lattice points that many rows hold, at most ``most`` of them."""
+    def _frequent_points(self, reading: Reading, lattice: Lattice, share: float, max_bins: int) -> list[int]:
+        """Lattice points that many rows hold, at most half as many as bins."""
+        most, worth = max_bins // 2, self._worth(max_bins)
         found = self.rows.ask_frequent(FrequentPoints(reading, lattice), share, self.failure)
-        return [found.values[i] for i in np.argsort(-found.counts, kind="stable")[:most]]
+        heaviest = np.argsort(-found.counts, kind="stable")[:most]
+        return [found.values[i] for i in heaviest if found.counts[i] >= worth]
+
+    def _worth(self, max_bins: int) -> float:
+        """Rows that a point must hold: with little noise, chance repeats points of a smooth column."""
+        return WORTH * self.size / max_bins
 
     def _cells(
         self,

@@ -11,8 +11,10 @@ import pandas as pd
 import pytest
 from sdv.errors import RefitWarning, SamplingError
 
+from sdv_plausible.release_file.release import Release
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+from sdv_plausible.table import private_domain
 
 pytestmark = pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")
 
@@ -100,8 +102,18 @@ def test_missing_values_ruled_out_in_the_users_metadata():
 def test_without_noise_nothing_is_private(mixed_table):
     synth = fitted(mixed_table, epsilon=np.inf)
     assert not synth.privacy_ledger().claims_privacy
-    assert {a.provenance for a in synth._codec.domain} == {"inferred"}
-    assert not make(epsilon=np.inf).plan().ledger.claims_privacy
+    entry = next(e for e in synth.privacy_ledger().entries if e.name == "domain")
+    assert (entry.status, entry.note) == ("no claim", private_domain.NO_NOISE)
+    plan = make(epsilon=np.inf).plan()
+    assert not plan.ledger.claims_privacy
+    assert not plan.warnings
+
+
+def test_without_noise_a_release_is_saved_and_claims_nothing(mixed_table, tmp_path):
+    fitted(mixed_table, epsilon=np.inf).release(allow_no_claim=True).save(tmp_path / "people.release")
+    release = Release.load(tmp_path / "people.release")
+    assert len(release.sample(20)) == 20
+    assert not release.ledger.claims_privacy
 
 
 def test_bad_argument():

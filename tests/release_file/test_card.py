@@ -218,7 +218,7 @@ def test_rules_persons_and_invented_columns():
     assert values["email"] == values["key"] == card_lines.INVENTED
     assert values["city"] == "declared, without the rows"
     private = shared("private").release().card()
-    assert {line["values"] for line in private.columns} >= {"learned from the rows, paid for in the ledger"}
+    assert {line["values"] for line in private.columns} >= {"learned from the rows, charged in the ledger"}
 
 
 @pytest.mark.parametrize("case", ["independent, split", "uniform"])

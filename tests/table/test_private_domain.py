@@ -14,6 +14,7 @@ import pytest
 from scipy import stats
 
 from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
@@ -22,11 +23,14 @@ from sdv_plausible.questions import queryable
 from sdv_plausible.questions.frequent import LEAST_HOLDERS, Frequent
 from sdv_plausible.questions.queryable import Answer, Queryable
 from sdv_plausible.table import private_domain
+from sdv_plausible.table.bounds import Bounds, bounds_of
+from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.columns import FrameColumns, MissingOrNot
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.inference import infer_attribute
 from sdv_plausible.table.lattice import Lattice
 from sdv_plausible.table.private_domain import DomainPlan, learn_attributes
+from sdv_plausible.table.specifications import declare
 
 ALARM = 1e-6
 SDTYPES = {"city": "categorical", "flag": "boolean", "amount": "numerical", "when": "datetime"}
@@ -269,10 +273,71 @@ def test_public_cells_do_not_depend_on_the_rows():
     assert [c.shape for c in calls[:half]] == [c.shape for c in calls[half:]]
 
 
-def test_nothing_is_planned_without_columns_or_a_claim():
+def test_nothing_is_planned_without_columns():
     assert DomainPlan.make({}, 1.0, 1e-6).entries() == []
-    assert DomainPlan.make(SDTYPES, math.inf, 1e-6).entries() == []
     assert learn_from(make_table(3), DomainPlan.make({}, 1.0, 1e-6), 8, Coins.from_seed(0)) == {}
+
+
+# ---- without noise ----------------------------------------------------------------------------------------------------
+
+
+def without_noise(table: pd.DataFrame, max_bins: int = 30, **bounds: Bounds) -> dict[str, Attribute]:
+    return learn(
+        table, DomainPlan.make({c: SDTYPES[c] for c in table}, math.inf, 1e-6, bounds=bounds), 5, max_bins
+    )
+
+
+def distance(attribute: Attribute, column: pd.Series, seed: int = 1) -> float:
+    """Total variation, on a grid of 20 quantiles, of a column to itself after its bins, drawn again."""
+    codec, edges = ColumnCodec(attribute), np.unique(np.quantile(column, np.linspace(0, 1, 21)))
+    made = codec.decode(codec.encode(column), Coins.from_seed(seed))
+    counts = [np.bincount(np.searchsorted(edges, x, side="right"), minlength=30) for x in (column, made)]
+    return float(np.abs(counts[0] - counts[1]).sum() / 2 / len(column))
+
+
+RANGE = {"range_min": 0.0, "range_max": 10.0**6, "decimal_places": 2}
+
+
+@pytest.mark.parametrize("declared", [False, True])
+@pytest.mark.parametrize("skewed", [False, True])
+def test_an_infinite_epsilon_is_no_worse_than_a_finite_one(declared, skewed):
+    """Deterministic. A smooth column, of which chance repeats values, and a skewed one with a spike."""
+    rng, n = np.random.default_rng(3), 20_000
+    x = (
+        np.where(rng.random(n) < 0.3, 0, np.round(rng.gamma(0.4, 2000, n)))
+        if skewed
+        else rng.normal(3000, 700, n)
+    )
+    table = pd.DataFrame({"amount": np.round(x.clip(0))})
+    bounds = {"amount": bounds_of(declare("amount", RANGE, None, 30), RANGE)} if declared else {}
+    plan = DomainPlan.make({"amount": "numerical"}, 1.0, 1e-6, bounds=bounds)
+    exact, noisy = without_noise(table, **bounds)["amount"], learn(table, plan)["amount"]
+    assert distance(exact, table["amount"]) <= distance(noisy, table["amount"]) + 0.005
+
+
+def test_planted_fault_equal_bins_without_noise():
+    """What was done before: a declared range kept its equal bins where epsilon was infinite."""
+    rng = np.random.default_rng(3)
+    column = pd.Series(np.round(rng.gamma(0.4, 2000, 20_000), 2))
+    known = bounds_of(declare("amount", RANGE, None, 30), RANGE)
+    assert distance(known.plain, column) > 0.5
+    assert distance(without_noise(column.to_frame("amount"), amount=known)["amount"], column) < 0.1
+
+
+def test_without_noise_a_value_of_few_rows_is_not_named_and_nothing_is_claimed():
+    table = pd.DataFrame({"city": ["Bern"] * 50 + ["Basel"] * LEAST_HOLDERS + ["Chur"] * (LEAST_HOLDERS - 1)})
+    plan = DomainPlan.make({"city": "categorical"}, math.inf, 1e-6)
+    assert without_noise(table)["city"].values == ("Basel", "Bern")
+    assert plan.losses == (InfiniteLoss(),)
+    assert [entry.status for entry in plan.entries()] == ["no claim"]
+    assert plan.least_count == LEAST_HOLDERS
+    assert plan.warnings(10_000) == []
+
+
+@pytest.mark.parametrize("num_rows", [0, 1, 40])
+def test_tables_of_few_rows_without_noise(num_rows):
+    with np.errstate(all="raise"):
+        assert list(without_noise(make_table(40).head(num_rows))) == list(SDTYPES)
 
 
 def test_fewer_columns_take_a_smaller_share():
