@@ -113,6 +113,8 @@ def _module(name: str) -> ModuleType:  # noqa: PLR0912  a branch for each comman
             from sdv_plausible.commands import inspect as module
         case "audit":
             from sdv_plausible.commands import audit as module
+        case "app":
+            from sdv_plausible.commands import app as module
         case "card":
             from sdv_plausible.commands import card as module
         case "registry":
