@@ -1,4 +1,4 @@
-"""What mkdocs.yml needs beyond mkdocs: pages outside docs/, and formulas that need no scripts or network."""
+"""What mkdocs.yml needs beyond mkdocs: pages outside docs/, formulas without scripts, a search from disk."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ OUTSIDE = (
 
 DISPLAYED = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 LIST_AFTER_TEXT = re.compile(r"^(?![-\s]|\d+\. )(.+)\n(?=- |1\. )", re.MULTILINE)
+LONG_FORMULA = 40  # characters of TeX that may be wider than a phone
 FORMULA = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
 
 
@@ -50,11 +51,23 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(content: str, **_: Any) -> str:
-    """Turn TeX into MathML, which browsers show by themselves."""
+    """Turn TeX into MathML, which browsers show by themselves; let keys reach what may be cut at the side."""
 
     def to_mathml(match: re.Match[str]) -> str:
         formula = html.unescape(match[1])
         is_displayed = formula.startswith(r"\displaystyle ")
-        return convert(formula.removeprefix(r"\displaystyle "), display="block" if is_displayed else "inline")
+        shown = convert(
+            formula.removeprefix(r"\displaystyle "), display="block" if is_displayed else "inline"
+        )
+        is_long = is_displayed or len(formula) > LONG_FORMULA
+        return f'<span class="formula" tabindex="0">{shown}</span>' if is_long else shown
 
-    return FORMULA.sub(to_mathml, content)
+    return re.sub(r"<(table|pre)\b", r'<\1 tabindex="0"', FORMULA.sub(to_mathml, content))
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Write the index of the search as a script, too: `search_from_disk.js` reads it."""
+    index = Path(config.site_dir) / "search/search_index.json"
+    index.with_suffix(".js").write_text(
+        f"window.searchIndex = {index.read_text(encoding='utf-8')}", encoding="utf-8"
+    )

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.cli import main
+from sdv_plausible.cli import COMMANDS, _module, main
 from sdv_plausible.commands import fitting
 from sdv_plausible.datasets import census_like
 from sdv_plausible.sdv.versions import SDV_MAJOR
@@ -620,3 +620,8 @@ def test_the_version_is_the_packages(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
     assert capsys.readouterr().out.split() == ["sdv-plausible", version("sdv-plausible")]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_the_module_of_its_name(name):
+    assert _module(name).__name__ == f"sdv_plausible.commands.{name}"
