@@ -7,13 +7,14 @@ import os
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sdv_plausible.table.column_types import ColumnType
 
+Kind = TypeVar("Kind")
 HOW_READ = ("encoding", "separator", "quote")  # of the CSV file
 HOW_SPELLED = ("decimal", "thousands", "na_values", "true_values", "false_values")  # of its cells
 
@@ -167,8 +168,13 @@ def metadata_and_detected(
     rest = [name for name in names_of(options) if name not in types and not options.only_declared]
     detected = _detected(options, rest, rows) if rest else {}
     if options.metadata is None:
-        return metadata_of({**types, **detected}), detected
+        return metadata_of(in_order(options, {**types, **detected})), detected
     return load_metadata(options.metadata, detected), detected
+
+
+def in_order(options: argparse.Namespace, columns: Mapping[str, Kind]) -> dict[str, Kind]:
+    """Columns as the table has them; those that it lacks come last."""
+    return {name: columns[name] for name in names_of(options) if name in columns} | dict(columns)
 
 
 def names_of(options: argparse.Namespace, path: Path | None = None) -> Sequence[str]:

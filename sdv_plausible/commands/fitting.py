@@ -17,7 +17,7 @@ from sdv_plausible.commands.files import (
 )
 from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
 from sdv_plausible.commands.speaking import add_json
-from sdv_plausible.commands.undeclared import Undeclared, can_vote, undeclared, vote
+from sdv_plausible.commands.undeclared import Undeclared, can_vote, open_blanks, undeclared, vote
 
 if TYPE_CHECKING:
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -91,6 +91,7 @@ def fitted(
     known = dict(known or {})
     if options.public is not None and not options.public.is_file():
         raise UsageError(f"there is no file {options.public}")
+    open_blanks(options)
     types = declared_types(options)
     begin()
     rest = undeclared(options, types)

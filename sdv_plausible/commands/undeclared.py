@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdv_plausible.commands.files import HOW_SPELLED, how, names_of, read
+from sdv_plausible.commands.files import HOW_SPELLED, how, in_order, names_of, read
 from sdv_plausible.commands.parameters import default_of
 from sdv_plausible.table.column_types import ColumnType
 
@@ -52,6 +52,19 @@ def undeclared(options: argparse.Namespace, types: Mapping[str, ColumnType]) -> 
     return [] if options.only_declared else [name for name in names_of(options) if name not in types]
 
 
+def open_blanks(options: argparse.Namespace) -> None:
+    """Take columns that a template left blank for undeclared ones, where the cells can vote on them."""
+    from sdv_plausible.table.declarations import domain_document
+    from sdv_plausible.table.domain_file import is_blank
+
+    if options.domain in (None, "metadata") or not can_vote(options):
+        return
+    file = domain_document(options.domain)
+    told = {name: words for name, words in file.columns.items() if not is_blank(words)}
+    if len(told) < len(file.columns):
+        options.domain = replace(file, columns=told).to_dict()
+
+
 def can_vote(options: argparse.Namespace) -> bool:
     """Whether the types can be voted for: where a claim is wanted, and the vote can be a part of it.
 
@@ -75,7 +88,8 @@ def vote(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
 
     texts = read(options, {name: {"sdtype": "categorical"} for name in names})
     epsilon, delta = (getattr(options, what, default_of(what)) for what in ("epsilon", "delta"))
-    return with_voted(_document(options), texts, Spelling(**how(options, *HOW_SPELLED)), epsilon, delta)
+    found = with_voted(_document(options), texts, Spelling(**how(options, *HOW_SPELLED)), epsilon, delta)
+    return {**found, "columns": in_order(options, found["columns"])}
 
 
 def _document(options: argparse.Namespace) -> dict[str, Any]:

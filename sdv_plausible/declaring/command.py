@@ -94,7 +94,10 @@ def declare(options: argparse.Namespace, planner: Planner) -> None:
         return
     print(f"Wrote {options.output}: {len(names)} columns")
     if left := blanks(file):
-        print(f"To be filled in (sdtype, and range or values), or taken out: {', '.join(left)}")
+        print(
+            "To be filled in (sdtype, and range or values), taken out, or left blank, which lets the cells "
+            f"vote in synthesize and fit, for a tenth of the budget: {', '.join(left)}"
+        )
 
 
 def _drafted(options: argparse.Namespace, names: Sequence[str], found: Codebook) -> DomainFile:

@@ -75,3 +75,26 @@ def test_what_was_taken_for_personal_data_is_said():
     )
     assert "invented" not in Undeclared(detected={"age": {"sdtype": "numerical"}}).hint()
     assert Undeclared().hint() == ""
+
+
+def test_blanks_of_a_template_are_voted_on_and_columns_keep_their_order(people, tmp_path, capsys):
+    template = tmp_path / "domain.json"
+    assert main(["declare", str(people), "-o", str(template)]) == 0
+    document = json.loads(template.read_text())
+    document["columns"]["town"] = {"sdtype": "categorical", "range_values": ["Bern", "Chur"]}
+    template.write_text(json.dumps(document))
+    capsys.readouterr()
+    _, said, rows = synthesized(people, capsys, "--domain", str(template), "--epsilon", "4")
+    assert said["types_voted"] == {"age": "numerical"}
+    assert rows.columns.tolist() == ["age", "town"]
+    _, _, rows = synthesized(people, capsys, "--domain", str(template), "--only-declared")
+    assert rows.columns.tolist() == ["town"]
+    refused = ["synthesize", str(people), "-o", str(tmp_path / "r.csv"), "--domain", str(template)]
+    assert (
+        main([*refused, "--random-state", "1"]) == 2
+    )  # nothing can be voted on: the blank is to be filled in
+    assert "fill in sdtype" in capsys.readouterr().err
+    types = tmp_path / "town.json"
+    types.write_text(json.dumps({"town": {"sdtype": "categorical"}}))
+    _, _, rows = synthesized(people, capsys, "--domain", str(types), "--random-state", "1")
+    assert rows.columns.tolist() == ["age", "town"]

@@ -58,7 +58,7 @@ def test_public_sources(table, tmp_path, capsys):
     assert columns["id"] == {"sdtype": None}
     assert "confidential" in said
     assert "left out: other" in said
-    assert "taken out: id" in said
+    assert "a tenth of the budget: id" in said
 
 
 def test_the_table_itself_is_not_published(table, tmp_path, capsys):
