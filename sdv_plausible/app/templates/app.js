@@ -37,8 +37,9 @@ if (step) {
   const look = async () => {
     const found = await (await fetch(step.dataset.progress)).json();
     const bar = document.getElementById("bar");
-    if (found.state !== "running") return window.location.reload();
+    // Released first: a fit can be done with everything between two looks.
     if (bar && found.released) return window.location.assign("result");
+    if (found.state !== "running") return window.location.reload();
     set("step", `${found.step} …`);
     set("charged", found.charged + (found.entries.length ? `, for ${found.entries.join(", ")}` : ""));
     if (bar) {
