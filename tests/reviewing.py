@@ -93,3 +93,14 @@ def browser(folder: Path, width: int, height: int = 900) -> Iterator[Any]:
         yield driver
     finally:
         driver.quit()
+
+
+def fits(driver: Any, controls: str) -> None:
+    """Nothing scrolls sideways, and every control that is shown lies in the window and can be hit by a finger."""
+    assert driver.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    sizes = driver.execute_script(
+        f"return [...document.querySelectorAll('{controls}')].filter(e => e.offsetParent)"
+        ".map(e => [e.id || e.innerText, e.offsetHeight, e.getBoundingClientRect().right])"
+    )
+    width = driver.execute_script("return window.innerWidth")
+    assert all(height >= 40 and right <= width for _, height, right in sizes), sizes

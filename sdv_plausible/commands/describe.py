@@ -9,24 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.commands.files import (
-    HOW_SPELLED,
-    add_reading,
-    check_outputs,
-    declared_types,
-    how,
-    names_of,
-    read,
-)
+from sdv_plausible.commands.files import add_reading, check_outputs, declared_types, read
 from sdv_plausible.commands.parameters import default_of
 from sdv_plausible.commands.speaking import add_json, say
-from sdv_plausible.commands.undeclared import SCHEMA_ONLY
-from sdv_plausible.declaring.voted import with_voted
+from sdv_plausible.commands.undeclared import undeclared, vote
 from sdv_plausible.sdv.versions import metadata_of
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
-from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import column_types
-from sdv_plausible.table.declarations import domain_document
 from sdv_plausible.table.domain import MAX_BINS
 
 MODES = ("correlated", "independent", "random")
@@ -61,11 +50,9 @@ def run(options: argparse.Namespace) -> None:
     """Vote on undeclared types, learn the description and write it."""
     check_outputs(options, (".json", ".release"))
     types = declared_types(options)
-    rest = [] if options.only_declared else [name for name in names_of(options) if name not in types]
-    spelling = Spelling(**how(options, *HOW_SPELLED))
+    rest = undeclared(options, types)
     options.rows_were_read = True  # from here on errors of others may quote cells
-    texts = read(options, {name: {"sdtype": "categorical"} for name in rest}) if rest else None
-    document = typed(options, texts, spelling)
+    document = vote(options, rest)
     synth = fitted(options, read(options, column_types(document)), document)
     digest = synth.release(allow_no_claim=True).save(options.output, readable=True)
     ledger = synth.privacy_ledger()
@@ -74,29 +61,6 @@ def run(options: argparse.Namespace) -> None:
         f"{ledger}\n\nWrote {options.output}, sha256 {digest}",
         {"output": options.output, "sha256": digest, "ledger": ledger.to_dict()},
     )
-
-
-def typed(options: argparse.Namespace, texts: pd.DataFrame | None, spelling: Spelling) -> dict[str, Any]:
-    """Declarations with the types that were voted for, and what the vote cost.
-
-    Parameters
-    ----------
-    options : Namespace
-        Of the command.
-    texts : DataFrame or None
-        Undeclared columns as text.
-    spelling : Spelling
-        How cells are written.
-
-    Raises
-    ------
-    ValueError
-        If the domain file was learned before: its types are declared then.
-    """
-    given = SCHEMA_ONLY if options.domain is None else domain_document(options.domain).to_dict()
-    if texts is None:
-        return dict(given)
-    return with_voted(given, texts, spelling, options.epsilon, options.delta)
 
 
 def fitted(

@@ -11,6 +11,7 @@ from sdv_plausible.commands.files import (
     UsageError,
     add_reading,
     declared_types,
+    in_order,
     metadata_and_detected,
     names_of,
     read,
@@ -97,7 +98,9 @@ def fitted(
     rest = undeclared(options, types)
     if rest and can_vote(options):
         options.rows_were_read = True  # from here on errors of others may quote cells
-        known["domain"] = document = vote(options, rest)
+        document = vote(options, rest)
+        document["columns"] = in_order(options, document["columns"])
+        known["domain"] = document
         types, metadata = column_types(document), metadata_of(document)
         found = Undeclared(voted={name: document["columns"][name] for name in rest})
     else:

@@ -46,8 +46,7 @@ def run(options: argparse.Namespace) -> None:
         {
             "output": options.output,
             "rows": len(synthetic),
-            "types_voted": {name: words["sdtype"] for name, words in found.voted.items()},
-            "types_detected": list(found.detected),
+            **found.to_dict(),
             "ledger": ledger.to_dict(),
         },
     )

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdv_plausible.commands.files import HOW_SPELLED, how, in_order, names_of, read
+from sdv_plausible.commands.files import HOW_SPELLED, how, names_of, read
 from sdv_plausible.commands.parameters import default_of
 from sdv_plausible.table.column_types import ColumnType
-
-SCHEMA_ONLY: dict[str, Any] = {"schema": "sdv-plausible-declarations/1", "columns": {}}
+from sdv_plausible.table.domain_file import DomainFile, is_blank
 
 
 @dataclass(frozen=True)
@@ -29,6 +28,13 @@ class Undeclared:
 
     voted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     detected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The types for programs."""
+        return {
+            "types_voted": {name: words["sdtype"] for name, words in self.voted.items()},
+            "types_detected": list(self.detected),
+        }
 
     def hint(self) -> str:
         """What is said of them; empty if there are none."""
@@ -52,14 +58,18 @@ def undeclared(options: argparse.Namespace, types: Mapping[str, ColumnType]) -> 
     return [] if options.only_declared else [name for name in names_of(options) if name not in types]
 
 
+def domain_file(options: argparse.Namespace) -> DomainFile:
+    """What is declared; nothing where no domain is given."""
+    from sdv_plausible.table.declarations import domain_document
+
+    return DomainFile(columns={}) if options.domain is None else domain_document(options.domain)
+
+
 def open_blanks(options: argparse.Namespace) -> None:
     """Take columns that a template left blank for undeclared ones, where the cells can vote on them."""
-    from sdv_plausible.table.declarations import domain_document
-    from sdv_plausible.table.domain_file import is_blank
-
     if options.domain in (None, "metadata") or not can_vote(options):
         return
-    file = domain_document(options.domain)
+    file = domain_file(options)
     told = {name: words for name, words in file.columns.items() if not is_blank(words)}
     if len(told) < len(file.columns):
         options.domain = replace(file, columns=told).to_dict()
@@ -72,27 +82,34 @@ def can_vote(options: argparse.Namespace) -> bool:
     the vote, as does metadata of the user's own.
     """
     return (
-        math.isfinite(getattr(options, "epsilon", 1.0))
-        and getattr(options, "undeclared", "private") == "private"
+        math.isfinite(_parameter(options, "epsilon"))
+        and _parameter(options, "undeclared") == "private"
         and not any(hasattr(options, name) for name in ("person", "random_state", "neighbours"))
         and options.budget is None
         and options.metadata is None
-        and (options.domain is None or _document(options).get("learned") is None)
+        and domain_file(options).learned is None
     )
 
 
 def vote(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
-    """The domain file with the types that the cells of these columns vote for, and what that cost."""
+    """The domain file with the types that the cells of these columns vote for, and what that cost.
+
+    Raises
+    ------
+    ValueError
+        If the domain file was learned before: its types are declared then.
+    """
     from sdv_plausible.declaring.voted import with_voted
     from sdv_plausible.table.cell_texts import Spelling
 
+    document = domain_file(options).to_dict()
+    if not names:
+        return document
     texts = read(options, {name: {"sdtype": "categorical"} for name in names})
-    epsilon, delta = (getattr(options, what, default_of(what)) for what in ("epsilon", "delta"))
-    found = with_voted(_document(options), texts, Spelling(**how(options, *HOW_SPELLED)), epsilon, delta)
-    return {**found, "columns": in_order(options, found["columns"])}
+    epsilon, delta = (_parameter(options, name) for name in ("epsilon", "delta"))
+    return with_voted(document, texts, Spelling(**how(options, *HOW_SPELLED)), epsilon, delta)
 
 
-def _document(options: argparse.Namespace) -> dict[str, Any]:
-    from sdv_plausible.table.declarations import domain_document
-
-    return dict(SCHEMA_ONLY) if options.domain is None else domain_document(options.domain).to_dict()
+def _parameter(options: argparse.Namespace, name: str) -> Any:
+    """A parameter of the synthesizer: as given, or by the constructor's default."""
+    return getattr(options, name, default_of(name))

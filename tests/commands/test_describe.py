@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.cli import main
-from sdv_plausible.commands.describe import typed
+from sdv_plausible.cli import main, parser
+from sdv_plausible.commands.undeclared import vote
 from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.release_file.release import Release
-from sdv_plausible.table.cell_texts import Spelling
 
 
 def table(path, n: int = 6_000) -> str:
@@ -63,9 +61,9 @@ def test_a_learned_domain_without_a_type_is_refused(tmp_path):
     data, first = table(tmp_path), tmp_path / "domain.json"
     types = {"a": {"sdtype": "numerical"}}
     first.write_text(json.dumps({"schema": "sdv-plausible-declarations/1", "columns": types, "learned": {}}))
-    options = Namespace(domain=str(first), epsilon=1.0, delta=1e-9)
+    arguments = ["describe", data, "-o", str(tmp_path / "d.json"), "--domain", str(first)]
     with pytest.raises(ValueError, match="have no sdtype"):
-        typed(options, pd.read_csv(data, dtype=str)[["b"]], Spelling())
+        vote(parser(["describe"]).parse_args(arguments), ["b"])
 
 
 @pytest.mark.parametrize("exact", [False, True], ids=["answers alone", "planted: exact answers"])

@@ -38,13 +38,19 @@ def test_one_odd_cell_decides_no_column(people, capsys):
     assert said["types_detected"] == []
     assert pd.api.types.is_numeric_dtype(rows["age"])
     assert "secret-text" not in rows.to_csv()
+    entry = next(entry for entry in said["ledger"]["entries"] if entry["name"] == "types")
+    assert (
+        "learned earlier at epsilon 0.4 and delta 1e-10" in entry["mechanism"]
+    )  # a tenth of what was asked for
     _, said, rows = synthesized(people, capsys, "--epsilon", "inf")
     assert said["types_voted"] == {}
     assert said["types_detected"] == ["age", "town"]
 
 
 def test_what_the_vote_cannot_be_part_of(people, tmp_path, capsys):
-    for options in (["--random-state", "1"], ["--undeclared", "infer"]):
+    whole_people = ["--person", "town", "--rows-per-person", "2"]
+    replaced = ["--neighbours", "replace_one"]
+    for options in (["--random-state", "1"], ["--undeclared", "infer"], whole_people, replaced):
         code, said, _ = synthesized(people, capsys, *options)
         assert code == 0
         assert said["types_voted"] == {}
@@ -64,6 +70,10 @@ def test_a_learned_file_is_not_voted_on_again(people, tmp_path, capsys):
     _, said, _ = synthesized(people, capsys, "--domain", str(learned))
     assert said["types_voted"] == {}
     assert said["types_detected"] == []
+    more = tmp_path / "more.csv"
+    pd.read_csv(people).assign(child=True).to_csv(more, index=False)
+    code, said, _ = synthesized(more, capsys, "--domain", str(learned))
+    assert (code, said["types_voted"], said["types_detected"]) == (0, {}, ["child"])
 
 
 def test_what_was_taken_for_personal_data_is_said():

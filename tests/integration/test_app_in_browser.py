@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from reviewing import CHROMIUM, COLUMNS, DRIVER, NO_BROWSER, browser, served, write_people
+from reviewing import CHROMIUM, COLUMNS, DRIVER, NO_BROWSER, browser, fits, served, write_people
 
 from sdv_plausible import Release
 
@@ -51,13 +51,7 @@ def press(driver, selector):
 
 def is_sound(driver):
     """Nothing sticks out, scrolls sideways, is too small, lacks a name, or comes from elsewhere."""
-    assert driver.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
-    sizes = driver.execute_script(
-        "return [...document.querySelectorAll('button, input, select, textarea, nav a')].filter(e => e.offsetParent)"
-        ".map(e => [e.id || e.innerText, e.offsetHeight, e.getBoundingClientRect().right])"
-    )
-    width = driver.execute_script("return window.innerWidth")
-    assert all(height >= 40 and right <= width for _, height, right in sizes), sizes
+    fits(driver, "button, input, select, textarea, nav a")
     nameless = driver.execute_script(
         "return [...document.querySelectorAll('input, select, textarea')]"
         ".filter(e => e.type !== 'hidden' && !e.labels.length).map(e => e.outerHTML)"

@@ -6,7 +6,7 @@ import json
 import warnings
 
 import pytest
-from reviewing import CHROMIUM, COLUMNS, DRIVER, NO_BROWSER, browser, program, write_people
+from reviewing import CHROMIUM, COLUMNS, DRIVER, NO_BROWSER, browser, fits, program, write_people
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
 from sdv_plausible.declaring.files import read_domain_file
@@ -53,13 +53,7 @@ def fill_in(driver):
 
 def is_sound(driver):
     """Nothing sticks out, scrolls sideways, lacks a name, or comes from elsewhere."""
-    assert driver.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
-    sizes = driver.execute_script(
-        "return [...document.querySelectorAll('button, input, select, textarea')].filter(e => e.offsetParent)"
-        ".map(e => [e.id || e.innerText, e.offsetHeight, e.getBoundingClientRect().right])"
-    )
-    width = driver.execute_script("return window.innerWidth")
-    assert all(height >= 40 and right <= width for _, height, right in sizes), sizes
+    fits(driver, "button, input, select, textarea")
     loaded = driver.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
     assert all(name.startswith(driver.current_url.split("?")[0].rsplit("/", 1)[0]) for name in loaded), loaded
     assert [line for line in driver.get_log("browser") if "status of 422" not in line["message"]] == []
