@@ -1,11 +1,12 @@
 """Accuracy at equal (epsilon, delta): ours and the peers that can be installed, on real tables.
 
 Run: python -m benchmarks.utility [--tables adult ...] [--epsilons 0.1 1 inf] [--methods ...] [--repeats 5]
-                                  [--peer-repeats 3] [--report]
+                                  [--first 0] [--peer-repeats 3] [--report]
 
 Every repeat draws fresh training rows and scores on as many other real rows. Peers run in environments of their own, which
 this script makes under benchmarks/results/. Results are kept line by line in benchmarks/results_utility.jsonl: a run that was
-cut off goes on where it stopped (delete lines to measure them again), ``--report`` only writes the table and the plot. A
+cut off goes on where it stopped (delete lines to measure them again, on splits that nobody has seen by ``--first``), ``--report``
+only writes the table and the plot. A
 peer's run that takes longer than ``--peer-limit`` (half an hour) is noted as such and not repeated. delta is 1e-9 (acs2013: 2^-30). Ours goes
 through the public synthesizer with a declared domain; its ledger's total is checked against epsilon.
 """
@@ -280,6 +281,7 @@ def main() -> None:
     parser.add_argument("--epsilons", nargs="*", type=float, default=[0.1, 1.0, math.inf])
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0, help="number of the first split")
     parser.add_argument("--peer-repeats", type=int, default=3)
     parser.add_argument("--peer-limit", type=float, default=1800.0, help="seconds of one run of a peer")
     parser.add_argument(
@@ -291,9 +293,10 @@ def main() -> None:
     kept = HERE / "results_utility.jsonl"
     for name in [] if options.report else options.tables:
         table = TABLES[name]()
-        for repeat, method in itertools.product(range(options.repeats), options.methods):
+        repeats = range(options.first, options.first + options.repeats)
+        for repeat, method in itertools.product(repeats, options.methods):
             for epsilon in wanted(method, options.epsilons):
-                if method in PEERS and repeat >= options.peer_repeats:
+                if method in PEERS and repeat >= options.first + options.peer_repeats:
                     continue
                 before = [
                     line
