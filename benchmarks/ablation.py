@@ -1,6 +1,6 @@
 """What each part of the default learner brings: parts are switched off one at a time.
 
-Run: python -m benchmarks.ablation [--tables national2018 "decision tree" intrusion] [--epsilon 1] [--repeats 5]
+Run: python -m benchmarks.ablation [--tables national2018 "decision tree" intrusion news alarm] [--epsilon 1] [--repeats 5]
                                    [--parts "as it is" ...] [--first 0]
 
 Tables that nothing in the learner was chosen on: NIST's national excerpt of 2018 (16 columns; that of 2019 was used for choosing),
@@ -59,9 +59,8 @@ def national2018() -> CodedTable:
     return coded(table.drop(columns=list(LEFT_OUT)))
 
 
-def intrusion() -> CodedTable:
-    """Network connections; numbers of many values in at most 50 quantiles."""
-    table = pd.read_parquet(DATA / "intrusion" / "intrusion_494k.parquet")
+def quantiles(table: pd.DataFrame) -> CodedTable:
+    """A sample; numbers of many values in at most 50 quantiles."""
     table = table.sample(MOST_ROWS, random_state=0)
     for name in table.select_dtypes("number"):
         if table[name].nunique() > MOST_CODES:
@@ -69,10 +68,27 @@ def intrusion() -> CodedTable:
     return coded(table.loc[:, table.nunique() > 1])
 
 
+def intrusion() -> CodedTable:
+    """Network connections."""
+    return quantiles(pd.read_parquet(DATA / "intrusion" / "intrusion_494k.parquet"))
+
+
+def news() -> CodedTable:
+    """Articles, counted and measured; values by their ranks."""
+    return quantiles(pd.read_csv(DATA / "news" / "news.csv.gz").rank(method="dense").astype(int))
+
+
+def alarm() -> CodedTable:
+    """A sample of a published network."""
+    return coded(pd.read_csv(DATA / "bayesnet_samples" / "alarm.csv.gz", dtype=str))
+
+
 TABLES: dict[str, Callable[[], CodedTable]] = {
     "national2018": national2018,
     "decision tree": lambda: made_up("decision tree"),
     "intrusion": intrusion,
+    "news": news,
+    "alarm": alarm,
 }
 
 
@@ -111,7 +127,7 @@ def _by_chance(
     return chosen, shares * share / shares.sum()
 
 
-def _function(module: Any, name: str, instead: Callable[..., Any]) -> Part:
+def _function(module: Any, name: str, instead: Any) -> Part:
     return lambda: patch.object(module, name, instead)
 
 
@@ -129,6 +145,7 @@ PARTS: dict[str, list[Part]] = {
     "ordered margins not smoothed": [_function(measurements, "haar_denoise", _first)],
     "bucket counts not fused": [_function(measurements.Measurements, "_fuse", _first)],
     "cells that noise explains kept": [_function(measurements, "empty_cells", _none)],
+    "these cells at zero": [_function(measurements, "TRACE", 0.0)],
     "no trace of emptied categories": [_function(measurements, "keep_alive", _first)],
     "one round of pairs": [_schedule(_one_round(forest=False))],
     "forest alone": [_schedule(lambda s: _without_sets(_one_round(forest=True)(s)))],
