@@ -238,26 +238,36 @@ def plot(lines: list[Line], path: Path) -> None:
     frame = pd.DataFrame(lines)
     frame = frame[frame["table"] == "adult"]
     figure, axes = plt.subplots(1, len(PLOTTED), figsize=(11, 4.2))
+    shown = [m for m in METHODS if m in set(frame["method"]) and "kept" not in m]
+    private = [m for m in shown if m not in NOT_PRIVATE]
     for axis, (score, title) in zip(axes, PLOTTED.items(), strict=True):
-        for method in [m for m in METHODS if m in set(frame["method"]) and "kept" not in m]:
+        for method in shown:
             runs = frame[frame["method"] == method].groupby("epsilon")[score]
             means, spreads = runs.mean().dropna(), runs.apply(interval)
+            if method == "real" and score == "agreement":
+                continue  # 1 by definition
             if method in NOT_PRIVATE:
                 axis.axhline(means.mean(), linestyle=":", color="grey", linewidth=1)
                 name = "the training rows themselves" if method == "real" else "gaussian_copula (not private)"
-                axis.annotate(name, (0.33, means.mean()), fontsize=7, color="grey", va="bottom", ha="center")
-            else:
-                means = means[np.isfinite(means.index)]
-                ours_is_thick = {"linewidth": 2.5, "zorder": 3} if method == "ours" else {"linewidth": 1.2}
-                axis.errorbar(
-                    means.index,
-                    means,
-                    spreads[means.index],
-                    marker="o",
-                    capsize=3,
-                    label=method,
-                    **ours_is_thick,
+                behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+                axis.text(
+                    0.32, means.mean(), name, fontsize=7, color="grey", va="center", ha="center", bbox=behind
                 )
+                continue
+            means = means[np.isfinite(means.index)]
+            beside = 1.05 ** (private.index(method) - len(private) // 2)  # so that no point hides another
+            is_ours = {"linewidth": 2.5, "zorder": 3} if method == "ours" else {"linewidth": 1.2}
+            spread = spreads[means.index]
+            axis.errorbar(
+                means.index * beside,
+                means,
+                spread,
+                marker="o",
+                markersize=5,
+                capsize=2,
+                label=method,
+                **is_ours,
+            )
         axis.set_xscale("log")
         axis.set_xticks([0.1, 1.0], ["0.1", "1"])
         axis.minorticks_off()
