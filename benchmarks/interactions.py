@@ -1,6 +1,7 @@
 """Dependence of three and more columns: tables by simulation whose label no pair of columns shows.
 
-Run: python -m benchmarks.interactions [--tables xor ...] [--epsilons 1 10 inf] [--repeats 3] [--report]
+Run: python -m benchmarks.interactions [--tables xor ...] [--epsilons 1 10 inf] [--methods ours real]
+                                       [--repeats 5] [--first 0] [--report]
 
 A random forest is trained on synthetic rows and tested on real rows that no method has seen; ``real`` is the forest that was
 trained on the real rows. ``game RF`` tells synthetic from real rows (0.5 is ideal). 20,000 training rows, delta 1e-9. Results
@@ -138,11 +139,14 @@ def main() -> None:
     )
     parser.add_argument("--tables", nargs="*", default=list(MADE), choices=list(MADE))
     parser.add_argument("--epsilons", nargs="*", type=float, default=[1.0, 10.0, math.inf])
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--methods", nargs="*", default=["ours", "real"], choices=["ours", "real"])
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0, help="number of the first split")
     parser.add_argument("--report", action="store_true", help="only write the table from what was measured")
     options = parser.parse_args()
-    wanted = [("ours", e) for e in options.epsilons] + [("real", math.inf)]
-    runs = itertools.product(options.tables, wanted, range(options.repeats))
+    wanted = [(m, e) for m in options.methods for e in (options.epsilons if m == "ours" else [math.inf])]
+    repeats = range(options.first, options.first + options.repeats)
+    runs = itertools.product(options.tables, wanted, repeats)
     for name, (method, epsilon), repeat in [] if options.report else runs:
         run = {"table": name, "method": method, "epsilon": epsilon, "repeat": repeat}
         if any(run.items() <= line.items() for line in read(KEPT)):

@@ -1,6 +1,6 @@
 """Categories of many values without an order: as a number, as a category, and with declared groups.
 
-Run: python -m benchmarks.many_values [--tables national2019 acs2018] [--epsilons 0.3 1 10] [--repeats 5]
+Run: python -m benchmarks.many_values [--tables national2019 acs2018] [--epsilons 0.3 1 10] [--repeats 5] [--cases ...] [--first 0]
 
 ``national2019``: ages of the NIST excerpt, 100 values, in each of nine pairs; all 27,253 rows are training rows, and distances
 are to these. ``acs2018``: 528 occupations (the groups are the letters before the hyphen of a label, such as MGR) and 172 places
@@ -132,15 +132,15 @@ def pair_distances(table: CodedTable, made: np.ndarray, real: np.ndarray) -> dic
     return {f"{table.names[j]} x others": mean(j, few) for j in many} | {"all pairs": every}
 
 
-def measured(table: CodedTable, epsilon: float, repeats: int) -> dict[str, str]:
+def measured(table: CodedTable, epsilon: float, repeats: range) -> dict[str, str]:
     """Mean and deviation of the mean of every figure, and the mean time of a fit."""
     found = []
-    for repeat in range(repeats):
+    for repeat in repeats:
         train, test = (table.codes,) * 2 if len(table.codes) == table.num_train else table.split(repeat)
         made, seconds = ours(table, train, epsilon)
         found.append(pair_distances(table, made, test) | {"fit s": seconds})
     frame = pd.DataFrame(found)
-    error = frame.std(ddof=1).fillna(0) / np.sqrt(repeats)
+    error = frame.std(ddof=1).fillna(0) / np.sqrt(len(repeats))
     return {name: f"{frame[name].mean():.3f} ± {error[name]:.3f}" for name in frame}
 
 
@@ -150,13 +150,18 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.3, 1.0, 10.0])
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0, help="number of the first split")
+    parser.add_argument("--cases", nargs="+", help="those that are measured; otherwise all")
     given = parser.parse_args()
+    repeats = range(given.first, given.first + given.repeats)
     for name in given.tables:
         lines = []
         for epsilon in given.epsilons:
             for case, (make, how) in CASES[name].items():
+                if case not in (given.cases or CASES[name]):
+                    continue
                 with how():
-                    lines.append({"epsilon": epsilon, "": case} | measured(make(), epsilon, given.repeats))
+                    lines.append({"epsilon": epsilon, "": case} | measured(make(), epsilon, repeats))
         print(f"\n{name}\n")
         for row in (list(lines[0]), ["---"] * len(lines[0]), *(line.values() for line in lines)):
             print(f"| {' | '.join(map(str, row))} |", flush=True)

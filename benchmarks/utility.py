@@ -1,11 +1,12 @@
 """Accuracy at equal (epsilon, delta): ours and the peers that can be installed, on real tables.
 
 Run: python -m benchmarks.utility [--tables adult ...] [--epsilons 0.1 1 inf] [--methods ...] [--repeats 5]
-                                  [--peer-repeats 3] [--report]
+                                  [--first 0] [--peer-repeats 3] [--report]
 
 Every repeat draws fresh training rows and scores on as many other real rows. Peers run in environments of their own, which
 this script makes under benchmarks/results/. Results are kept line by line in benchmarks/results_utility.jsonl: a run that was
-cut off goes on where it stopped (delete lines to measure them again), ``--report`` only writes the table and the plot. A
+cut off goes on where it stopped (delete lines to measure them again, on splits that nobody has seen by ``--first``), ``--report``
+only writes the table and the plot. A
 peer's run that takes longer than ``--peer-limit`` (half an hour) is noted as such and not repeated. delta is 1e-9 (acs2013: 2^-30). Ours goes
 through the public synthesizer with a declared domain; its ledger's total is checked against epsilon.
 """
@@ -150,6 +151,7 @@ METHODS: dict[str, Callable[[CodedTable, np.ndarray, float], Made]] = {
     "gaussian_copula": gaussian_copula,
     **{method: peer(method, 1800) for method in PEERS},
 }
+TIMES = ("fit s", "cpu s")  # elapsed seconds of the fit; CPU seconds of fit and sample, where they were kept
 NOT_PRIVATE = ("real", "gaussian_copula")
 Line = dict[str, object]
 
@@ -195,9 +197,9 @@ def interval(values: pd.Series) -> float:
 def report(lines: list[Line]) -> str:
     """Markdown table of means and 95 % intervals of the mean."""
     frame = pd.DataFrame(lines).reindex(
-        columns=["table", "method", "epsilon", "repeat", "failed", "fit s", *SCORES]
+        columns=["table", "method", "epsilon", "repeat", "failed", *TIMES, *SCORES]
     )
-    columns = [*SCORES, "fit s"]
+    columns = [*SCORES, *TIMES]
     out = [
         "| table | method | eps | runs | " + " | ".join(columns) + " |",
         "|" + " --- |" * (4 + len(columns)),
@@ -215,10 +217,10 @@ def report(lines: list[Line]) -> str:
         cells = []
         for name in columns:
             mean, spread = runs[name].mean(), interval(runs[name])
-            digits = 1 if name == "fit s" else 3
-            cells.append(
-                f"{mean:.{digits}f}" + ("" if math.isnan(spread) or name == "fit s" else f" ± {spread:.3f}")
-            )
+            if name in TIMES:
+                cells.append("" if math.isnan(mean) else f"{mean:.1f}")
+            else:
+                cells.append(f"{mean:.3f}" + ("" if math.isnan(spread) else f" ± {spread:.3f}"))
         out.append(f"| {table} | {method} | {shown} | {len(runs)} | " + " | ".join(cells) + " |")
     return "\n".join(out)
 
@@ -236,26 +238,36 @@ def plot(lines: list[Line], path: Path) -> None:
     frame = pd.DataFrame(lines)
     frame = frame[frame["table"] == "adult"]
     figure, axes = plt.subplots(1, len(PLOTTED), figsize=(11, 4.2))
+    shown = [m for m in METHODS if m in set(frame["method"]) and "kept" not in m]
+    private = [m for m in shown if m not in NOT_PRIVATE]
     for axis, (score, title) in zip(axes, PLOTTED.items(), strict=True):
-        for method in [m for m in METHODS if m in set(frame["method"]) and "kept" not in m]:
+        for method in shown:
             runs = frame[frame["method"] == method].groupby("epsilon")[score]
             means, spreads = runs.mean().dropna(), runs.apply(interval)
+            if method == "real" and score == "agreement":
+                continue  # 1 by definition
             if method in NOT_PRIVATE:
                 axis.axhline(means.mean(), linestyle=":", color="grey", linewidth=1)
                 name = "the training rows themselves" if method == "real" else "gaussian_copula (not private)"
-                axis.annotate(name, (0.33, means.mean()), fontsize=7, color="grey", va="bottom", ha="center")
-            else:
-                means = means[np.isfinite(means.index)]
-                ours_is_thick = {"linewidth": 2.5, "zorder": 3} if method == "ours" else {"linewidth": 1.2}
-                axis.errorbar(
-                    means.index,
-                    means,
-                    spreads[means.index],
-                    marker="o",
-                    capsize=3,
-                    label=method,
-                    **ours_is_thick,
+                behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+                axis.text(
+                    0.32, means.mean(), name, fontsize=7, color="grey", va="center", ha="center", bbox=behind
                 )
+                continue
+            means = means[np.isfinite(means.index)]
+            beside = 1.05 ** (private.index(method) - len(private) // 2)  # so that no point hides another
+            is_ours = {"linewidth": 2.5, "zorder": 3} if method == "ours" else {"linewidth": 1.2}
+            spread = spreads[means.index]
+            axis.errorbar(
+                means.index * beside,
+                means,
+                spread,
+                marker="o",
+                markersize=5,
+                capsize=2,
+                label=method,
+                **is_ours,
+            )
         axis.set_xscale("log")
         axis.set_xticks([0.1, 1.0], ["0.1", "1"])
         axis.minorticks_off()
@@ -280,6 +292,7 @@ def main() -> None:
     parser.add_argument("--epsilons", nargs="*", type=float, default=[0.1, 1.0, math.inf])
     parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0, help="number of the first split")
     parser.add_argument("--peer-repeats", type=int, default=3)
     parser.add_argument("--peer-limit", type=float, default=1800.0, help="seconds of one run of a peer")
     parser.add_argument(
@@ -291,9 +304,10 @@ def main() -> None:
     kept = HERE / "results_utility.jsonl"
     for name in [] if options.report else options.tables:
         table = TABLES[name]()
-        for repeat, method in itertools.product(range(options.repeats), options.methods):
+        repeats = range(options.first, options.first + options.repeats)
+        for repeat, method in itertools.product(repeats, options.methods):
             for epsilon in wanted(method, options.epsilons):
-                if method in PEERS and repeat >= options.peer_repeats:
+                if method in PEERS and repeat >= options.first + options.peer_repeats:
                     continue
                 before = [
                     line

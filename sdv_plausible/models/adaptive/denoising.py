@@ -12,6 +12,7 @@ ALIVE = 0.0025  # of a column's total, what such categories get together at most
 SEEN = 3.0  # standard deviations below which a cell of a pair table may hold nothing
 APART = 3.0  # standard deviations by which such cells of a line miss what independence says of them
 AT_STAKE = 0.1  # of a line, what they hold at most if they are to be emptied
+TRACE = 0.005  # of what independence says, what they keep: zeros of several tables may contradict one another
 
 
 def haar_denoise(values: np.ndarray, sigma: float, threshold: float = 2.5, levels: int = 4) -> np.ndarray:
@@ -114,7 +115,7 @@ def empty_cells(table: np.ndarray, expected: np.ndarray, sigma: float) -> np.nda
 
     The faint cells of a line (a value of either column) are taken for empty if together they hold no more
     than their noise, independence says that they hold much more, and little of the line is at stake. What
-    cannot occur is then not made: a child has no spouse, and no other education number than its own.
+    cannot occur is then hardly made: a child has no spouse, and no other education number than its own.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from sdv_plausible.counting import of_one_shape, pair_counts
 from sdv_plausible.models.adaptive.choosing import worth_measuring
 from sdv_plausible.models.adaptive.denoising import (
+    TRACE,
     empty_cells,
     haar_denoise,
     keep_alive,
@@ -233,7 +234,8 @@ class Measurements:
             shift = shifts.get(e, 0.0) if e in self._first else 0.0
             prior = rake((before + shift) * possible, rows, columns, BEFORE)
             found = prior + shrink_singular_values(table - prior, sigma)
-            found[empty_cells(table, np.outer(rows, columns) / self.total, sigma)] = 0.0
+            apart = np.outer(rows, columns) / self.total
+            found = np.where(empty_cells(table, apart, sigma), TRACE * apart, found)
             cleaned = rake(found * possible, rows, columns) / self.total
             self._pairs[e], self._pairs[e[1], e[0]] = cleaned, cleaned.T
 

@@ -179,6 +179,25 @@ def test_each_margin_is_the_inverse_variance_mean_over_all_tables_it_is_in():
             assert np.ptp(moved) < 1e-6  # spread evenly over the bucket's codes
 
 
+def test_cells_that_noise_explains_keep_a_trace(monkeypatch):
+    """A copy of a column: beside the diagonal TRACE of independence is left, so that tables that contradict one
+    another can be fitted. Planted: exact zeros."""
+    one = np.repeat(np.arange(12), 1000)
+
+    def beside_the_diagonal() -> float:
+        made, schedule = measured(
+            len(one), 0.3, cards=(12, 12, 2), codes=np.stack([one, one, 0 * one], axis=1)
+        )
+        made.measure_pairs(schedule.rounds[0])
+        found = made.estimates()
+        away = found.pairs[0, 1] / np.outer(found.coarse[0], found.coarse[1])
+        return float(np.median(away[~np.eye(12, dtype=bool)]))
+
+    assert beside_the_diagonal() == pytest.approx(measurements.TRACE, rel=0.2)
+    monkeypatch.setattr(measurements, "TRACE", 0.0)
+    assert beside_the_diagonal() < 1e-6
+
+
 # --- choosing ---------------------------------------------------------------------------------------------------------
 
 
