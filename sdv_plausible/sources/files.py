@@ -16,6 +16,7 @@ from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.parquet import frame_of
 from sdv_plausible.table.reading import csv_blocks, csv_columns
+from sdv_plausible.table.text_files import UNPACKERS
 
 Batches = Callable[[Sequence[str], int], Iterator[Any]]
 
@@ -109,7 +110,7 @@ def files_of(path: str | os.PathLike[str]) -> list[Path]:
     text = os.fspath(path)
     found = [Path(text)] if Path(text).is_file() else []
     if Path(text).is_dir():
-        found = sorted(p for p in Path(text).rglob("*") if p.suffix in (".parquet", ".csv"))
+        found = sorted(p for p in Path(text).rglob("*") if p.suffix in (".parquet", ".csv", *UNPACKERS))
     elif not found:
         found = sorted(Path(p) for p in glob.glob(text, recursive=True) if Path(p).is_file())  # noqa: PTH207  absolute patterns too
     if not found:

@@ -20,6 +20,7 @@ from sdv_plausible.sources.files import (
 from sdv_plausible.sources.source import PART_ROWS, FrameSource, Source
 from sdv_plausible.sources.streams import READ_ONCE, ibis_source, stream_source
 from sdv_plausible.table.column_types import ColumnType
+from sdv_plausible.table.text_files import UNPACKERS
 
 KNOWN = (
     "a path, folder or pattern of Parquet or CSV files, a pandas or polars frame, an Arrow table, a DuckDB "
@@ -77,7 +78,7 @@ def _opened(data: Any, types: Mapping[str, ColumnType], rows: int, *, progress: 
         kinds = {path.suffix.lower() for path in paths}
         if len(kinds) > 1:
             raise ValueError(f"source ({os.fspath(data)!r}) names files of several kinds: {sorted(kinds)}")
-        if kinds == {".csv"}:
+        if kinds <= {".csv", *UNPACKERS}:
             return CsvSource(paths, types, rows, progress=progress)
         return parquet_source(paths, types, rows, progress=progress)
     if isinstance(data, pd.DataFrame):

@@ -11,7 +11,6 @@ import csv
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import pandas as pd
 
 from sdv_plausible.table.cell_texts import FALSE_VALUES, TRUE_VALUES, CellReader, Spelling
 from sdv_plausible.table.column_types import ColumnType, column_types
+from sdv_plausible.table.text_files import DAMAGED, open_text
 
 BLOCK = 2_000  # records that are held as text at a time
 OTHER_SEPARATORS = (";", "\t", "|", ",")
@@ -44,7 +44,7 @@ def read_csv(
     Parameters
     ----------
     path : str or Path
-        A CSV file with a header line.
+        A CSV file with a header line; ``.gz``, ``.bz2`` and ``.xz`` are unpacked.
     domain : Domain, mapping, path, "metadata" or None
         Declarations, as for the synthesizer; ``{"sdtype": "id"}`` alone says what a column is.
     metadata : sdv.metadata.Metadata, mapping, path or None
@@ -205,13 +205,18 @@ def _lines(path: PathLike, encoding: str, separator: str, quote: str) -> Any:
 
 
 def _records(path: PathLike, encoding: str, separator: str, quote: str) -> Iterator[list[str]]:
-    with Path(path).open(encoding=encoding, newline="") as file:
+    with open_text(path, encoding) as file:
         reader, width = csv.reader(file, delimiter=separator, quotechar=quote, strict=True), None
         while True:
             try:
                 record = next(reader, None)
             except csv.Error as error:
                 raise ValueError(f"{path}: line {reader.line_num} is not CSV: {error}") from error
+            except DAMAGED as error:
+                raise ValueError(
+                    f"{path}: after line {reader.line_num} it cannot be read ({error}): is it whole, and of "
+                    "the kind that its ending says?"
+                ) from error
             except UnicodeError:
                 told = encoding.removesuffix("-sig")  # the mark is ours
                 raise ValueError(
