@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sdv_plausible.models.base import Learner, ModelBudget, SeedModel, makes, planned_entries, plausible_gamma
+from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import ExactCounts
@@ -17,6 +18,8 @@ from sdv_plausible.release.said import sentences
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Domain
+
+ALL_KEPT = Omega(0, 0)  # where a seed's latent point stands for its columns: every candidate has a seed
 
 
 def fit_release(
@@ -78,7 +81,11 @@ def fit_release(
     model = learn_model(parts, domain, learner, budget, ledger, coins.spawn("learning"), transcript)
     ledger.charge(*sentences(settings, learner, domain))
     cards = domain.cardinalities
-    omega = settings.omega or test.default_omega([cards[j] for j in model.order])
+    omega = settings.omega or (
+        ALL_KEPT
+        if settings.looks_at_points(makes(learner))
+        else test.default_omega([cards[j] for j in model.order])
+    )
     omega.among(len(domain))  # complains before anything is drawn
     sampler = test.start(model, seeds, omega, coins.spawn("sampling"))
     sampler.answers = transcript.answers
