@@ -68,7 +68,11 @@ def _implications(
 
 def _all(spec: Mapping[str, Any]) -> list[Any]:
     """Everything that a declared column may hold, missing (None) too."""
-    return [*_points({}, spec), *spec.get("special_values", ()), *[None] * bool(spec.get("range_is_nullable"))]
+    return [
+        *_points({}, spec),
+        *spec.get("special_values", ()),
+        *[None] * bool(spec.get("range_is_nullable")),
+    ]
 
 
 def _points(what: Any, spec: Mapping[str, Any]) -> list[Any]:
