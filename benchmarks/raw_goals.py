@@ -58,7 +58,7 @@ def _peers(found: _Runs) -> list[Row]:
             for name, peer in pairs
             if found.mean(name, "ours-declared", score) >= found.mean(name, peer, score)
         ]
-        said = f"{len(pairs) - len(behind)} of {len(pairs)} runs that finished"
+        said = f"{len(pairs) - len(behind)} of {len(pairs)} peers on tables where they finished"
         out.append(
             (f"ahead of dpmm in {score}", said + (f"; not {', '.join(behind)}" if behind else ""), not behind)
         )
@@ -81,8 +81,8 @@ def _adult(found: _Runs) -> list[Row]:
         ("adult: Diagnostic 1", f"{ours('diagnostic'):.4f}", round(ours("diagnostic"), 3) == 1.0),
         (f"adult: game {GAME} at most", f"{ours('game RF'):.3f}", ours("game RF") <= GAME),
         (
-            f"adult: single years of age within {AGES} of the real ones' (the curated table's one-way distance)",
-            f"{ages:.3f}; other real rows {_real_ages(found):.3f}",
+            f"adult: age in single years, {AGES} more than other real rows at most (the curated table's one-way distance)",
+            f"{ages:.3f}, other real rows {_real_ages(found):.3f}",
             ages - _real_ages(found) <= AGES,
         ),
     ]
