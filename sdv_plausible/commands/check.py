@@ -14,7 +14,7 @@ from sdv_plausible.commands.files import (
     is_parquet,
     read,
 )
-from sdv_plausible.commands.speaking import add_json, say
+from sdv_plausible.commands.speaking import say
 
 NO_RECORD = "No domain file (--domain) keeps a record of this look: do not change the rules now"
 
@@ -22,7 +22,6 @@ NO_RECORD = "No domain file (--domain) keeps a record of this look: do not chang
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``check`` is told."""
     add_reading(command)
-    add_json(command)
     command.set_defaults(only_declared=True)
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from sdv_plausible.commands.files import add_reading, check_outputs, declared_types, read
 from sdv_plausible.commands.parameters import default_of
-from sdv_plausible.commands.speaking import add_json, say
+from sdv_plausible.commands.speaking import say
 from sdv_plausible.commands.undeclared import undeclared, vote
 from sdv_plausible.sdv.versions import metadata_of
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -42,7 +42,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--only-declared", action="store_true", help="leave out columns whose type is not declared"
     )
     command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
-    add_json(command)
     command.set_defaults(ledger=None)
 
 

@@ -17,7 +17,6 @@ from sdv_plausible.commands.files import (
     read,
 )
 from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
-from sdv_plausible.commands.speaking import add_json
 from sdv_plausible.commands.undeclared import Undeclared, can_vote, open_blanks, undeclared, vote
 
 if TYPE_CHECKING:
@@ -36,8 +35,8 @@ def add_fitting(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--overwrite", action="store_true", help="replace files that exist, never one that is read"
     )
-    add_json(command)
     add_parameters(command)
+    command.set_defaults(outputs=("output", "ledger"))
 
 
 def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:

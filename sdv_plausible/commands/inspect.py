@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 from sdv_plausible.commands.files import UsageError, check_output
-from sdv_plausible.commands.speaking import add_json, say
+from sdv_plausible.commands.speaking import say
 from sdv_plausible.evaluation.page.inspection import inspection_page
 from sdv_plausible.evaluation.tables import prepare
 from sdv_plausible.sdv.detection import detect_types
@@ -25,7 +25,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("-o", "--output", type=Path, required=True, help="HTML page to write: not public")
     command.add_argument("--domain", type=Path, help="domain JSON: types; others are detected")
     command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
-    add_json(command)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -18,7 +18,7 @@ from sdv_plausible.commands.files import (
     metadata_and_detected,
     read,
 )
-from sdv_plausible.commands.speaking import add_json, say, steps
+from sdv_plausible.commands.speaking import say, steps
 
 FOR_HOLDER = "NOT private: it shows real rows; for your eyes alone"
 PUBLISHABLE = "It may be published: real rows are on it through the guarantee alone"
@@ -40,7 +40,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="only what may be published: the guarantee and the synthetic rows",
     )  # fmt: skip
     command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
-    add_json(command)
     command.set_defaults(only_declared=False)
 
 
@@ -75,7 +74,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuse files that are not there or would be replaced, before anything is read."""
+    """Refuse files that are not there, or cannot be written, before anything is read."""
     check_inputs(options)
     given = (options.synthetic, options.holdout, options.release, options.ledger)
     for path in (path for path in given if path is not None):
@@ -89,9 +88,6 @@ def _check(options: argparse.Namespace) -> None:
             "the file that sample or synthesize wrote"
         )
     check_output(options.output, options.overwrite, (".html",))
-    for path in (options.data, *given):
-        if path is not None and is_same(path, options.output):
-            raise UsageError(f"{options.output} is read, and the page would replace it; choose another name")
 
 
 def _guarantee(options: argparse.Namespace) -> tuple[Any, Any]:
