@@ -100,19 +100,20 @@ def check_nothing_read_is_written(options: argparse.Namespace, *more: Path) -> N
     *more : Path
         Files in a folder that is written to.
     """
-    written = {name: getattr(options, name, None) for name in getattr(options, "outputs", ("output",))}
-    texts: list[Path | str] = []
-    for name, value in vars(options).items():
-        if name != "outputs" and name not in written:
-            texts += [one for one in (value if isinstance(value, list) else [value]) if one]
-    named = [Path(one) for one in texts if isinstance(one, (str, Path))]
-    outputs = [path for path in (*written.values(), *more) if path is not None]
-    for number, output in enumerate(outputs):
-        for other in (*named, *outputs[number + 1 :]):
+    outputs = [(name, getattr(options, name, None)) for name in getattr(options, "outputs", ("output",))]
+    written = [(name, path) for name, path in (*outputs, *(("output", path) for path in more)) if path]
+    read = [
+        (name, Path(one))
+        for name, value in vars(options).items()
+        for one in (value if isinstance(value, list) else [value])
+        if name not in dict(outputs) and one and isinstance(one, (str, Path))
+    ]
+    for number, (name, output) in enumerate(written):
+        for what, other in (*read, *written[number + 1 :]):
             if is_same(output, other):
                 raise UsageError(
-                    f"{output} and {other} are the same file, and one would destroy the other; choose "
-                    "another name"
+                    f"{name} ({output}) and {what} ({other}) are the same file, and one would destroy the "
+                    "other; choose another name"
                 )
 
 
