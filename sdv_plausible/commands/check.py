@@ -14,9 +14,8 @@ from sdv_plausible.commands.files import (
     is_parquet,
     read,
 )
+from sdv_plausible.commands.looking import NO_RECORD
 from sdv_plausible.commands.speaking import say
-
-NO_RECORD = "No domain file (--domain) keeps a record of this look: do not change the rules now"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -58,5 +57,5 @@ def run(options: argparse.Namespace) -> None:
         if given is not None:
             lines += note_look(given, {*unread, *looked}, rules.digests or None)
         else:
-            lines.append(NO_RECORD)
+            lines.append(f"{NO_RECORD} do not change the rules now")
     say(options, "\n".join(lines), {"for_the_holder_alone": True, "unreadable": unread, "found": lines[1:]})

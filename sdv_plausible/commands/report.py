@@ -18,7 +18,9 @@ from sdv_plausible.commands.files import (
     metadata_and_detected,
     read,
 )
+from sdv_plausible.commands.looking import note_rows_shown
 from sdv_plausible.commands.speaking import say, steps
+from sdv_plausible.commands.undeclared import without_blanks
 
 FOR_HOLDER = "NOT private: it shows real rows; for your eyes alone"
 PUBLISHABLE = "It may be published: real rows are on it through the guarantee alone"
@@ -51,6 +53,7 @@ def run(options: argparse.Namespace) -> None:
     with steps("reading", "comparing", "writing") as begin:
         begin()
         ledger, structure = _guarantee(options)
+        noted, options.domain = options.domain, without_blanks(options.domain)
         types = declared_types(options)
         shown = options.synthetic if options.publishable else None  # else one real cell decides on the page
         metadata, detected = metadata_and_detected(options, types, shown)
@@ -64,12 +67,13 @@ def run(options: argparse.Namespace) -> None:
         begin()
         report.generate(real, synthetic, metadata, verbose=False)
         begin()
+        notes = [] if options.publishable else note_rows_shown(noted, options.rules, list(real.columns))
         report.to_html(options.output, publishable=options.publishable)
     words = PUBLISHABLE if options.publishable else FOR_HOLDER
     say(
         options,
-        f"Wrote {options.output}. {words}",
-        {"output": options.output, "for_the_holder_alone": not options.publishable},
+        "\n".join([f"Wrote {options.output}. {words}", *notes]),
+        {"output": options.output, "for_the_holder_alone": not options.publishable, "notes": notes},
     )
 
 

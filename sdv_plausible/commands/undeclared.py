@@ -67,12 +67,19 @@ def domain_file(options: argparse.Namespace) -> DomainFile:
 
 def open_blanks(options: argparse.Namespace) -> None:
     """Take columns that a template left blank for undeclared ones, where the cells can vote on them."""
-    if options.domain in (None, "metadata") or not can_vote(options):
-        return
-    file = domain_file(options)
+    if can_vote(options):
+        options.domain = without_blanks(options.domain)
+
+
+def without_blanks(domain: Any) -> Any:
+    """What is declared, without the columns that a template left blank."""
+    from sdv_plausible.table.declarations import domain_document
+
+    if domain in (None, "metadata"):
+        return domain
+    file = domain_document(domain)
     told = {name: words for name, words in file.columns.items() if not is_blank(words)}
-    if len(told) < len(file.columns):
-        options.domain = replace(file, columns=told).to_dict()
+    return domain if len(told) == len(file.columns) else replace(file, columns=told).to_dict()
 
 
 def can_vote(options: argparse.Namespace) -> bool:
