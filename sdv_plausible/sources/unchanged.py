@@ -1,4 +1,4 @@
-"""Whether a table is the same in every pass of a fit: a sum over rows, and over their places where those count.
+"""Whether a table is the same in every pass of a fit: a sum over rows, and their places where those count.
 
 The sum stays with the coordinator and is compared with itself. For a table that stands still it never
 differs, whatever the rows: so the check says nothing of them (docs/explanation/proofs/parts.md, Lemma 5).
