@@ -29,7 +29,7 @@ from sdv_plausible.release.row_tests import RandomizedTest
 
 ALL_RESAMPLED = Omega(None, None)
 MAX_ATTEMPTS_PER_ROW = 10_000  # a study may fail visibly; a release under a claim must not
-STRUCTURES: dict[str, Structure] = {"marginals": "independent", "cfs": "cfs", "example": EXAMPLE_GRAPH}
+STRUCTURES: dict[str, Structure] = {"marginals": "independent", "cfs": "cfs", "printed": "cfs", "example": EXAMPLE_GRAPH}
 
 
 class Study:
@@ -72,7 +72,9 @@ class Study:
             everything = {"learning": CodeArray(rows, split.plain_domain.cardinalities)}
             return learn_model(everything, split.plain_domain, AdaptiveLearner(), budget, ledger, coins)
         structure = self._structure(epsilon, coins) if kind == "parts" else STRUCTURES[kind]
-        learner = BayesianNetworkLearner(structure=structure)
+        learner = BayesianNetworkLearner(
+            structure=structure, noise="paper" if kind == "printed" else "calibrated"
+        )
         codes = {"learning": split.parameters, "structure": split.structure, "parameters": split.parameters}
         rows = {part: CodeArray(c, split.domain.cardinalities) for part, c in codes.items()}
         return learn_model(rows, split.domain, learner, budget, ledger, coins)
