@@ -64,7 +64,7 @@ def child_after_child(correlation: np.ndarray, buckets: Sequence[np.ndarray], ma
             found[child].append(best)
             for below in ancestors.values():
                 if child in below:
-                    below |= ancestors[best]
+                    below.update(ancestors[best])
     return tuple(tuple(found[j]) for j in sorted(found))
 
 
