@@ -2,8 +2,8 @@
 
 Before anything else looks at the rows, each row gets a secret number of its own and a person keeps the rows
 with the smallest ones. So the choice depends on nothing but the person's own rows and coins: not on the order
-of the rows, not on other people (docs/explanation/proofs/persons.md, Lemma 1). An engine that never has all
-rows at once would take a keyed hash of the row for its number and keep the smallest in every group.
+of the rows, not on other people (docs/explanation/proofs/persons.md, Lemma 1). Tables in parts:
+``sources/bounded.py``.
 """
 
 from __future__ import annotations
