@@ -30,6 +30,10 @@ NOT_PRIVATE = ("infer", "gaussian-copula", "real")
 PACKAGES = {"dpmm": "dpmm==0.1.9", "smartnoise": "smartnoise-synth==1.0.8"}
 PEERS = ("dpmm-mst", "dpmm-privbayes", "dpmm-aim", "smartnoise-mst", "smartnoise-aim")
 METHODS = (*OURS, *NOT_PRIVATE, *PEERS)
+WORDS = (
+    "rules",
+    "special_values",
+)  # wanted words of the code books that ours are told; peers get what they can use
 NO_CLAIM_EPSILON = 1.0  # what "infer" spends on its model
 Made = tuple[pd.DataFrame, dict[str, float]]
 

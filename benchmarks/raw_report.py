@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.raw_goals import goals
 from benchmarks.raw_methods import METHODS, NOT_PRIVATE, OURS
 from benchmarks.raw_scores import SHOWN
 from benchmarks.raw_sources import SOURCES
 
 HERE = Path(__file__).parent
 PICTURE = "raw_tables.png"
-MARKS = ("<!-- raw tables: begin -->", "<!-- raw tables: end -->")
+PARTS = ("raw tables", "raw goals")
 DIGITS = {"fit s": 1, "sample s": 1, "MB": 0, "far columns": 1}
 PLOTTED = {
     "column distance": "column distance (lower is better)",
@@ -28,7 +29,7 @@ Line = dict[str, object]
 
 
 def newest(lines: list[Line]) -> list[Line]:
-    """Of every table, method, budget and set of wanted words, the lines of the version measured last."""
+    """Of every table, method and budget, the lines of the version measured last."""
     latest: dict[tuple[object, ...], tuple[object, object]] = {}
     for line in lines:
         latest[_group(line)] = (line.get("code"), line.get("book"))
@@ -36,7 +37,7 @@ def newest(lines: list[Line]) -> list[Line]:
 
 
 def _group(line: Line) -> tuple[object, ...]:
-    return (line["table"], line["method"], line["epsilon"], tuple(line.get("wanted", ())))  # type: ignore[arg-type]
+    return line["table"], line["method"], line["epsilon"]
 
 
 def one_line(line: Line) -> str:
@@ -53,11 +54,8 @@ def _number(value: object, score: str) -> str:
 
 
 def _frame(lines: Sequence[Line]) -> pd.DataFrame:
-    kept = ["table", "method", "epsilon", "repeat", "failed", "wanted", *SHOWN]
-    frame = pd.DataFrame([{k: line.get(k) for k in kept} for line in lines])
-    words = frame["wanted"].map(lambda w: f" + {', '.join(w)}" if w else "")
-    frame["shown"] = frame["method"] + words
-    return frame.sort_values("repeat")
+    kept = ["table", "method", "epsilon", "repeat", "failed", *SHOWN]
+    return pd.DataFrame([{k: line.get(k) for k in kept} for line in lines]).sort_values("repeat")
 
 
 def table(lines: Sequence[Line]) -> str:
@@ -71,22 +69,22 @@ def table(lines: Sequence[Line]) -> str:
     ]
     order, names = {m: i for i, m in enumerate(METHODS)}, list(SOURCES)
     groups = sorted(
-        frame.groupby(["table", "epsilon", "method", "shown"]),
-        key=lambda g: (names.index(g[0][0]), -g[0][1], order[g[0][2]], g[0][3]),
+        frame.groupby(["table", "epsilon", "method"]),
+        key=lambda g: (names.index(g[0][0]), -g[0][1], order[g[0][2]]),
     )
-    for (name, epsilon, method, shown), runs in groups:
+    for (name, epsilon, method), runs in groups:
         budget = "-" if method in NOT_PRIVATE else f"{epsilon:g}"
         good = runs[runs["failed"].isna()]
         if good.empty:
             out.append(
-                f"| {name} | {shown} | {budget} | 0 | {runs['failed'].iloc[0]} |" + " |" * (len(SHOWN) - 1)
+                f"| {name} | {method} | {budget} | 0 | {runs['failed'].iloc[0]} |" + " |" * (len(SHOWN) - 1)
             )
             continue
         cells = []
         for score in SHOWN:
             mean = pd.to_numeric(good[score]).mean()
             cells.append("-" if math.isnan(mean) else _number(mean, score))
-        out.append(f"| {name} | {shown} | {budget} | {len(good)} | " + " | ".join(cells) + " |")
+        out.append(f"| {name} | {method} | {budget} | {len(good)} | " + " | ".join(cells) + " |")
     return "\n".join(out)
 
 
@@ -120,17 +118,16 @@ def worst_columns(lines: Sequence[Line], methods: Sequence[str], number: int) ->
 
 
 def write(lines: Sequence[Line]) -> None:
-    """Replace the table in benchmarks/README.md, and draw the plot."""
+    """Replace the tables in benchmarks/README.md, and draw the plot."""
     page = HERE / "README.md"
     text = page.read_text(encoding="utf-8")
-    inside = re.compile(re.escape(MARKS[0]) + ".*?" + re.escape(MARKS[1]), re.DOTALL)
-    if not inside.search(text):
-        raise ValueError(
-            f"{page.name} must hold the lines {MARKS[0]} and {MARKS[1]}: the table goes between them"
-        )
-    page.write_text(
-        inside.sub(lambda _: f"{MARKS[0]}\n\n{table(lines)}\n\n{MARKS[1]}", text), encoding="utf-8"
-    )
+    for part, made in zip(PARTS, (table(lines), goals(lines)), strict=True):
+        begin, end = f"<!-- {part}: begin -->", f"<!-- {part}: end -->"
+        inside = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+        if not inside.search(text):
+            raise ValueError(f"{page.name} must hold the lines {begin} and {end}: a table goes between them")
+        text = inside.sub(lambda _, new=f"{begin}\n\n{made}\n\n{end}": new, text)
+    page.write_text(text, encoding="utf-8")
     plot(lines, HERE / PICTURE)
 
 
@@ -148,11 +145,10 @@ def plot(lines: Sequence[Line], path: Path) -> None:
     frame = frame[frame["failed"].isna() & (frame["epsilon"].isin([1.0, math.inf]))]
     names = [name for name in SOURCES if name in set(frame["table"])]
     shown = [m for m in METHODS if m in set(frame["method"])]
-    shown = [s for m in shown for s in sorted(set(frame.loc[frame["method"] == m, "shown"]))]
     figure, axes = plt.subplots(len(PLOTTED), 1, figsize=(11, 11), sharex=True)
     colours = plt.get_cmap("tab20")
     for axis, (score, title) in zip(axes, PLOTTED.items(), strict=True):
-        means = frame.assign(value=pd.to_numeric(frame[score])).groupby(["table", "shown"])["value"].mean()
+        means = frame.assign(value=pd.to_numeric(frame[score])).groupby(["table", "method"])["value"].mean()
         for i, method in enumerate(shown):
             heights = [means.get((name, method), math.nan) for name in names]
             place = np.arange(len(names)) + (i - (len(shown) - 1) / 2) * 0.8 / len(shown)

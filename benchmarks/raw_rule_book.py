@@ -56,7 +56,7 @@ def _implications(
                 found[by, column] |= dict.fromkeys(_points(what, declared.get(by, {})), then[0])
     complete = {
         pair: mapping for pair, mapping in found.items()
-        if set(mapping) == set(_points({}, declared.get(pair[0], {}))) and mapping and pair[1] not in made
+        if mapping and set(mapping) == set(_all(declared.get(pair[0], {}))) and pair[1] not in made
     }  # fmt: skip
     rest = [
         Implies(entry["if"], entry["then"])
@@ -64,6 +64,15 @@ def _implications(
         if not any((by, column) in complete for by in entry["if"] for column in entry["then"])
     ]
     return [*(Determined(column, by, mapping) for (by, column), mapping in complete.items()), *rest]
+
+
+def _all(spec: Mapping[str, Any]) -> list[Any]:
+    """Everything that a declared column may hold, missing (None) too."""
+    return [
+        *_points({}, spec),
+        *spec.get("special_values", ()),
+        *[None] * bool(spec.get("range_is_nullable")),
+    ]
 
 
 def _points(what: Any, spec: Mapping[str, Any]) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pandas as pd
 from benchmarks.raw_codebooks import CodeBook
 from benchmarks.raw_grid import grid_distances
 from benchmarks.raw_methods import DELTA
-from benchmarks.raw_rules import any_broken, violations, wrong_cells
+from benchmarks.raw_rules import any_broken, plain_column, violations, wrong_cells
 from sdv_plausible.evaluation import coding, distances
 from sdv_plausible.evaluation.classifiers import compare_classifiers
 from sdv_plausible.evaluation.game import distinguishing_game
@@ -63,6 +64,8 @@ def scores(
             "wrong": wrong[column],
             "missing": float(synthetic[column].isna().mean() - test[column].isna().mean()),
         }
+        if book.full[column]["sdtype"] == "numerical":
+            entry.update(single_values(test[column], synthetic[column]))
         if column in grid:
             entry["grid"], entry["noisy"], entry["sampling"] = grid[column]
     ours, noisy, sampling = np.array(list(grid.values())).T
@@ -80,6 +83,18 @@ def scores(
         "dtypes changed": [c for c in book.modelled if train[c].dtype != synthetic[c].dtype],
         "columns": by_column,
         "rules": {rule: share for rule, share in violations(synthetic, book).items() if share},
+    }
+
+
+def single_values(test: pd.Series, synthetic: pd.Series) -> dict[str, float]:
+    """One-way distance over every single value of a column, and the most frequent real value's share in both tables."""
+    real, made = (Counter(plain_column(column)) for column in (test, synthetic))
+    shares = np.array([(real[v] / len(test), made[v] / len(synthetic)) for v in {*real, *made}])
+    top = int(shares[:, 0].argmax())
+    return {
+        "single values": float(np.abs(shares[:, 0] - shares[:, 1]).sum() / 2),
+        "real top": float(shares[top, 0]),
+        "top": float(shares[top, 1]),
     }
 
 

@@ -1,18 +1,17 @@
 """Raw tables, as a new user has them: ours declared by code book, learned privately, or mixed, and the peers.
 
 Run: python -m benchmarks.raw_tables [--quick] [--tables adult ...] [--methods ours-declared ...] [--epsilons 1 0.3]
-                                     [--repeats 2] [--limit 1800] [--wanted special_values ...] [--report] [--worst 10]
+                                     [--repeats 2] [--limit 1800] [--report] [--worst 10]
 
 Every repeat draws fresh training rows, half of the raw table but at most 50,000, and scores on as many other rows.
 delta is 1e-9. ``ours-declared`` gets the code book of ``benchmarks/domains/`` and learns the other columns privately,
 ``ours-private`` nothing, ``ours-mixed`` the categories alone; ``infer`` reads the domain off the rows and claims nothing.
 Peers run in environments of their own with their own preprocessing, the code book's bounds and the same total (epsilon,
-delta). ``--wanted`` switches on words of the code books that the declaration language did not know when they were
-written (see benchmarks/domains/README.md). ``--quick``: three tables, one repeat, ours at epsilon 1.
+delta). ``--quick``: three tables, one repeat, ours at epsilon 1.
 
 Results are kept line by line in benchmarks/results_raw.jsonl, with the commit and a hash of our code and of the code
 book: a run that was cut off goes on, and after a change of either hash ours is measured again. ``--report`` writes the
-table in benchmarks/README.md and the plot from the newest lines, ``--worst`` prints the columns that are farthest from
+tables in benchmarks/README.md and the plot from the newest lines, ``--worst`` prints the columns that are farthest from
 a plain noisy histogram.
 """
 
@@ -36,7 +35,7 @@ import pandas as pd
 from benchmarks import raw_report
 from benchmarks.raw_codebooks import CodeBook, read_codebook
 from benchmarks.raw_grid import table_grid, write_grid
-from benchmarks.raw_methods import METHODS, NOT_PRIVATE, OURS, PEERS, RunFailedError, make
+from benchmarks.raw_methods import METHODS, NOT_PRIVATE, OURS, PEERS, WORDS, RunFailedError, make
 from benchmarks.raw_scores import scores
 from benchmarks.raw_sources import SOURCES, absent, read, split
 
@@ -71,7 +70,7 @@ def budgets(method: str, epsilons: list[float]) -> list[float]:
     return [math.inf] if method in NOT_PRIVATE else epsilons
 
 
-def run_key(name: str, method: str, epsilon: float, repeat: int, book: CodeBook, words: list[str]) -> Line:
+def run_key(name: str, method: str, epsilon: float, repeat: int, book: CodeBook) -> Line:
     """What tells one run from another; a peer's and SDV's rows do not depend on our code."""
     ours = method in OURS or method == "infer"
     return {
@@ -79,8 +78,7 @@ def run_key(name: str, method: str, epsilon: float, repeat: int, book: CodeBook,
         "method": method,
         "epsilon": epsilon,
         "repeat": repeat,
-        "wanted": sorted(words) if method in OURS else [],
-        "book": book.fingerprint(words if method in OURS else ()),
+        "book": book.fingerprint(WORDS if method in OURS else ()),
         "code": code_version() if ours else None,
     }
 
@@ -91,7 +89,7 @@ def measure(key: Line, table: pd.DataFrame, book: CodeBook, limit: float) -> Lin
     name, method, epsilon = str(key["table"]), str(key["method"]), float(key["epsilon"])  # type: ignore[arg-type]
     line: Line = {**key, "commit": commit(), "rows": len(train), "date": time.strftime("%Y-%m-%d")}
     try:
-        rows, used = make(method, train, book, epsilon, limit, key["wanted"])  # type: ignore[arg-type]
+        rows, used = make(method, train, book, epsilon, limit, WORDS if method in OURS else ())
         return {**line, **used, **scores((train, test, rows), name, book, SOURCES[name].target, epsilon)}
     except RunFailedError as error:
         return {**line, "failed": str(error), "limit": limit}
@@ -119,7 +117,7 @@ def run_table(name: str, options: argparse.Namespace) -> None:
     for repeat in range(options.repeats):
         for method in options.methods:
             for epsilon in budgets(method, options.epsilons):
-                key = run_key(name, method, epsilon, repeat, book, options.wanted)
+                key = run_key(name, method, epsilon, repeat, book)
                 if is_done(key):
                     continue
                 line = measure(key, table, book, options.limit)
@@ -138,12 +136,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--epsilons", nargs="*", type=float, default=[1.0, 0.3])
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--limit", type=float, default=1800.0, help="seconds of one run")
-    parser.add_argument(
-        "--wanted",
-        nargs="*",
-        default=["rules", "special_values"],
-        help="words of the code books to switch on",
-    )
     parser.add_argument(
         "--quick", action="store_true", help=f"{', '.join(QUICK)}; ours; one repeat at epsilon 1"
     )

@@ -37,6 +37,7 @@ REFUSED, INTERRUPTED = 2, 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; 0 on success, 2 with one clear line on bad input, 130 if interrupted."""
+    from sdv_plausible.commands.files import check_nothing_read_is_written
     from sdv_plausible.commands.speaking import to_holder, warnings_in_lines
 
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -44,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.rows_were_read = False
     try:
         with warnings_in_lines():
+            check_nothing_read_is_written(options)
             options.run(options)
             sys.stdout.flush()
     except BrokenPipeError:  # whoever read the answer has enough of it; the work is done
@@ -77,6 +79,7 @@ def parser(wanted: Sequence[str]) -> argparse.ArgumentParser:
             module.add_options(command)
             command.set_defaults(run=module.run, all_commands=lambda: parser(tuple(COMMANDS)))
             command.usage = _usage(command)
+        command.add_argument("--json", action="store_true", help="print one JSON object instead of words")
         command.add_argument(
             "--debug",
             action="store_true",

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+ROOT = Path(__file__).parents[1]
 HOST = "127.0.0.1:4711"
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 NO_BROWSER = "chromium and chromedriver are not installed: apt-get install chromium chromium-driver"
@@ -56,9 +57,11 @@ def program(folder: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Pop
 @contextmanager
 def served(folder: Path, *command: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A command that serves pages, in a folder: its address, and itself."""
+    place = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])  # this checkout's
+    environment = {**os.environ, "PYTHONPATH": place, **environment}
     running = subprocess.Popen(
         [sys.executable, "-m", "sdv_plausible.cli", *command], cwd=folder, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, env={**os.environ, **environment},
+        stderr=subprocess.STDOUT, text=True, env=environment,
     )  # fmt: skip
     assert running.stdout is not None
     try:

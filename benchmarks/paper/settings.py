@@ -37,10 +37,11 @@ class Row:
     ----------
     name : str
         As printed.
-    kind : {"reals", "marginals", "cfs", "parts", "example", "ours"}
+    kind : {"reals", "marginals", "cfs", "parts", "printed", "children", "example", "ours"}
         Other real rows; a network without arcs; the paper's learner and test; the same with the whole epsilon for D_T
-        and again for D_P, which share no row; the same with the graph that came with the authors' tool; our default learner
-        and release.
+        and again for D_P, which share no row; the same with the noise and the formulas as printed; as "parts", with parents
+        found for one child after another; the paper's learner with the graph that came with the authors' tool; our default
+        learner and release.
     omega : int or (int, int)
         Number of resampled attributes, for the three with the paper's test.
     epsilon : float
@@ -62,6 +63,9 @@ SYNTHETIC = (
     Row(name="ω=11, not noised", kind="cfs", epsilon=math.inf),
     Row(name="ω=11, ε for each part", kind="parts"),
     Row(name="ω=11, ε=1 after amplification", kind="parts", epsilon=INNER_EPSILON),
+    Row(name="ω=11, noise as printed", kind="printed"),
+    Row(name="ω=11, noise as printed, ε=1 after amplification", kind="printed", epsilon=INNER_EPSILON),
+    Row(name="ω=11, child after child, ε=1 after amplification", kind="children", epsilon=INNER_EPSILON),
     Row(name="ω=11, example graph", kind="example"),
     Row(name="ours (default)", kind="ours"),
 )

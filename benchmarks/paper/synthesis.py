@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
 
-from benchmarks.paper.data import EXAMPLE_GRAPH, Split, load
+from benchmarks.paper.data import CHILDREN_COST, CHILDREN_ORDER, EXAMPLE_GRAPH, Split, load
 from benchmarks.paper.settings import DELTA, EPSILON0, GAMMA, K, Row, Sizes
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents
 from sdv_plausible.models.buckets import default_buckets
+from sdv_plausible.models.conditional_table import num_configurations
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.models.paper.entropies import Entropies
 from sdv_plausible.models.paper.learner import BayesianNetworkLearner, least_rows
 from sdv_plausible.models.paper.shares import SHARES, SIZE_FAILURE, LearningPlan, Structure
-from sdv_plausible.models.paper.structure import correlation_feature_selection
+from sdv_plausible.models.paper.structure import cfs_merit, correlation_feature_selection
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
@@ -29,7 +31,41 @@ from sdv_plausible.release.row_tests import RandomizedTest
 
 ALL_RESAMPLED = Omega(None, None)
 MAX_ATTEMPTS_PER_ROW = 10_000  # a study may fail visibly; a release under a claim must not
-STRUCTURES: dict[str, Structure] = {"marginals": "independent", "cfs": "cfs", "example": EXAMPLE_GRAPH}
+STRUCTURES: dict[str, Structure] = {
+    "marginals": "independent",
+    "cfs": "cfs",
+    "printed": "cfs",
+    "example": EXAMPLE_GRAPH,
+}
+Search = Callable[[np.ndarray, Sequence[np.ndarray], int], Parents]
+
+
+def child_after_child(correlation: np.ndarray, buckets: Sequence[np.ndarray], max_cost: int) -> Parents:
+    """All parents of one child before the next one's: the other reading of section 3.3, with a cost of its own."""
+    found: dict[int, list[int]] = {}
+    ancestors = {j: {j} for j in CHILDREN_ORDER}
+
+    def merit(child: int, parent: int) -> float:
+        return cfs_merit(correlation, child, [*found[child], parent])
+
+    for child in CHILDREN_ORDER:
+        found[child] = []
+        while True:
+            fitting = [
+                p
+                for p in CHILDREN_ORDER
+                if p not in found[child]
+                and child not in ancestors[p]
+                and num_configurations([buckets[i] for i in [*found[child], p]]) <= CHILDREN_COST
+            ]
+            best = max(fitting, key=lambda p: merit(child, p), default=None)
+            if best is None or merit(child, best) <= cfs_merit(correlation, child, found[child]):
+                break
+            found[child].append(best)
+            for below in ancestors.values():
+                if child in below:
+                    below.update(ancestors[best])
+    return tuple(tuple(found[j]) for j in sorted(found))
 
 
 class Study:
@@ -71,13 +107,16 @@ class Study:
             rows = np.concatenate([split.structure, split.parameters, split.seeds])
             everything = {"learning": CodeArray(rows, split.plain_domain.cardinalities)}
             return learn_model(everything, split.plain_domain, AdaptiveLearner(), budget, ledger, coins)
-        structure = self._structure(epsilon, coins) if kind == "parts" else STRUCTURES[kind]
-        learner = BayesianNetworkLearner(structure=structure)
+        searches: dict[str, Search] = {"parts": correlation_feature_selection, "children": child_after_child}
+        structure = self._structure(epsilon, coins, searches[kind]) if kind in searches else STRUCTURES[kind]
+        learner = BayesianNetworkLearner(
+            structure=structure, noise="paper" if kind == "printed" else "calibrated"
+        )
         codes = {"learning": split.parameters, "structure": split.structure, "parameters": split.parameters}
         rows = {part: CodeArray(c, split.domain.cardinalities) for part, c in codes.items()}
         return learn_model(rows, split.domain, learner, budget, ledger, coins)
 
-    def _structure(self, epsilon: float, coins: Coins) -> dict[str, list[str]]:
+    def _structure(self, epsilon: float, coins: Coins, search: Search) -> dict[str, list[str]]:
         """Arcs by CFS with the whole epsilon on D_T (section 3.5: D_T and D_P share no row, so the larger loss counts)."""
         domain, failure = self.split.domain, SIZE_FAILURE * DELTA
         shares = {
@@ -90,9 +129,7 @@ class Study:
         buckets = [default_buckets(attribute) for attribute in domain]
         question = Entropies(domain.cardinalities, buckets, least_rows(rows, plan))
         entropies = question.table(rows.ask(question, shares["structure"]).values)
-        parents = correlation_feature_selection(
-            entropies.correlation(), buckets, BayesianNetworkLearner.max_cost
-        )
+        parents = search(entropies.correlation(), buckets, BayesianNetworkLearner.max_cost)
         return {domain.names[j]: [domain.names[p] for p in chosen] for j, chosen in enumerate(parents)}
 
     def released(self, row: Row) -> np.ndarray:

@@ -67,6 +67,34 @@ class Told(Protocol):
         """Send something."""
 
 
+@dataclass(frozen=True)
+class Done:
+    """A fit that is done, and where its files go.
+
+    Attributes
+    ----------
+    synth : PlausibleDeniabilitySynthesizer
+        Fitted.
+    rows, synthetic : DataFrame
+        The real ones, and those of the release.
+    folder : Path
+        For the files.
+    told : Told
+        Who hears of them.
+    """
+
+    synth: PlausibleDeniabilitySynthesizer
+    rows: pd.DataFrame
+    synthetic: pd.DataFrame
+    folder: Path
+    told: Told
+
+    def write(self, key: str, content: str | bytes | Callable[[Path], object]) -> None:
+        """Write a file, whole or not at all, and tell that it is there."""
+        write_whole(self.folder / FILES[key].name, content)
+        self.told.send(("file", key))
+
+
 def run(order: Order, folder: Path, told: Told) -> None:
     """Do what is ordered, and tell how far it is."""
     try:
@@ -95,10 +123,10 @@ def _release(order: Order, folder: Path, told: Told) -> None:
         synth.fit(rows)
     told.send(("warnings", [str(one.message) for one in caught if FOR_YOU in str(one.message)]))
     told.send(("stage", 2))
-    synthetic = synth.sample(int(order.numbers["rows"] or 1))
-    _write_release(synth, synthetic, folder, told)
+    done = Done(synth, rows, synth.sample(int(order.numbers["rows"] or 1)), folder, told)
+    _write_release(done)
     told.send(("stage", 3))
-    _compare(synth, rows, synthetic, folder, told)
+    _compare(done)
     told.send(("stage", 4))
 
 
@@ -119,82 +147,62 @@ def cost(ledger: PrivacyLedger) -> str:
     return f"total epsilon {rounded_up(ledger.total())} at delta {ledger.delta:.3g}"
 
 
-def _write_release(
-    synth: PlausibleDeniabilitySynthesizer, synthetic: pd.DataFrame, folder: Path, told: Told
-) -> None:
-    ledger = synth.privacy_ledger()
-    _write("rows", folder, told, lambda path: write_table(synthetic, path))
-    _write("ledger", folder, told, ledger.to_json())
+def _write_release(done: Done) -> None:
+    ledger = done.synth.privacy_ledger()
+    done.write("rows", lambda path: write_table(done.synthetic, path))
+    done.write("ledger", ledger.to_json())
     try:
-        release = synth.release()
-        _write("release", folder, told, release.to_bytes())
-        _write("card", folder, told, release.card().to_html())
+        release = done.synth.release()
     except ValueError as error:
-        told.send(("without", "release", " ".join(str(error).split())))
+        done.told.send(("without", "release", " ".join(str(error).split())))
+    else:
+        done.write("release", release.to_bytes())
+        _or_without(done, "card", lambda: done.write("card", release.card().to_html()))
     said = [ledger.sentence(), ledger.meaning(), str(ledger)]
-    told.send(("released", *said, ledger.claims_privacy))
+    done.told.send(("released", *said, ledger.claims_privacy))
 
 
-def _compare(
-    synth: PlausibleDeniabilitySynthesizer,
-    rows: pd.DataFrame,
-    synthetic: pd.DataFrame,
-    folder: Path,
-    told: Told,
-) -> None:
-    """Write report and inspector; a failure there takes nothing back."""
-    for name, write in (("report", _report), ("inspection", _inspection)):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                write(synth, rows, synthetic, folder, told)
-        except Exception as error:  # its text may quote cells
-            told.send(("without", name, one_line(error, True)))
+def _or_without(done: Done, name: str, write: Callable[[], object]) -> None:
+    """Write something; a failure there takes nothing back."""
+    try:
+        write()
+    except Exception as error:  # its text may quote cells
+        done.told.send(("without", name, one_line(error, True)))
 
 
-def _report(
-    synth: PlausibleDeniabilitySynthesizer,
-    rows: pd.DataFrame,
-    synthetic: pd.DataFrame,
-    folder: Path,
-    told: Told,
-) -> None:
+def _compare(done: Done) -> None:
+    """Write report and inspector."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _or_without(done, "report", lambda: _report(done))
+        _or_without(done, "inspection", lambda: _inspection(done))
+
+
+def _report(done: Done) -> None:
     from sdv_plausible.evaluation import PlausibleDeniabilityReport
 
-    ledger = synth.privacy_ledger()
+    ledger = done.synth.privacy_ledger()
     report = PlausibleDeniabilityReport(
-        ledger=ledger, structure=_structure(synth, synthetic), classifiers=("tree",),
-        distinguishers=("tree",), num_runs=1,
-    )  # fmt: skip
-    report.generate(rows, synthetic, synth.metadata, verbose=False)
-    _write("full_report", folder, told, report.to_html)
+        ledger=ledger, structure=_structure(done), classifiers=("tree",), distinguishers=("tree",), num_runs=1
+    )
+    report.generate(done.rows, done.synthetic, done.synth.metadata, verbose=False)
+    done.write("full_report", report.to_html)
     if ledger.claims_privacy:
-        _write("report", folder, told, lambda path: report.to_html(path, publishable=True))
+        done.write("report", lambda path: report.to_html(path, publishable=True))
 
 
-def _structure(synth: PlausibleDeniabilitySynthesizer, synthetic: pd.DataFrame) -> dict[str, list[str]]:
+def _structure(done: Done) -> dict[str, list[str]]:
     """The network, if it is one of the table's own columns: rules put others in their place."""
     try:
-        found = synth.get_structure()
+        found = done.synth.get_structure()
     except ValueError:  # this model has none
         return {}
-    return found if set(found) <= set(synthetic.columns) else {}
+    return found if set(found) <= set(done.synthetic.columns) else {}
 
 
-def _inspection(
-    synth: PlausibleDeniabilitySynthesizer,
-    rows: pd.DataFrame,
-    synthetic: pd.DataFrame,
-    folder: Path,
-    told: Told,
-) -> None:
+def _inspection(done: Done) -> None:
     from sdv_plausible.evaluation.page.inspection import inspection_page
     from sdv_plausible.evaluation.tables import prepare
 
-    pair = prepare(rows, synthetic, synth.metadata)
-    _write("inspection", folder, told, inspection_page(pair, date.today().isoformat()))
-
-
-def _write(key: str, folder: Path, told: Told, content: str | bytes | Callable[[Path], object]) -> None:
-    write_whole(folder / FILES[key].name, content)
-    told.send(("file", key))
+    pair = prepare(done.rows, done.synthetic, done.synth.metadata)
+    done.write("inspection", inspection_page(pair, date.today().isoformat()))

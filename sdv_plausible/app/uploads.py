@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Message
 
 MEGABYTE = 1_000_000
+MOST_TEXT = MEGABYTE  # of a field that is no file
 _NOT_IN_NAMES = re.compile(r"[^\w .()+,=@-]")
 
 
@@ -76,12 +77,12 @@ async def read_upload(request: Request, most_bytes: int) -> Upload | Response:
 
     try:
         form = await Request({"type": "http", "headers": request.scope["headers"]}, counted).form(
-            max_files=3, max_fields=20, max_part_size=MEGABYTE
+            max_files=3, max_fields=20, max_part_size=MOST_TEXT
         )
     except _TooLargeError:
         return limit
     except MultiPartException:
-        return PlainTextResponse("This is no form, or has too many fields.", 400)
+        return PlainTextResponse("This is no form, or has too many fields, or too much text in one.", 400)
     texts = {name: text for name, text in form.multi_items() if isinstance(text, str)}
     return Upload(texts, form)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from sdv_plausible.audit.results import AuditResult
 
 OURS = "PlausibleDeniabilitySynthesizer"
+PAGE, RESULT = "audit.html", "audit.json"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -75,8 +77,13 @@ def claim(options: argparse.Namespace) -> tuple[float | None, float]:
     return options.epsilon, options.delta or 0.0
 
 
-def audit(options: argparse.Namespace, table: pd.DataFrame, factory: Factory) -> AuditResult:
-    """Run the audit, write its page and its figures, and say what was found."""
+def audit(
+    options: argparse.Namespace,
+    table: pd.DataFrame,
+    factory: Factory,
+    progress: Callable[[str], None],
+) -> AuditResult:
+    """Run the audit, write its page and its figures, and return what was found."""
     from sdv_plausible.audit.auditing import run
 
     epsilon, delta = claim(options)
@@ -85,9 +92,8 @@ def audit(options: argparse.Namespace, table: pd.DataFrame, factory: Factory) ->
         ours=options.synthesizer is None, public=options.public, folder=options.output / "stages",
         seconds=options.seconds, canaries=options.canaries, shadow_runs=options.shadow_runs,
         white_box_runs=options.white_box_runs, most_rows=options.most_rows, anonymeter=options.anonymeter,
-        progress=lambda words: print(f"  {words}", flush=True),
+        progress=progress,
     )  # fmt: skip
-    result.to_html(options.output / "audit.html")
-    result.save(options.output / "audit.json")
-    print(f"{result}\nWrote {options.output}/audit.html and audit.json")
+    result.to_html(options.output / PAGE)
+    result.save(options.output / RESULT)
     return result

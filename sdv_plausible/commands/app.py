@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from sdv_plausible.commands.files import UsageError
+from sdv_plausible.commands.speaking import say
 
 if TYPE_CHECKING:
     from sdv_plausible.declaring.web.guard import Guard, Keys
@@ -35,6 +36,7 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.app.pages import App
     from sdv_plausible.app.sessions import private_sessions
     from sdv_plausible.app.uploads import MEGABYTE
+    from sdv_plausible.declaring.command import serving
     from sdv_plausible.declaring.web.server import new_token, serve
 
     for name in ("SIGTERM", "SIGHUP"):  # else the folder would stay; Windows has the first alone
@@ -54,15 +56,11 @@ def run(options: argparse.Namespace) -> None:
                 app, keys, host, on_error, sessions=sessions, most_bytes=options.largest * MEGABYTE
             )
 
-        serve(make, _tell)
-    print("Closed. Nothing is kept but what you saved.")
+        serve(make, lambda address: say(options, serving(address), {"address": address}))
+    if not options.json:
+        print("Closed. Nothing is kept but what you saved.")
 
 
 def _load_early() -> None:
     """Load what the first plan needs, while somebody chooses a table: SDV takes seconds."""
     import sdv_plausible.synthesizer  # noqa: F401
-
-
-def _tell(address: str) -> None:
-    print(f"Open in a browser on this machine: {address}")
-    print("Close it on the page, or here with Ctrl-C. Nothing is kept but what you save.", flush=True)

@@ -9,10 +9,12 @@ from sdv_plausible.commands.files import (
     UsageError,
     add_reading,
     check_inputs,
+    check_nothing_read_is_written,
     declared_types,
     metadata_and_detected,
     read,
 )
+from sdv_plausible.commands.speaking import say
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -26,10 +28,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the attacks and write what they found."""
-    from sdv_plausible.audit.command import audit, claim, synthesizer_class
+    from sdv_plausible.audit.command import PAGE, RESULT, audit, claim, synthesizer_class
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
     check_inputs(options)
+    check_nothing_read_is_written(options, options.output / PAGE, options.output / RESULT)
     if options.output.exists() and not options.output.is_dir():
         raise UsageError(f"{options.output} must be a folder, and is a file; choose another name")
     other = None if options.synthesizer is None else synthesizer_class(options.synthesizer)
@@ -47,4 +50,11 @@ def run(options: argparse.Namespace) -> None:
         )  # fmt: skip
 
     options.rows_were_read = True
-    audit(options, read(options, {**types, **detected}), factory)
+
+    def progress(words: str) -> None:
+        if not options.json:
+            print(f"  {words}", flush=True)
+
+    result = audit(options, read(options, {**types, **detected}), factory, progress)
+    written = f"Wrote {options.output}/{PAGE} and {RESULT}"
+    say(options, f"{result}\n{written}", {"output": options.output, **result.to_dict()})

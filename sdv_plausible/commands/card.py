@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.commands.files import UsageError, check_output, how, is_same
-from sdv_plausible.commands.speaking import add_json, say
+from sdv_plausible.commands.files import UsageError, check_output, how
+from sdv_plausible.commands.speaking import say
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -31,7 +30,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
     for name, hint in KNOWN.items():
         command.add_argument(f"--{name.replace('_', '-')}", metavar="TEXT", help=hint)
     command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
-    add_json(command)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -45,9 +43,6 @@ def run(options: argparse.Namespace) -> None:
     for path in given:
         if not path.is_file():
             raise UsageError(f"there is no file {path}")
-    for path, output in itertools.product(given, [options.output]):
-        if is_same(path, output):
-            raise UsageError(f"{output} is read, and the card would replace it; choose another name")
     check_output(options.output, options.overwrite, (".html", ".md", ".json"))
     release = Release.load(options.release, options.expect_sha256)
     card = release.card(

@@ -14,15 +14,13 @@ from sdv_plausible.commands.files import (
     is_parquet,
     read,
 )
-from sdv_plausible.commands.speaking import add_json, say
-
-NO_RECORD = "No domain file (--domain) keeps a record of this look: do not change the rules now"
+from sdv_plausible.commands.looking import NO_RECORD
+from sdv_plausible.commands.speaking import say
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``check`` is told."""
     add_reading(command)
-    add_json(command)
     command.set_defaults(only_declared=True)
 
 
@@ -59,5 +57,5 @@ def run(options: argparse.Namespace) -> None:
         if given is not None:
             lines += note_look(given, {*unread, *looked}, rules.digests or None)
         else:
-            lines.append(NO_RECORD)
+            lines.append(f"{NO_RECORD} do not change the rules now")
     say(options, "\n".join(lines), {"for_the_holder_alone": True, "unreadable": unread, "found": lines[1:]})

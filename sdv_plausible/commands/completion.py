@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from sdv_plausible.commands.speaking import say
+
 SHELLS = ("bash", "zsh", "fish")
 _BASH = """\
 _sdv_plausible() {{
@@ -42,7 +44,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print the script."""
-    print(script(options.shell, commands_of(options.all_commands())), end="")
+    made = script(options.shell, commands_of(options.all_commands()))
+    say(options, made.removesuffix("\n"), {"shell": options.shell, "script": made})
 
 
 def commands_of(parser: argparse.ArgumentParser) -> dict[str, Command]:

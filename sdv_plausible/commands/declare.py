@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.commands.files import UsageError, check_output, is_same
+from sdv_plausible.commands.speaking import say
 
 if TYPE_CHECKING:
     from sdv_plausible.release.plan import Plan
@@ -35,12 +37,10 @@ def run(options: argparse.Namespace) -> None:
     for path in (options.data, options.from_public, options.from_codebook):
         if path is not None and not path.is_file():
             raise UsageError(f"there is no file {path}")
-        if path is not None and is_same(options.output, path):
-            raise UsageError(f"{options.output} and {path} are the same file; choose another name")
     check_output(options.output, options.overwrite or options.web, (".json",))
     if options.web:
         _check_web(options)
-    declare(options, plan_of)
+    declare(options, plan_of, partial(say, options))
 
 
 def _check_web(options: argparse.Namespace) -> None:

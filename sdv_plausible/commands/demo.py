@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sdv_plausible.commands.files import UsageError
 from sdv_plausible.commands.parameters import default_of
+from sdv_plausible.commands.speaking import say
 from sdv_plausible.table.writing import write_table
 from sdv_plausible.whole_files import write_whole
 
@@ -39,7 +40,8 @@ def run(options: argparse.Namespace) -> None:
     start = time.perf_counter()
     table = census_like(options.table_rows, random_state=0)
     columns = census_like_metadata()
-    print(f"A simulated census table: {len(table):,} rows, {table.shape[1]} columns.")
+    if not options.json:
+        print(f"A simulated census table: {len(table):,} rows, {table.shape[1]} columns.", flush=True)
     metadata = metadata_from_columns(columns)
     synth = PlausibleDeniabilitySynthesizer(metadata, epsilon=options.epsilon, domain=columns)
     synth.fit(table)
@@ -55,7 +57,10 @@ def run(options: argparse.Namespace) -> None:
     )  # fmt: skip
     report.generate(table, synthetic, metadata, verbose=False)
     report.to_html(options.output / "comparison.html")
-    print(synthetic.head(5).to_string(index=False))
-    print(f"\n{ledger}\n")
-    print(f"Wrote {options.output}/synthetic.csv ({len(synthetic):,} rows), ledger.json and comparison.html")
-    print(f"in {time.perf_counter() - start:.1f} s. Open comparison.html in a browser.")
+    say(
+        options,
+        f"{synthetic.head(5).to_string(index=False)}\n\n{ledger}\n\n"
+        f"Wrote {options.output}/synthetic.csv ({len(synthetic):,} rows), ledger.json and comparison.html\n"
+        f"in {time.perf_counter() - start:.1f} s. Open comparison.html in a browser.",
+        {"output": options.output, "rows": len(synthetic), "ledger": ledger.to_dict()},
+    )

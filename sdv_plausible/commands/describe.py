@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from sdv_plausible.commands.files import add_reading, check_outputs, declared_types, read
 from sdv_plausible.commands.parameters import default_of
-from sdv_plausible.commands.speaking import add_json, say
-from sdv_plausible.commands.undeclared import undeclared, vote
+from sdv_plausible.commands.speaking import say
+from sdv_plausible.commands.undeclared import before_vote, undeclared, vote
 from sdv_plausible.sdv.versions import metadata_of
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from sdv_plausible.table.column_types import column_types
@@ -42,7 +40,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--only-declared", action="store_true", help="leave out columns whose type is not declared"
     )
     command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
-    add_json(command)
     command.set_defaults(ledger=None)
 
 
@@ -51,9 +48,11 @@ def run(options: argparse.Namespace) -> None:
     check_outputs(options, (".json", ".release"))
     types = declared_types(options)
     rest = undeclared(options, types)
+    synthesizer(options, before_vote(options, rest)).plan()  # what is refused is refused before a cell votes
     options.rows_were_read = True  # from here on errors of others may quote cells
     document = vote(options, rest)
-    synth = fitted(options, read(options, column_types(document)), document)
+    synth = synthesizer(options, document)
+    synth.fit(read(options, column_types(document)))
     digest = synth.release(allow_no_claim=True).save(options.output, readable=True)
     ledger = synth.privacy_ledger()
     say(
@@ -63,14 +62,10 @@ def run(options: argparse.Namespace) -> None:
     )
 
 
-def fitted(
-    options: argparse.Namespace, table: pd.DataFrame, document: Mapping[str, Any]
-) -> PlausibleDeniabilitySynthesizer:
-    """A synthesizer in the wanted mode, fitted to the table."""
+def synthesizer(options: argparse.Namespace, document: Mapping[str, Any]) -> PlausibleDeniabilitySynthesizer:
+    """A synthesizer in the wanted mode."""
     parameters = {"max_parents": options.max_parents} if options.mode == "correlated" else None
-    synth = PlausibleDeniabilitySynthesizer(
+    return PlausibleDeniabilitySynthesizer(
         metadata_of(document), epsilon=options.epsilon, delta=options.delta, model=options.mode,
         model_parameters=parameters, domain=document, max_bins=options.bins, rules=options.rules or (),
     )  # fmt: skip
-    synth.fit(table)
-    return synth

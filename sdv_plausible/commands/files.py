@@ -81,22 +81,40 @@ def check_inputs(options: argparse.Namespace) -> None:
 
 
 def check_outputs(options: argparse.Namespace, endings: Sequence[str] = (".csv", ".parquet")) -> None:
-    """Refuse outputs that cannot be written or would replace an input, before anything is read."""
+    """Refuse outputs that cannot be written, before anything is read."""
     check_inputs(options)
-    domain = None if options.domain in (None, "metadata") else Path(options.domain)
-    budget = None if getattr(options, "budget", None) is None else Path(options.budget[0])
-    given = (options.data, options.metadata, domain, options.rules, getattr(options, "public", None), budget)
-    paths = [path for path in (*given, options.ledger, options.output) if path is not None]
-    for output in (options.output, options.ledger):
-        for other in paths:
-            if output is not None and other is not output and is_same(output, other):
-                raise UsageError(
-                    f"{output} and {other} are the same file, and one would destroy the other; choose "
-                    "another name"
-                )
     check_output(options.output, options.overwrite, endings)
     if options.ledger is not None:
         check_output(options.ledger, options.overwrite, (".json",))
+
+
+def check_nothing_read_is_written(options: argparse.Namespace, *more: Path) -> None:
+    """Refuse outputs that anything else on the command line names, as a file to be read or to be written.
+
+    Every text that was given counts: so no option that reads a file can be forgotten here.
+
+    Parameters
+    ----------
+    options : Namespace
+        Of any command; its ``outputs`` are the options that name what is written.
+    *more : Path
+        Files in a folder that is written to.
+    """
+    outputs = [(name, getattr(options, name, None)) for name in getattr(options, "outputs", ("output",))]
+    written = [(name, path) for name, path in (*outputs, *(("output", path) for path in more)) if path]
+    read = [
+        (name, Path(one))
+        for name, value in vars(options).items()
+        for one in (value if isinstance(value, list) else [value])
+        if name not in dict(outputs) and one and isinstance(one, (str, Path))
+    ]
+    for number, (name, output) in enumerate(written):
+        for what, other in (*read, *written[number + 1 :]):
+            if is_same(output, other):
+                raise UsageError(
+                    f"{name} ({output}) and {what} ({other}) are the same file, and one would destroy the "
+                    "other; choose another name"
+                )
 
 
 def check_output(path: Path, overwrite: bool, endings: Sequence[str]) -> None:

@@ -11,14 +11,19 @@ from sdv_plausible.commands.files import (
     UsageError,
     add_reading,
     declared_types,
-    in_order,
     metadata_and_detected,
     names_of,
     read,
 )
 from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
-from sdv_plausible.commands.speaking import add_json
-from sdv_plausible.commands.undeclared import Undeclared, can_vote, open_blanks, undeclared, vote
+from sdv_plausible.commands.undeclared import (
+    Undeclared,
+    before_vote,
+    can_vote,
+    open_blanks,
+    undeclared,
+    vote,
+)
 
 if TYPE_CHECKING:
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -36,8 +41,8 @@ def add_fitting(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--overwrite", action="store_true", help="replace files that exist, never one that is read"
     )
-    add_json(command)
     add_parameters(command)
+    command.set_defaults(outputs=("output", "ledger"))
 
 
 def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
@@ -65,6 +70,11 @@ def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> Pla
         known["source"] = "written"
     known = {"domain": options.domain, "rules": options.rules or (), **known, **given(options)}
     return PlausibleDeniabilitySynthesizer(metadata, **known)
+
+
+def plan_first(synth: PlausibleDeniabilitySynthesizer) -> None:
+    """Have refused what the plan of a fit refuses."""
+    synth.plan()
 
 
 def fitted(
@@ -97,9 +107,11 @@ def fitted(
     begin()
     rest = undeclared(options, types)
     if rest and can_vote(options):
+        document = before_vote(options, rest)
+        planned = synthesizer(options, metadata_of(document), **{**known, "domain": document})
+        (check or plan_first)(planned)  # what is refused is refused before a cell votes
         options.rows_were_read = True  # from here on errors of others may quote cells
         document = vote(options, rest)
-        document["columns"] = in_order(options, document["columns"])
         known["domain"] = document
         types, metadata = column_types(document), metadata_of(document)
         found = Undeclared(voted={name: document["columns"][name] for name in rest})

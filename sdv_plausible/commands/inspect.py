@@ -7,7 +7,9 @@ from datetime import date
 from pathlib import Path
 
 from sdv_plausible.commands.files import UsageError, check_output
-from sdv_plausible.commands.speaking import add_json, say
+from sdv_plausible.commands.looking import note_rows_shown
+from sdv_plausible.commands.speaking import say
+from sdv_plausible.commands.undeclared import without_blanks
 from sdv_plausible.evaluation.page.inspection import inspection_page
 from sdv_plausible.evaluation.tables import prepare
 from sdv_plausible.sdv.detection import detect_types
@@ -24,28 +26,32 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("synthetic", type=Path, help="the table after (CSV)")
     command.add_argument("-o", "--output", type=Path, required=True, help="HTML page to write: not public")
     command.add_argument("--domain", type=Path, help="domain JSON: types; others are detected")
+    command.add_argument("--rules", type=Path, help="rules JSON: noted, as made before the rows were shown")
     command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
-    add_json(command)
 
 
 def run(options: argparse.Namespace) -> None:
     """Write the page."""
-    for path in (options.real, options.synthetic):
-        if not path.is_file():
+    for path in (options.real, options.synthetic, options.rules):
+        if path is not None and not path.is_file():
             raise UsageError(f"there is no file {path}")
     check_output(options.output, options.overwrite, (".html",))
     options.rows_were_read = True
-    write_whole(options.output, inspected(options), owner_only=True)
+    page = inspected(options)
+    notes = note_rows_shown(
+        options.domain, options.rules, csv_columns(options.real)
+    )  # before anything is shown
+    write_whole(options.output, page, owner_only=True)
     say(
         options,
-        f"Wrote {options.output}. NOT private: it shows real rows; for your eyes alone",
-        {"output": options.output, "for_the_holder_alone": True},
+        "\n".join([f"Wrote {options.output}. NOT private: it shows real rows; for your eyes alone", *notes]),
+        {"output": options.output, "for_the_holder_alone": True, "notes": notes},
     )
 
 
 def inspected(options: argparse.Namespace) -> str:
     """The page. NOT private: types are detected in the real rows, which are shown."""
-    types = column_types(options.domain)
+    types = column_types(without_blanks(options.domain))
     rest = [name for name in csv_columns(options.real) if name not in types]
     known = {name: kind.words for name, kind in types.items()}
     if rest:

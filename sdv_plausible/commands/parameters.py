@@ -142,7 +142,7 @@ def given(options: argparse.Namespace) -> dict[str, Any]:
     found = {p.name: getattr(options, p.name) for p in parameters() if hasattr(options, p.name)}
     for name in OTHERWISE:
         found.pop(name, None)
-    return found
+    return {name: IN_FILES[name](value) if name in IN_FILES else value for name, value in found.items()}
 
 
 def opened_budget(options: argparse.Namespace) -> Any:
@@ -188,7 +188,7 @@ def _split(text: str) -> tuple[float, ...]:
     return shares
 
 
-def _object(text: str) -> Mapping[str, Any]:
+def _object(text: str, option: str = "--model-parameters") -> Mapping[str, Any]:
     """A JSON object, or the path of a file that holds one."""
     path = Path(text)
     try:
@@ -196,20 +196,17 @@ def _object(text: str) -> Mapping[str, Any]:
     except (OSError, ValueError):
         found = None
     if not isinstance(found, dict):
-        raise argparse.ArgumentTypeError(f"{text!r} must be a JSON object, or a file that holds one")
+        raise UsageError(f"{option} ({text!r}) must be a JSON object, or a file that holds one")
     return found
 
 
 def _structure(text: str) -> Any:
-    return _object(text) if text[:1] == "{" or text.endswith(".json") else text
+    return _object(text, "--structure") if text[:1] == "{" or text.endswith(".json") else text
 
 
-READERS = {
-    "omega": _omega,
-    "split": _split,
-    "structure": _structure,
-    "model_parameters": _object,
-}
+READERS = {"omega": _omega, "split": _split}
+IN_FILES = {"structure": _structure, "model_parameters": _object}
+"""Options that may name a file: what they name is known until it is read."""
 METAVARS = {
     "omega": "N|LOW-HIGH|all",
     "split": "A,B,C",

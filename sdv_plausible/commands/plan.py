@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sdv_plausible.commands.files import UsageError, add_declarations, check_inputs, declared_types
 from sdv_plausible.commands.fitting import row_cap, synthesizer
 from sdv_plausible.commands.parameters import add_parameters
-from sdv_plausible.commands.speaking import add_json, say
+from sdv_plausible.commands.speaking import say
 
 if TYPE_CHECKING:
     from sdv_plausible.release.plan import Plan
@@ -28,7 +28,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--max-advantage", type=float,
         help="largest advantage of an attacker, in (0, 1): plans the largest epsilon that keeps it",
     )  # fmt: skip
-    add_json(command)
     add_parameters(command)
     command.set_defaults(only_declared=False)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sdv_plausible.commands.files import UsageError, check_output, how, is_same
-from sdv_plausible.commands.speaking import add_json, say
+from sdv_plausible.commands.files import UsageError, check_output, how
+from sdv_plausible.commands.speaking import say
 from sdv_plausible.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--pages", default="docs", help="where this package's docs are, for links in the table"
     )
     command.add_argument("--overwrite", action="store_true", help="replace files that exist")
-    add_json(command)
     for name, field in KNOWN.items():
         option = f"--{name.replace('_', '-')}"
         if field.many:
@@ -37,6 +35,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         else:
             hint = f"{field.hint}: {', '.join(field.choices)}" if field.choices else field.hint
             command.add_argument(option, metavar="TEXT", help=hint)
+    command.set_defaults(outputs=("output", "conformance"))
 
 
 def run(options: argparse.Namespace) -> None:
@@ -71,13 +70,9 @@ def _ledger_record(path: Path) -> tuple[LedgerRecord, Domain | None]:
 
 
 def _check_papers(options: argparse.Namespace) -> None:
-    """Refuse papers that cannot be written or would replace each other, before anything is read."""
+    """Refuse papers that cannot be written, before anything is read."""
     if not options.ledger.is_file():
         raise UsageError(f"there is no ledger file {options.ledger}")
-    papers = [path for path in (options.output, options.conformance) if path is not None]
-    for path, other in itertools.combinations([options.ledger, *papers], 2):
-        if is_same(path, other):
-            raise UsageError(f"{path} and {other} are the same file; choose another name")
     check_output(options.output, options.overwrite, (".yaml", ".yml"))
     if options.conformance is not None:
         check_output(options.conformance, options.overwrite, (".md",))

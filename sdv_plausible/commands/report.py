@@ -18,7 +18,9 @@ from sdv_plausible.commands.files import (
     metadata_and_detected,
     read,
 )
-from sdv_plausible.commands.speaking import add_json, say, steps
+from sdv_plausible.commands.looking import note_rows_shown
+from sdv_plausible.commands.speaking import say, steps
+from sdv_plausible.commands.undeclared import without_blanks
 
 FOR_HOLDER = "NOT private: it shows real rows; for your eyes alone"
 PUBLISHABLE = "It may be published: real rows are on it through the guarantee alone"
@@ -40,7 +42,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="only what may be published: the guarantee and the synthetic rows",
     )  # fmt: skip
     command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
-    add_json(command)
     command.set_defaults(only_declared=False)
 
 
@@ -52,6 +53,7 @@ def run(options: argparse.Namespace) -> None:
     with steps("reading", "comparing", "writing") as begin:
         begin()
         ledger, structure = _guarantee(options)
+        noted, options.domain = options.domain, without_blanks(options.domain)
         types = declared_types(options)
         shown = options.synthetic if options.publishable else None  # else one real cell decides on the page
         metadata, detected = metadata_and_detected(options, types, shown)
@@ -65,17 +67,18 @@ def run(options: argparse.Namespace) -> None:
         begin()
         report.generate(real, synthetic, metadata, verbose=False)
         begin()
+        notes = [] if options.publishable else note_rows_shown(noted, options.rules, list(real.columns))
         report.to_html(options.output, publishable=options.publishable)
     words = PUBLISHABLE if options.publishable else FOR_HOLDER
     say(
         options,
-        f"Wrote {options.output}. {words}",
-        {"output": options.output, "for_the_holder_alone": not options.publishable},
+        "\n".join([f"Wrote {options.output}. {words}", *notes]),
+        {"output": options.output, "for_the_holder_alone": not options.publishable, "notes": notes},
     )
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuse files that are not there or would be replaced, before anything is read."""
+    """Refuse files that are not there, or cannot be written, before anything is read."""
     check_inputs(options)
     given = (options.synthetic, options.holdout, options.release, options.ledger)
     for path in (path for path in given if path is not None):
@@ -89,9 +92,6 @@ def _check(options: argparse.Namespace) -> None:
             "the file that sample or synthesize wrote"
         )
     check_output(options.output, options.overwrite, (".html",))
-    for path in (options.data, *given):
-        if path is not None and is_same(path, options.output):
-            raise UsageError(f"{options.output} is read, and the page would replace it; choose another name")
 
 
 def _guarantee(options: argparse.Namespace) -> tuple[Any, Any]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sdv_plausible.commands.files import UsageError, check_output, is_same
-from sdv_plausible.commands.speaking import add_json, rows_bar, say
+from sdv_plausible.commands.files import UsageError, check_output
+from sdv_plausible.commands.speaking import rows_bar, say
 from sdv_plausible.privacy.noise.recipients import new_secret
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.table.writing import write_table
@@ -46,7 +46,6 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--secret", type=Path, help="the holder's secret file, made if it is not there: never hand it out"
     )
     command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
-    add_json(command)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -54,9 +53,6 @@ def run(options: argparse.Namespace) -> None:
     if not options.release.is_file():
         raise UsageError(f"there is no release file {options.release}")
     check_output(options.output, options.overwrite, (".csv", ".parquet"))
-    for path, what in ((options.release, "release file"), (options.secret, "secret file")):
-        if path is not None and is_same(path, options.output):
-            raise UsageError(f"{options.output} is the {what}, which rows would replace; choose another name")
     if (options.recipient is None) != (options.secret is None):
         raise UsageError(
             "--recipient and --secret go together: who gets the rows, and the holder's secret file"

@@ -16,14 +16,9 @@ PROGRAM = "sdv-plausible"
 _PACKAGE = Path(__file__).parents[1]
 
 
-def add_json(command: argparse.ArgumentParser) -> None:
-    """Let programs ask for an answer that they can read."""
-    command.add_argument("--json", action="store_true", help="print one JSON object instead of words")
-
-
 def say(options: argparse.Namespace, words: str, document: Mapping[str, Any]) -> None:
     """Print the answer: words, or with ``--json`` one JSON object."""
-    print(json.dumps(_plain(document), indent=1, ensure_ascii=False) if options.json else words)
+    print(json.dumps(_plain(document), indent=1, ensure_ascii=False) if options.json else words, flush=True)
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdv_plausible.commands.files import HOW_SPELLED, how, names_of, read
+from sdv_plausible.commands.files import HOW_SPELLED, how, in_order, names_of, read
 from sdv_plausible.commands.parameters import default_of
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.domain_file import DomainFile, is_blank
@@ -67,12 +67,19 @@ def domain_file(options: argparse.Namespace) -> DomainFile:
 
 def open_blanks(options: argparse.Namespace) -> None:
     """Take columns that a template left blank for undeclared ones, where the cells can vote on them."""
-    if options.domain in (None, "metadata") or not can_vote(options):
-        return
-    file = domain_file(options)
+    if can_vote(options):
+        options.domain = without_blanks(options.domain)
+
+
+def without_blanks(domain: Any) -> Any:
+    """What is declared, without the columns that a template left blank."""
+    from sdv_plausible.table.declarations import domain_document
+
+    if domain in (None, "metadata"):
+        return domain
+    file = domain_document(domain)
     told = {name: words for name, words in file.columns.items() if not is_blank(words)}
-    if len(told) < len(file.columns):
-        options.domain = replace(file, columns=told).to_dict()
+    return domain if len(told) == len(file.columns) else replace(file, columns=told).to_dict()
 
 
 def can_vote(options: argparse.Namespace) -> bool:
@@ -106,8 +113,32 @@ def vote(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
     if not names:
         return document
     texts = read(options, {name: {"sdtype": "categorical"} for name in names})
-    epsilon, delta = (_parameter(options, name) for name in ("epsilon", "delta"))
-    return with_voted(document, texts, Spelling(**how(options, *HOW_SPELLED)), epsilon, delta)
+    spelling = Spelling(**how(options, *HOW_SPELLED))
+    return _in_order(options, with_voted(document, texts, spelling, *_total(options)))
+
+
+def before_vote(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
+    """The same before a cell is looked at, for a plan.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`vote`.
+    """
+    from sdv_plausible.declaring.voted import before_the_vote
+
+    document = domain_file(options).to_dict()
+    if not names:
+        return document
+    return _in_order(options, before_the_vote(document, names, *_total(options)))
+
+
+def _in_order(options: argparse.Namespace, document: dict[str, Any]) -> dict[str, Any]:
+    return {**document, "columns": in_order(options, document["columns"])}
+
+
+def _total(options: argparse.Namespace) -> tuple[float, float]:
+    return _parameter(options, "epsilon"), _parameter(options, "delta")
 
 
 def _parameter(options: argparse.Namespace, name: str) -> Any:

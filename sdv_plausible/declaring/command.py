@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,8 @@ from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.parquet import parquet_columns, read_parquet
 from sdv_plausible.table.reading import csv_columns, read_csv
+
+Say = Callable[[str, Mapping[str, Any]], None]
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -73,8 +75,18 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
 
 
-def declare(options: argparse.Namespace, planner: Planner) -> None:
-    """Write the domain file, or have it reviewed, and say what is to be filled in."""
+def declare(options: argparse.Namespace, planner: Planner, say: Say) -> None:
+    """Write the domain file, or have it reviewed, and say what is to be filled in.
+
+    Parameters
+    ----------
+    options : Namespace
+        Of :func:`add_options`.
+    planner : callable
+        Tells what a budget can carry.
+    say : callable
+        Is told the answer once: in words, and for programs.
+    """
     marks = {key: getattr(options, key) for key in ("encoding", "separator", "quote")}
     marks["separator"] = "\t" if marks["separator"] in ("tab", "\\t") else marks["separator"]
     if options.data.suffix.lower() == ".parquet":
@@ -86,18 +98,29 @@ def declare(options: argparse.Namespace, planner: Planner) -> None:
     file = read_domain_file(options.output) if is_there else _drafted(options, names, found)
     if options.private is not None:
         file = _learned(options, file, marks)
-    if not options.web:
-        file.save(options.output)
-    _say(options, names, found)
+    lines, document = _notes(options, names, found, file)
     if options.web:
-        _review(options, file, Table(options.data, names, marks), planner, is_saved=is_there)
+        _review(
+            options,
+            Review(file, Table(options.data, names, marks), options.output, planner, is_saved=is_there),
+            lines,
+            document,
+            say,
+        )
         return
-    print(f"Wrote {options.output}: {len(names)} columns")
+    file.save(options.output)
+    if file.private and options.private is not None:
+        lines.insert(
+            0,
+            f"Learned at epsilon {options.private:g}, delta {options.delta:g}: {', '.join(file.private)}",
+        )
+    lines.append(f"Wrote {options.output}: {len(names)} columns")
     if left := blanks(file):
-        print(
+        lines.append(
             "To be filled in (sdtype, and range or values), taken out, or left blank, which lets the cells "
             f"vote in synthesize and fit, for a tenth of the budget: {', '.join(left)}"
         )
+    say("\n".join(lines), document)
 
 
 def _drafted(options: argparse.Namespace, names: Sequence[str], found: Codebook) -> DomainFile:
@@ -109,20 +132,29 @@ def _drafted(options: argparse.Namespace, names: Sequence[str], found: Codebook)
     return replace(start, columns={**file.columns, **start.columns})
 
 
-def _say(options: argparse.Namespace, names: Sequence[str], found: Codebook) -> None:
-    """Print what the sources could not say."""
+def _notes(
+    options: argparse.Namespace, names: Sequence[str], found: Codebook, file: DomainFile
+) -> tuple[list[str], dict[str, Any]]:
+    """What the sources could not say, in lines; and all of it for programs."""
     strange = [name for name in found.columns if name not in names]
-    for message in found.messages:
-        if not message.startswith(tuple(f"{name}: " for name in strange)):
-            print(f"  {message}")
+    messages = [m for m in found.messages if not m.startswith(tuple(f"{name}: " for name in strange))]
+    lines = [f"  {message}" for message in messages]
     if strange:
-        print(f"Not in {options.data.name}, and left out: {', '.join(strange)}")
+        lines.append(f"Not in {options.data.name}, and left out: {', '.join(strange)}")
     if options.from_public is not None:
-        print(WARNING)
+        lines.append(WARNING)
+    return lines, {
+        "output": options.output,
+        "columns": list(names),
+        "learned": file.private,
+        "messages": messages,
+        "not_in_the_table": strange,
+        "to_be_filled_in": blanks(file),
+    }
 
 
 def _review(
-    options: argparse.Namespace, file: DomainFile, table: Table, planner: Planner, *, is_saved: bool
+    options: argparse.Namespace, review: Review, lines: Sequence[str], document: dict[str, Any], say: Say
 ) -> None:
     """Serve the review page until it is closed."""
     from sdv_plausible.declaring.web.guard import Guard, Keys
@@ -130,8 +162,7 @@ def _review(
     from sdv_plausible.declaring.web.server import serve
 
     def tell(address: str) -> None:
-        print(f"Open in a browser on this machine: {address}")
-        print("Close it on the page, or here with Ctrl-C. Nothing is kept but what you save.", flush=True)
+        say("\n".join([*lines, serving(address)]), {**document, "address": address})
 
     def on_error(error: Exception) -> None:
         if options.debug:
@@ -140,10 +171,19 @@ def _review(
     def make(keys: Keys, host: str, close: Callable[[], object]) -> Guard:
         return Guard(Pages(review, keys, close).application(), keys, host, on_error)
 
-    review = Review(file, table, options.output, planner, is_saved=is_saved)
     with suppress(KeyboardInterrupt):
         serve(make, tell)
-    print(f"Closed. {options.output} is {'saved' if review.is_saved else 'not written: nothing was saved'}.")
+    if not options.json:
+        saved = "saved" if review.is_saved else "not written: nothing was saved"
+        print(f"Closed. {options.output} is {saved}.")
+
+
+def serving(address: str) -> str:
+    """What is said once pages are served."""
+    return (
+        f"Open in a browser on this machine: {address}\n"
+        "Close it on the page, or here with Ctrl-C. Nothing is kept but what you save."
+    )
 
 
 def _learned(options: argparse.Namespace, file: DomainFile, marks: dict[str, Any]) -> DomainFile:
@@ -158,12 +198,10 @@ def _learned(options: argparse.Namespace, file: DomainFile, marks: dict[str, Any
     options.rows_were_read = True
     table = read_parquet(options.data, document) if is_parquet else read_csv(options.data, document, **marks)
     neighbours = Neighbours.parse("add_remove", options.person, options.rows_per_person)
-    found = learned_file(
+    return learned_file(
         table, file, options.private, options.delta, budget=budget, what=options.data.name,
         neighbours=neighbours,
     )  # fmt: skip
-    print(f"Learned at epsilon {options.private:g}, delta {options.delta:g}: {', '.join(found.private)}")
-    return found
 
 
 def _epsilon(text: str) -> float:

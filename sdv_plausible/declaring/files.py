@@ -75,19 +75,23 @@ def note_look(path: str | Path, names: Collection[str], rules: Collection[str] |
     rules : collection of str, optional
         Digests of the rules, if rows that break one are about to be counted.
     """
-    if not names and not rules:
+    if not names and rules is None:
         return []
     document = read_json(Path(path))
     if isinstance(document, dict) and document.get("schema") == SCHEMA:
         return [f"{path} is a finished domain, which keeps no record: do not edit it now"]
     record_look(path, names, rules)
-    seen = ", ".join(name for name in read_domain_file(path).columns if name in names)
+    seen = ", ".join(name for name in read_domain_file(path).looked if name in names)
     told = []
     if seen:
         told.append(
             f"Written down in {path}: {seen} were looked at. If you edit these declarations now, there is no "
             "claim, unless each cites its public source"
         )
-    if rules:
-        told.append(f"The rules too: if one is changed now, {path} must name their rules_source")
+    if rules is not None:
+        told.append(
+            f"The rules too: if one is changed now, {path} must name their rules_source"
+            if rules
+            else f"That no rules were given too: if there are any now, {path} must name their rules_source"
+        )
     return told

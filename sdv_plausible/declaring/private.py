@@ -25,7 +25,7 @@ from sdv_plausible.table.building import build_domain
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.declarations import domain_document, read_declarations
 from sdv_plausible.table.domain import MAX_BINS, Domain
-from sdv_plausible.table.domain_file import DomainFile
+from sdv_plausible.table.domain_file import DomainFile, digest
 from sdv_plausible.table.persons import choose_rows, person_entry
 from sdv_plausible.table.private_domain import FAILURE_SHARE
 
@@ -160,14 +160,16 @@ def rows_of_persons(
 def _with(
     file: DomainFile, domain: Domain, ledger: PrivacyLedger, charge: Mapping[str, str] | None
 ) -> DomainFile:
-    columns = dict(file.columns)
+    columns, looked = dict(file.columns), dict(file.looked)
     for attribute in domain:
         if attribute.provenance == "private":
             plain = asdict(attribute)
             del plain["name"]
             columns[attribute.name] = plain
+            if attribute.name in looked:  # what was paid for repeats nothing of what a look has shown
+                looked[attribute.name] = digest(plain)
     learned = {"charge": charge, "ledger": write_ledger(ledger, Statement.of(ledger))}
-    return replace(file, columns=columns, learned=learned)
+    return replace(file, columns=columns, looked=looked, learned=learned)
 
 
 def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:

@@ -76,4 +76,8 @@ def _check(document: Mapping[str, Any], names: Collection[str]) -> None:
 
 def _with(document: Mapping[str, Any], voted: Mapping[str, Any], ledger: PrivacyLedger) -> dict[str, Any]:
     learned = {"charge": None, "ledger": write_ledger(ledger, Statement.of(ledger))}
-    return {**document, "columns": {**document["columns"], **voted}, "learned": learned}
+    # a type that the cells vote for within the budget repeats nothing of what a look has shown
+    looked = {name: words for name, words in document.get("looked", {}).items() if name not in voted}
+    known = {key: value for key, value in document.items() if key != "looked"}
+    columns = {**document["columns"], **voted}
+    return {**known, "columns": columns, **({"looked": looked} if looked else {}), "learned": learned}

@@ -228,6 +228,11 @@ class SeedModel(ABC):
         """Number m of attributes."""
 
     @property
+    def num_latent(self) -> int:
+        """Dimensions of the latent points that come with proposals; 0 if there are none."""
+        return 0
+
+    @property
     def order(self) -> tuple[int, ...]:
         """The resampling order sigma, as column numbers."""
         return tuple(range(self.num_attributes))

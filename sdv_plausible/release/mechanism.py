@@ -92,7 +92,15 @@ class PlausibleDeniabilityMechanism:
     seed_free_share: float = 0.0
 
     def release(self, num_rows: int, coins: Coins, max_attempts: int | None = None) -> np.ndarray:
-        """Released rows as codes (num_rows, m), in the order of acceptance.
+        """Released rows as codes (num_rows, m), in the order of acceptance."""
+        return self.release_with_points(num_rows, coins, max_attempts)[0]
+
+    def release_with_points(
+        self, num_rows: int, coins: Coins, max_attempts: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Released rows, and the latent point (num_rows, l) that each was decoded from.
+
+        Points are NaN for rows without a seed, and there are none where the test looks at no latent point.
 
         Raises
         ------
@@ -100,7 +108,7 @@ class PlausibleDeniabilityMechanism:
             If ``max_attempts`` candidates do not give ``num_rows`` released ones. A visible failure depends
             on the rows: only a release without a differential-privacy claim may set a maximum.
         """
-        released = [np.empty((0, self.model.num_attributes), dtype=np.int32)]
+        released, points = [np.empty((0, self.model.num_attributes), dtype=np.int32)], [np.empty((0, 0))]
         missing, attempts, rate = num_rows, 0, 1.0
         while missing > 0:
             size = min(BATCH, int(missing / rate) + SPARE)
@@ -114,10 +122,12 @@ class PlausibleDeniabilityMechanism:
             plausible = self.count_plausible(proposals, seed_free, coins)
             passed = np.flatnonzero(self.test.passes(plausible, coins))[:missing]
             released.append(proposals.candidates[passed])
+            if proposals.latents is not None:
+                points.append(proposals.latents[passed])
             missing -= len(passed)
             attempts += size
             rate = max(len(passed) / size, LEAST_RATE)
-        return np.concatenate(released)
+        return np.concatenate(released), np.concatenate(points[1:] or points)
 
     def count_plausible(self, proposals: Proposals, seed_free: np.ndarray, coins: Coins) -> np.ndarray:
         """Plausible seeds of every proposal, as the test counts them.

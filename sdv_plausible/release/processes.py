@@ -19,7 +19,8 @@ from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
 
 PART_ROWS = 25_000  # rows that one stream of coins makes
 Part = tuple[int, Coins, int | None]
-RunParts = Callable[[list[Part]], list[np.ndarray]]
+Rows = tuple[np.ndarray, np.ndarray]  # as codes, and the latent points that they were decoded from
+RunParts = Callable[[list[Part]], list[Rows]]
 
 _held: list[PlausibleDeniabilityMechanism] = []  # of a worker: the mechanism is sent to it once
 
@@ -41,11 +42,11 @@ def workers(mechanism: PlausibleDeniabilityMechanism, processes: int) -> Iterato
     """
     check.whole("processes", processes, 1, "1 for this process alone")
     if processes == 1:
-        yield lambda parts: [mechanism.release(*part) for part in parts]
+        yield lambda parts: [mechanism.release_with_points(*part) for part in parts]
         return
     with ProcessPoolExecutor(processes, initializer=_held.append, initargs=(mechanism,)) as pool:
         yield lambda parts: list(pool.map(_made, parts))
 
 
-def _made(part: Part) -> np.ndarray:
-    return _held[-1].release(*part)
+def _made(part: Part) -> Rows:
+    return _held[-1].release_with_points(*part)

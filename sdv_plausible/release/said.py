@@ -29,8 +29,8 @@ NO_SEED = (
 )
 FROM_POINTS = (
     "The test looks at the latent point from which alone the row is decoded: what it guarantees in epsilon "
-    "carries over to the row, and plausible deniability does not, as seeds of far-apart points may all give "
-    "the same row"
+    "holds for the row and for the pair, which sample_with_points releases at no further cost; plausible "
+    "deniability holds for the pair alone, as seeds of far-apart points may all give the same row"
 )
 MISSED_OF_ROWS = "that a rejection can be seen, that several rows are released and not one candidate, "
 MISSED_OF_MODEL = (
@@ -48,7 +48,7 @@ def sentences(settings: Settings, learner: Any, domain: Domain) -> tuple[LedgerE
     ValueError
         If ``accounting="paper"`` meets a learner whose noise is not the paper's.
     """
-    found = [_entry(SAID[0], deniability(settings, latent=makes(learner).in_latent_space))]
+    found = [_entry(SAID[0], deniability(settings, latent=settings.looks_at_points(makes(learner))))]
     if settings.accounting == "paper":
         found.append(_entry(SAID[1], as_printed(settings, learner, domain)))
     return tuple(found)
@@ -66,13 +66,13 @@ def deniability(settings: Settings, *, latent: bool = False) -> str:
     settings : Settings
         The privacy parameters.
     latent : bool
-        Whether row-by-row tests look at a latent point and not at the row.
+        Whether the test looks at a latent point and not at the row.
     """
     unused = settings.omega is not None and settings.omega.is_all
     if unused or not settings.uses_seeds:
         return NO_SEED
     says = settings.test.says_of_seeds
-    if latent and settings.privacy_test != "release":
+    if latent:
         says = f"{settings.test.says_of_points}. {FROM_POINTS}"
     return f"{says}. It speaks of a row's seed, not of whom the model was learned from"
 

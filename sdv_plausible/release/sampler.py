@@ -16,7 +16,7 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.transcript import NoisyAnswer
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.processes import RunParts, parts_of, workers
+from sdv_plausible.release.processes import Rows, RunParts, parts_of, workers
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 
 ATTEMPTS, ATTEMPTS_PER_ROW = 100_000, 1000  # of Mechanism 1 before it gives up, where it may
@@ -128,13 +128,17 @@ class RecordSampler(Sampler):
 
     def sample(self, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:  # noqa: ARG002
         """Released rows as codes (num_rows, m)."""
+        return self.sample_with_points(num_rows, coins)[0]
+
+    def sample_with_points(self, num_rows: int, coins: Coins) -> Rows:
+        """Released rows, and the latent point (num_rows, l) that each was decoded from, if any."""
         parts = parts_of(
             num_rows, coins, lambda size: ATTEMPTS_PER_ROW * size + ATTEMPTS if self.gives_up else None
         )
         if self._run is not None:
-            return np.concatenate(self._run(parts))
+            return _together(self._run(parts))
         with workers(self.mechanism, 1) as run:
-            return np.concatenate(run(parts))
+            return _together(run(parts))
 
     @contextmanager
     def in_processes(self, processes: int) -> Iterator[None]:
@@ -150,6 +154,11 @@ class RecordSampler(Sampler):
     def mechanism_with_records(self) -> PlausibleDeniabilityMechanism:
         """Mechanism 1."""
         return self.mechanism
+
+
+def _together(parts: list[Rows]) -> Rows:
+    rows, points = zip(*parts, strict=True)
+    return np.concatenate(rows), np.concatenate(points)
 
 
 def diagnose(sampler: Sampler, num_candidates: int) -> pd.DataFrame:

@@ -115,7 +115,7 @@ class Settings:
         """Raise ValueError if a learner's models do not offer what the privacy test or omega needs."""
         self.test.check_model(made)
         kept = self.omega is not None and not self.omega.is_all
-        if made.in_latent_space and kept and self.privacy_test != "release":
+        if self.looks_at_points(made) and kept:
             raise ValueError(
                 f"omega ({self.omega}) is a number of resampled columns, and this model keeps none of a seed "
                 f"under privacy_test={self.privacy_test!r}: a row is decoded from the seed's latent point; "
@@ -141,9 +141,13 @@ class Settings:
         """
         if self.omega is not None:
             return self.omega
-        if model.in_latent_space and self.privacy_test != "release":
+        if self.looks_at_points(type(model)):
             return Omega(0, 0)
         return self.test.default_omega([cardinalities[j] for j in model.order])
+
+    def looks_at_points(self, made: type[SeedModel]) -> bool:
+        """Whether the privacy test looks at latent points of a learner's models, and not at rows."""
+        return made.in_latent_space and self.privacy_test != "release"
 
     @property
     def uses_seeds(self) -> bool:

@@ -91,15 +91,18 @@ class Determined(MakingRule):
         self.attributes({}, words, {})
         formats = date_formats(words)
         self._by_key(formats)
-        spec, column = words[self.column], words[self.by[0]].get("range_values")
+        spec, source = words[self.column], words[self.by[0]]
         known = ("range_values", "range_min", "range_is_nullable")
         declared = any(spec.get(word) is not None for word in known)
         if declared and not says_missing(spec) and len(self.by) == 1 and pd.isna(self.otherwise):
             mapped = {parts[0] for parts in self._by_key(formats)}
-            bare = [v for v in column or () if cells.key(v, self.by[0], formats) not in mapped]
+            may_hold = [*(source.get("range_values") or ()), *(source.get("special_values") or ())]
+            may_hold += [None] * says_missing(source)
+            bare = [v for v in may_hold if cells.key(v, self.by[0], formats) not in mapped]
             if bare:
+                said = "missing" if pd.isna(bare[0]) else repr(bare[0])
                 raise ValueError(
-                    f"rule '{self}': the mapping has nothing for {bare[0]!r}, and column {self.column!r} is "
+                    f"rule '{self}': the mapping has nothing for {said}, and column {self.column!r} is "
                     "declared without missing values: add it, or give otherwise="
                 )
 

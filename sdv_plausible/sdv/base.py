@@ -234,8 +234,12 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         """Assign SDV's transformers, so that :meth:`update_transformers` can change them."""
         self.validate(data)
         given, frame = sdv_compat.split_input(data)
-        frame = stand_in_table(frame.dtypes, self._column_specs(), self._data_processor._keys)
-        self._as_given(super().auto_assign_transformers, frame if given is None else {given: frame})
+        self._rows = frame  # SDV validates what it sees, which are stand-ins
+        try:
+            made = stand_in_table(frame.dtypes, self._column_specs(), self._data_processor._keys)
+            self._as_given(super().auto_assign_transformers, made if given is None else {given: made})
+        finally:
+            self._rows = None
 
     def sample(self, num_rows: int, *args: Any, **kwargs: Any) -> Any:
         """Sample rows; further arguments as in the installed SDV.

@@ -29,7 +29,7 @@ from sdv_plausible.release.budget import Budget, only_planned
 from sdv_plausible.release.fitting import fit_release
 from sdv_plausible.release.plan import Plan, epsilon_for, plan
 from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
-from sdv_plausible.release.sampler import PrefixSampler, Sampler, diagnose, seed_diagnostics
+from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release.side_entries import Types, side_entries
 from sdv_plausible.release_file.release import Release
@@ -38,7 +38,7 @@ from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.rules.reading import rules_with_declarations
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.zeros import possible_pairs
-from sdv_plausible.sdv import shown
+from sdv_plausible.sdv import latent_points, shown
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
 from sdv_plausible.sdv.constraints import as_rules
@@ -188,6 +188,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     budget: Budget | None = None
     watch: Callable[[PrivacyLedger], object] | None = None
     """Told the ledger after each charge of a fit, before the rows are asked: for its holder; never saved."""
+    _points: list[np.ndarray] | None = None  # only while rows are sampled with their latent points
     _drawn: PrivacyLedger | None = None  # what a fit drew from the budget, while it is under way
     _earlier = Earlier()  # what the domain cost when it was learned
     _lost_budget = False  # saved files hold no budget
@@ -424,15 +425,23 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             this = (self._sdv_seed, number_of_call, wanted, tuple(sorted(known.items())), number)
             self._charge_rows(this, wanted)
             coins = sampler.coins.spawn("sample", *this)
-            codes = _sampled_given(sampler, wanted, known, coins)
+            if self._points is not None and isinstance(sampler, RecordSampler):
+                codes, points = sampler.sample_with_points(wanted, coins)
+            else:
+                codes, points = _sampled_given(sampler, wanted, known, coins), None
             table = self._codec.decode(codes, coins.spawn("inside the bins"))
             for name, value in given.items():
                 if known and name in table:
                     table[name] = pd.Series([value] * len(table), index=table.index)
-            return self._fitted_rules.unfold(table)
+            table = self._fitted_rules.unfold(table)
+            return table if points is None else latent_points.beside(table, points)
 
         rules, whole = self._fitted_rules, self._fitted_rules.whole(self._codec.domain)
-        return rules.draw(num_rows, drawn, whole, spare=self._settings.test.row_limit is None)
+        table = rules.draw(num_rows, drawn, whole, spare=self._settings.test.row_limit is None)
+        if self._points is not None:
+            table, points = latent_points.apart(table)
+            self._points.append(points)
+        return table
 
     def _charge_rows(self, call: tuple[Any, ...], num_rows: int) -> None:
         """Count rows towards the cap, unless the very same call is repeated: it gives the very same rows."""
@@ -888,6 +897,40 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             return super().sample(num_rows, *args, **kwargs)
         with self._sampler.in_processes(processes):
             return super().sample(num_rows, *args, **kwargs)
+
+    def sample_with_points(self, num_rows: int, *, processes: int = 1) -> tuple[Any, pd.DataFrame]:
+        """Sample rows with the latent points that they were decoded from: the pairs that can be denied.
+
+        For ``model="latent"`` under the row-by-row tests. A pair costs what its row costs, and counts
+        towards ``row_cap`` as one row. Rows are those that :meth:`sample` would give.
+
+        Parameters
+        ----------
+        num_rows : int
+            Rows to release, >= 0.
+        processes : int
+            How many processes draw them.
+
+        Returns
+        -------
+        (rows, points)
+            Rows as from :meth:`sample`, and a pandas table with columns ``latent_1``, ``latent_2``, ..., in
+            the same order; empty cells where a row was made without a seed.
+
+        Raises
+        ------
+        ValueError
+            If rows have no tested latent points, or SDV may drop some.
+        """
+        sampler = latent_points.sampler_of_points(self._sampler, sdv_drops_rows=self._sdv_sees_rows)
+        self._points = []
+        try:
+            rows = self.sample(num_rows, processes=processes)
+            points = latent_points.as_table(self._points, sampler.model.num_latent, num_rows)
+        finally:
+            del self._points
+        latent_points.check_lengths(rows, points)
+        return rows, points
 
     def _fitted_sampler(self) -> Sampler:
         if self._sampler is None:

@@ -46,10 +46,11 @@ class DaskSource:
 
         parts = self._table[list(names)].to_delayed()
         with dask.annotate(retries=RETRIES):
+            sent = dask.delayed(work, traverse=False)  # once to each worker, and not once with each partition
             task, add = dask.delayed(_count, pure=False), dask.delayed(_add, pure=False)
-            sums = [task(work, part, i) for i, part in enumerate(parts)]
+            sums = [task(sent, part, i) for i, part in enumerate(parts)]
             while len(sums) > 1:
-                sums = [add(work, sums[i : i + ADDED_AT_ONCE]) for i in range(0, len(sums), ADDED_AT_ONCE)]
+                sums = [add(sent, sums[i : i + ADDED_AT_ONCE]) for i in range(0, len(sums), ADDED_AT_ONCE)]
             (found,) = dask.compute(sums[0])
         return found
 

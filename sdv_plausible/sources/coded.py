@@ -38,19 +38,22 @@ class Coder:
         For cells outside the domain; a stream for each part.
     spans : tuple of (float, float, Coins)
         Of the secret numbers of rows: a row with a number outside one of them is left out.
+    placed : bool
+        Whether rows get their coins by their places, the same in every pass: then they must keep them.
     """
 
     domain: Domain
     rules: RuleSet
     coins: Coins
     spans: tuple[Span, ...] = ()
+    placed: bool = False
 
     def coded(self, part: pd.DataFrame, number: int) -> tuple[np.ndarray, Fingerprint]:
         """Codes of all rows of a part, and what tells them from others before a coin is drawn."""
         folded = self.rules.fold(with_objects(part)) if self.rules else part
         codec = Codec(self.domain)
         codes = codec.known(folded)
-        told = fingerprint(codes)
+        told = fingerprint(codes, number if self.placed else None)
         return codec.fill(codes, self.coins.spawn("part", number)), told
 
     def codes(self, part: pd.DataFrame, number: int) -> tuple[CodeArray, Fingerprint]:
@@ -172,14 +175,16 @@ class SourceCounts:
         ------
         ValueError
             If the source may give its rows in another order the next time: a row would change its number
-            (docs/explanation/proofs/parts.md, Lemma 3).
+            (docs/explanation/proofs/parts.md, Lemma 3). One that says it keeps its order, and does not,
+            stops the fit.
         """
         if low <= 0 and high >= 1:
             return self
         if not self._source.in_order:
             raise ValueError(
                 "source: split, and a range of omega, need rows that keep their places, which databases and "
-                "clusters do not promise: leave them out, or write the table to Parquet first"
+                "clusters do not promise: leave them out, give scratch (a folder for codes that are made "
+                "once), or write the table to Parquet first"
             )
         spans = (*self._coder.spans, (low, high, coins.spawn("rows")))
         part = replace(self._coder, spans=spans)
@@ -207,8 +212,9 @@ class SourceCounts:
         (docs/explanation/proofs/parts.md, Lemma 2).
         """
         self._passes += 1
-        number = 0 if self._source.in_order else self._passes
-        return replace(self._coder, coins=self._coder.coins.spawn("pass", number))
+        placed = self._source.in_order
+        coins = self._coder.coins.spawn("pass", 0 if placed else self._passes)
+        return replace(self._coder, coins=coins, placed=placed)
 
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError("rows cannot be pickled: only answers leave the object that can see them")

@@ -56,7 +56,7 @@ class ArrowSource(LocalSource):
 
     def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Batches, read cell by cell."""
-        for batch in self._batches(names, self._rows):
+        for batch in self._batches(names, self.rows):
             yield frame_of(batch, self._types, Spelling(), categories=True)
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
@@ -88,7 +88,7 @@ class CsvSource(LocalSource):
         """Records of one file after another."""
         types = {name: self._types[name] for name in names}
         for path in self._paths:
-            for block in csv_blocks(path, types, self._rows):
+            for block in csv_blocks(path, types, self.rows):
                 yield block[list(names)]
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:

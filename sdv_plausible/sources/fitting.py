@@ -18,12 +18,14 @@ from sdv_plausible.release_file.answers import Answers
 from sdv_plausible.release_file.ledger import Statement
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.settings import as_json, is_plain, said_privacy, versions_of
+from sdv_plausible.sources.bounded import check_person
 from sdv_plausible.sources.kept import check_scratch
 from sdv_plausible.sources.learning import SourceFit
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import PART_ROWS
-from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.column_types import column_types, with_id
 from sdv_plausible.table.domain import MAX_BINS
+from sdv_plausible.table.persons import person_entry
 
 GAMMA = 4.0  # of no effect under the release test
 PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")
@@ -46,6 +48,7 @@ def fit_source(
     split: tuple[float, float, float] | None = None,
     neighbours: Relation = "add_remove",
     person: str | None = None,
+    rows_per_person: int = 1,
     privacy_test: str = "release",
     rules: Any = (),
     budget: Budget | None = None,
@@ -73,8 +76,11 @@ def fit_source(
     epsilon, delta, k, epsilon0, omega, model, structure, model_parameters, max_bins, split, neighbours, \
 rules, budget, types, locales, random_state
         As for :class:`~sdv_plausible.PlausibleDeniabilitySynthesizer`.
-    person : None
-        Choosing rows of each person needs all rows of a person at once: refused.
+    person : str, optional
+        Column whose value says whose a row is, as for the synthesizer: each person's rows are brought
+        together in ``scratch``, which must be given. Not of a Dask DataFrame.
+    rows_per_person : int
+        At most so many rows of each person are used, chosen secretly; a public number, >= 1.
     privacy_test : "release"
         The row-by-row tests need all records in memory: refused.
     table_name : str
@@ -84,7 +90,7 @@ rules, budget, types, locales, random_state
     scratch : str or Path, optional
         A folder on a disk of yours for the codes of all rows, a byte or two for each cell, which are removed
         after the fit: cells are then read and coded once, not once for every pass. They are as secret as the
-        rows.
+        rows. With ``person`` also for the declared columns of the rows used, some 8 bytes for each cell.
     progress : bool
         Whether every pass shows how many rows it has read.
     allow_no_claim : bool
@@ -107,22 +113,26 @@ rules, budget, types, locales, random_state
     >>> release = fit_source("census/*.parquet", domain="census.domain.json")   # doctest: +SKIP
     >>> release.save("census.release")                                           # doctest: +SKIP
     """
-    _refuse(person, privacy_test)
+    _refuse(privacy_test)
     check.whole("rows", rows, 1, f"try {PART_ROWS}")
     settings = Settings(
         epsilon=epsilon, delta=delta, k=k, gamma=GAMMA, epsilon0=epsilon0, omega=omega,
         privacy_test="release", row_cap=1_000_000, seed_free_share=0.5, split=split,
-        neighbours=Neighbours.parse(neighbours, None, 1),
+        neighbours=Neighbours.parse(neighbours, person, rows_per_person),
     )  # fmt: skip
     given = {"model": model, "structure": structure, "model_parameters": model_parameters}
-    learner, columns = make_learner(*given.values()), column_types(domain, metadata)
+    learner, columns = make_learner(*given.values()), with_id(column_types(domain, metadata), person)
     _refuse_records(learner)
     fit = SourceFit.read(
         columns, domain, rules, max_bins, settings=settings, learner=learner,
-        side=side_entries(random_state, has_constraints=False, transformers={}, types=types),
+        side=(
+            *person_entry(settings.neighbours),
+            *side_entries(random_state, has_constraints=False, transformers={}, types=types),
+        ),
         split_dates=not isinstance(structure, Mapping),
     )  # fmt: skip
     table = open_source(source, columns, rows, progress=progress)
+    check_person(table, settings.neighbours, scratch)
     check_scratch(table, scratch)
     ledger, planned = settings.empty_ledger(), fit.planned()
     _ask(planned, allow_no_claim=allow_no_claim)
@@ -147,7 +157,7 @@ def _said(settings: Settings) -> dict[str, Any]:
     """The settings in the synthesizer's words, for the release."""
     return said_privacy(settings) | {
         "neighbours": "replace_one" if settings.neighbours.replace else "add_remove",
-        "person": None, "rows_per_person": 1,
+        "person": settings.neighbours.person, "rows_per_person": settings.neighbours.rows,
         "enforce_min_max_values": True, "enforce_rounding": True, "undeclared": "private",
         "returns_tables": False,
     }  # fmt: skip
@@ -171,13 +181,7 @@ def _refuse_records(learner: Any) -> None:
         )
 
 
-def _refuse(person: str | None, privacy_test: str) -> None:
-    if person is not None:
-        raise ValueError(
-            f"person ({person!r}) must be None: choosing rows of each person needs all of them at once. "
-            "Read the table and use PlausibleDeniabilitySynthesizer, or choose each person's rows at random "
-            "beforehand"
-        )
+def _refuse(privacy_test: str) -> None:
     if privacy_test != "release":
         raise ValueError(
             f'privacy_test ({privacy_test!r}) must be "release": the row-by-row tests need all records in '

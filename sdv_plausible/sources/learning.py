@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from sdv_plausible.rules.checking import rule_entries
 from sdv_plausible.rules.reading import rules_with_declarations
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.zeros import possible_pairs
+from sdv_plausible.sources.bounded import bounded
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.kept import keep_codes
 from sdv_plausible.sources.raw_columns import SourceColumns
@@ -140,8 +141,20 @@ class SourceFit:
     def run(
         self, table: Source, ledger: PrivacyLedger, coins: Coins, structure: Any = None, scratch: Any = None
     ) -> Found:
-        """Learn value sets that are not declared, then the model, and put the privacy test in front."""
+        """Choose each person's rows; learn undeclared value sets, then the model; put the test in front."""
+        with ExitStack() as stack:
+            folders = (
+                Path(stack.enter_context(TemporaryDirectory(dir=scratch))) for _ in range(2 if scratch else 0)
+            )
+            return self._run(table, ledger, coins, structure, folders)
+
+    def _run(
+        self, table: Source, ledger: PrivacyLedger, coins: Coins, structure: Any, folders: Iterator[Path]
+    ) -> Found:
         names = [name for name, column in self.types.items() if column.is_modelled]
+        if self.settings.neighbours.person is not None:
+            assert isinstance(table, LocalSource)  # check_person refused others
+            table = bounded(table, self.settings.neighbours, names, coins.spawn("persons"), next(folders))
         empty, transcript = table.empty(names), Transcript()
         folded = (self.rules.fold(empty) if self.rules else empty)[list(self.specs)]
         ledger.charge(*self.earlier.entries)
@@ -155,14 +168,11 @@ class SourceFit:
             check_structure(structure, domain)
         ledger.charge(*domain_entries(domain, self.declared), *self.side)
         coder = Coder(domain, self.rules, coins.spawn("cells outside the domain"))
-        with ExitStack() as stack:
-            if scratch is None:
-                rows = SourceCounts(table, coder, names)
-            else:
-                assert isinstance(table, LocalSource)  # check_scratch refused others
-                folder = stack.enter_context(TemporaryDirectory(dir=scratch))
-                rows = keep_codes(table, coder, names, Path(folder))
-            sampler = fit_release(rows, domain, self.settings, self.learner, ledger, coins, transcript)
+        rows = SourceCounts(table, coder, names)
+        if (folder := next(folders, None)) is not None:
+            assert isinstance(table, LocalSource)  # check_scratch refused others
+            rows = keep_codes(table, coder, names, folder)
+        sampler = fit_release(rows, domain, self.settings, self.learner, ledger, coins, transcript)
         assert isinstance(sampler, PrefixSampler)
         return Found(domain=domain, rules=rules, sampler=sampler)
 

@@ -28,6 +28,11 @@ KNOWN = (
     "a function without arguments that opens an Arrow stream or record batches anew"
 )
 
+SPARK = (
+    "source ({name}) is Spark's, which is not counted where it is: write it to Parquet "
+    "(table.write.parquet(folder)), and give the folder, or dask.dataframe.read_parquet(folder) for a cluster"
+)
+
 
 def open_source(
     data: Any, types: Mapping[str, ColumnType], rows: int = PART_ROWS, *, progress: bool = False
@@ -94,8 +99,8 @@ def _opened(data: Any, types: Mapping[str, ColumnType], rows: int, *, progress: 
         return DaskSource(data)
     if hasattr(data, "to_pyarrow_batches"):
         return ibis_source(data, types, rows, progress=progress)
-    if hasattr(data, "__next__") or hasattr(data, "read_next_batch"):
-        raise ValueError(READ_ONCE.format(name=type(data).__name__))
+    if kind == "pyspark" or hasattr(data, "__next__") or hasattr(data, "read_next_batch"):
+        raise ValueError((SPARK if kind == "pyspark" else READ_ONCE).format(name=type(data).__name__))
     if hasattr(data, "__arrow_c_stream__"):
         return stream_source(lambda: data, types, rows, progress=progress)
     if callable(data):

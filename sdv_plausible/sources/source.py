@@ -70,7 +70,7 @@ class LocalSource(ABC):
     in_order = True
 
     def __init__(self, rows: int = PART_ROWS, *, progress: bool = False) -> None:
-        self._rows, self.progress = rows, progress
+        self.rows, self.progress = rows, progress
 
     @property
     @abstractmethod
@@ -142,8 +142,8 @@ class FrameSource(LocalSource):
 
     def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Slices of the frame."""
-        for start in range(0, len(self._table), self._rows):
-            yield self._table.iloc[start : start + self._rows][list(names)].reset_index(drop=True)
+        for start in range(0, len(self._table), self.rows):
+            yield self._table.iloc[start : start + self.rows][list(names)].reset_index(drop=True)
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns."""

@@ -1,4 +1,4 @@
-"""Whether a table is the same in every pass of a fit: a sum over its rows, whatever their order and parts.
+"""Whether a table is the same in every pass of a fit: a sum over rows, and their places where those count.
 
 The sum stays with the coordinator and is compared with itself. For a table that stands still it never
 differs, whatever the rows: so the check says nothing of them (docs/explanation/proofs/parts.md, Lemma 5).
@@ -19,18 +19,21 @@ HALF = np.uint64(32)
 AT_ONCE = 1 << 14  # rows, so that they stay in the cache
 
 
-def fingerprint(codes: npt.NDArray[np.int32]) -> Fingerprint:
+def fingerprint(codes: npt.NDArray[np.int32], part: int | None = None) -> Fingerprint:
     """Number of rows, and the sum of a number for each row that all its codes decide, modulo 2^64.
 
     Parameters
     ----------
     codes : ndarray of int32, shape (n, m)
         Codes of rows; -1 for cells outside the domain.
+    part : int, optional
+        The part that they are, where rows must keep their places: these then decide the number too.
+        Without it order and parts make no difference.
     """
     unsigned, total = codes.view(np.uint32), np.zeros(1, dtype=np.uint64)
     for start in range(0, len(codes), AT_ONCE):
         here = unsigned[start : start + AT_ONCE]
-        number = np.zeros(len(here), dtype=np.uint64)
+        number = _places(part, start, len(here))
         for j in range(here.shape[1]):
             number *= FACTOR
             number += here[:, j]
@@ -39,6 +42,13 @@ def fingerprint(codes: npt.NDArray[np.int32]) -> Fingerprint:
         number ^= number >> HALF
         total += number.sum(dtype=np.uint64)
     return np.array([len(codes), total[0]], dtype=np.uint64)
+
+
+def _places(part: int | None, start: int, size: int) -> npt.NDArray[np.uint64]:
+    """Where rows stand; zeros where that is of no importance."""
+    if part is None:
+        return np.zeros(size, dtype=np.uint64)
+    return np.arange(start, start + size, dtype=np.uint64) + (np.uint64(part) << HALF)
 
 
 class Unchanged:
@@ -59,7 +69,9 @@ class Unchanged:
         self._first = self._first or now
         if now == self._first:
             return
-        what = "another number of rows" if now[0] != self._first[0] else "other rows"
+        what = (
+            "another number of rows" if now[0] != self._first[0] else "other rows, or rows in other places,"
+        )
         raise RuntimeError(
             f"source: it has {what} than in an earlier pass of this fit; a table that changes while it is "
             "read fits no guarantee: fit a copy that stands still"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,25 @@ def column_types(domain: Any = None, metadata: Any = None) -> dict[str, ColumnTy
     else:
         given = domain_document(domain).declarations()
     return {name: _column_type(name, given.get(name, {}), known.get(name, {})) for name in {**known, **given}}
+
+
+def with_id(types: Mapping[str, ColumnType], name: str | None) -> dict[str, ColumnType]:
+    """Types of which one column is an id, which is invented and never modelled; unchanged for None.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column.
+    """
+    if name is None:
+        return dict(types)
+    if name not in types:
+        raise ValueError(
+            f"person ({name!r}) must be a column that metadata or domain names: {sorted(types)}; try "
+            f"{{{name!r}: {{'sdtype': 'id'}}}}"
+        )
+    column = types[name]
+    return {**types, name: replace(column, sdtype="id") if column.is_modelled else column}
 
 
 def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:

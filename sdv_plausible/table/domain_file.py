@@ -33,7 +33,7 @@ class DomainFile:
     columns : mapping
         Column name -> declaration in SDV's words, with ``source``: the public text that it was taken from.
     looked : mapping of str to str
-        Column name -> digest of its words when cells that do not fit them were first shown.
+        Column name -> digest of its words when cells of it were first shown.
     detected : bool
         Whether the file was written by something that read the rows: none of it is then a declaration.
     editor_schema : str, optional
@@ -114,6 +114,8 @@ class DomainFile:
     def looked_at(self, names: Collection[str], rules: Collection[str] | None = None) -> DomainFile:
         """The file after cells of these columns were shown; the first look at a column counts.
 
+        A column that is not declared counts as a blank: what is declared of it later may repeat it.
+
         Parameters
         ----------
         names : collection of str
@@ -121,7 +123,8 @@ class DomainFile:
         rules : collection of str, optional
             Digests of the rules, if rows that break one were counted.
         """
-        new = {name: digest(self.columns[name]) for name in names if name in self.columns}
+        ordered = [*(name for name in self.columns if name in names), *sorted({*names} - {*self.columns})]
+        new = {name: digest(self.columns.get(name, {})) for name in ordered}
         first = self.looked_rules if rules is None or self.looked_rules is not None else tuple(sorted(rules))
         return replace(self, looked={**new, **self.looked}, looked_rules=first)
 

@@ -44,6 +44,7 @@ JUMP = 4.0  # standard deviations of mass in the wrong place at which a bin ends
 UNEVEN = 4.0  # what mass in the wrong place counts for when bins are merged; mass itself counts for 1
 CERTAIN = 2.0  # standard deviations that a part of a bin may hold more than it seems before it is left out
 SURE = 4.0  # standard deviations above 0 at which a cell of a public grid counts as inhabited
+ALONE = 5.5  # the same for one with nothing beside it: of thousands of empty cells some pass SURE
 NEARLY, LIKELY = 3.0, 2.5  # the same if there is no such cell, and for a cell beside one
 
 
@@ -153,8 +154,13 @@ class Cells:
     def inhabited(self) -> Cells:
         """Cells whose count stands out from the noise, and their neighbours where that is likely too.
 
-        If none does, the largest if it nearly does.
+        If none does, the largest if it nearly does. A cell on its own, far from all others, must stand out
+        more: noise alone would put ages in the billions.
         """
+
+        def beside(found: np.ndarray) -> np.ndarray:
+            return np.append(found[1:], False) | np.append(False, found[:-1])
+
         strength = np.where(self.counts > 0, math.inf, 0.0)  # without noise
         np.divide(self.counts, self.deviations, out=strength, where=self.deviations > 0)
         sure = strength > SURE
@@ -163,9 +169,9 @@ class Cells:
         likely, grown = strength > LIKELY, np.zeros_like(sure)
         while (grown != sure).any():
             grown = sure
-            beside = np.append(sure[1:], False) | np.append(False, sure[:-1])
-            sure = sure | (beside & likely)
-        return self.take(sure)
+            sure = sure | (beside(sure) & likely)
+        together = sure & (beside(sure) | (strength > ALONE))
+        return self.take(together if together.any() else sure)
 
 
 def split_heavy(cells: Cells, target: float) -> tuple[Cells, list[Run]]:

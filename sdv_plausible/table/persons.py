@@ -2,8 +2,8 @@
 
 Before anything else looks at the rows, each row gets a secret number of its own and a person keeps the rows
 with the smallest ones. So the choice depends on nothing but the person's own rows and coins: not on the order
-of the rows, not on other people (docs/explanation/proofs/persons.md, Lemma 1). An engine that never has all
-rows at once would take a keyed hash of the row for its number and keep the smallest in every group.
+of the rows, not on other people (docs/explanation/proofs/persons.md, Lemma 1). Tables in parts:
+``sources/bounded.py``.
 """
 
 from __future__ import annotations
@@ -34,10 +34,33 @@ def choose_rows(persons: pd.Series[Any], most: int, coins: Coins) -> np.ndarray:
         Secret: each choice of ``most`` of a person's rows is equally likely.
     """
     numbers = _numbered(persons)
-    by_person = np.lexsort((coins.uniform(len(numbers)), numbers))
-    ranked = numbers[by_person]
+    return smallest(numbers, coins.uniform(len(numbers)), most)
+
+
+def smallest(whose: np.ndarray, secret: np.ndarray, most: int) -> np.ndarray:
+    """Positions of the rows with the smallest secret numbers of each person, increasing.
+
+    Parameters
+    ----------
+    whose : ndarray of int
+        Number of every row's person; -1 for nobody's, which is left out.
+    secret : ndarray of float
+        A number for every row.
+    most : int
+        Rows of each person, at most.
+    """
+    by_person = np.lexsort((secret, whose))
+    ranked = whose[by_person]
     rank = np.arange(len(ranked)) - np.searchsorted(ranked, ranked)
     return np.sort(by_person[(ranked >= 0) & (rank < most)])
+
+
+def identities(persons: pd.Series[Any]) -> np.ndarray:
+    """Objects that are equal for rows of one person, read of each cell alone; None where it is missing."""
+    missing, names = persons.isna(), np.empty(len(persons), dtype=object)  # objects stay what they are: of
+    # whole numbers and one missing name pandas would make doubles, in which long numbers become one person
+    names[:] = [None if gone else _identity(name) for name, gone in zip(persons, missing, strict=True)]
+    return names
 
 
 def person_entry(neighbours: Neighbours) -> list[LedgerEntry]:
@@ -71,10 +94,7 @@ def _numbered(persons: pd.Series[Any]) -> np.ndarray:
     """Number of every row's person, and -1 where it is missing."""
     if pd.api.types.is_integer_dtype(persons.dtype):
         return np.asarray(pd.factorize(persons)[0])
-    missing, names = persons.isna(), np.empty(len(persons), dtype=object)  # objects stay what they are: of
-    # whole numbers and one missing name pandas would make doubles, in which long numbers become one person
-    names[:] = [None if gone else _identity(name) for name, gone in zip(persons, missing, strict=True)]
-    return np.asarray(pd.factorize(names)[0])
+    return np.asarray(pd.factorize(identities(persons))[0])
 
 
 def _identity(value: Any) -> Hashable:

@@ -101,6 +101,18 @@ def test_without_a_release_file_it_is_said_why(ordered, tmp_path, monkeypatch):
     assert "release" not in [key for (key,) in heard.of("file")]
 
 
+def test_without_a_card_the_release_is_there(ordered, tmp_path, monkeypatch):
+    monkeypatch.setattr(fitting, "_compare", lambda *_: None)
+    monkeypatch.setattr(Release, "card", lambda *_: json.loads("Basel"))
+    heard = Heard()
+    run(ordered(), tmp_path, heard)
+    assert heard.of("failed") == []
+    assert [name for name, _ in heard.of("without")] == ["card"]
+    assert [key for (key,) in heard.of("file")] == ["rows", "ledger", "release"]
+    assert heard.of("released")[0][3]
+    assert "Basel" not in str(heard)
+
+
 def test_an_error_quotes_no_cell(ordered, tmp_path, monkeypatch):
     monkeypatch.setattr(Table, "read", lambda *_: json.loads("Basel"))
     heard = Heard()

@@ -100,9 +100,7 @@ def test_a_parameter_that_nobody_explains_is_seen():
     }
 
 
-@pytest.mark.parametrize(
-    "text", ["--omega few", "--split 1,2", "--model-parameters [1]", "--k many", "--undeclared guess"]
-)
+@pytest.mark.parametrize("text", ["--omega few", "--split 1,2", "--k many", "--undeclared guess"])
 def test_what_cannot_be_is_refused(text, capsys):
     with pytest.raises(SystemExit, match="2"):
         parsed(text)
@@ -112,6 +110,13 @@ def test_what_cannot_be_is_refused(text, capsys):
 def test_a_mapping_can_be_a_file(tmp_path):
     (tmp_path / "s.json").write_text(json.dumps({"age": ["sex"], "sex": []}))
     assert given(parsed(f"--structure {tmp_path / 's.json'}")) == {"structure": {"age": ["sex"], "sex": []}}
+
+
+@pytest.mark.parametrize("text", ["--model-parameters [1]", "--structure none.json", "--structure {age"])
+def test_what_is_no_mapping_is_refused_where_it_is_used(text):
+    option, value = text.split()
+    with pytest.raises(UsageError, match=option):
+        given(parsed(f"{option} {value}"))
 
 
 def test_the_synthesizer_gets_them():

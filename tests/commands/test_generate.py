@@ -76,7 +76,7 @@ def test_rows_do_not_replace_the_secret(description, tmp_path, capsys):
     more = ["--overwrite", "--recipient", "Ann", "--secret", str(secret)]
     secret.write_text("00" * 32, encoding="ascii")
     assert main(["generate", str(description), "-o", str(secret), *more]) == 2
-    assert "is the secret file" in capsys.readouterr().err
+    assert "and secret (" in capsys.readouterr().err
     assert secret.read_text(encoding="ascii") == "00" * 32
 
 

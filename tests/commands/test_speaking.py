@@ -6,6 +6,7 @@ import argparse
 import io
 import json
 import math
+import shutil
 import sys
 import warnings
 from pathlib import Path
@@ -93,3 +94,44 @@ def test_help_says_the_exit_codes(capsys):
         for code in ("0 done", "2 refused or failed", "130 interrupted"):
             assert code in said
     assert "sdv-plausible synthesize DATA -o OUTPUT [options]" in said
+
+
+ANSWERS = {  # what each command is told, in the folder of the fixture holder, and a key of its answer
+    "demo": ("--rows 20 --table-rows 400 -o {new}/demo", "ledger"),
+    "declare": ("people.csv -o {new}/d.json", "to_be_filled_in"),
+    "check": ("people.csv --domain domain.json", "found"),
+    "plan": ("--domain domain.json", "warnings"),
+    "synthesize": ("people.csv -o {new}/s.csv --domain domain.json -n 50", "rows"),
+    "fit": ("people.csv -o {new}/f.release --domain domain.json", "sha256"),
+    "sample": ("people.release -o {new}/r.csv -n 9", "rows"),
+    "report": ("people.csv people.csv -o {new}/r.html --domain domain.json", "for_the_holder_alone"),
+    "describe": ("people.csv -o {new}/d.json --domain domain.json --mode independent", "sha256"),
+    "generate": ("people.release -o {new}/r.csv -n 9", "sha256"),
+    "inspect": ("people.csv people.csv -o {new}/i.html --domain domain.json", "for_the_holder_alone"),
+    "audit": ("people.csv -o {new}/audit --domain domain.json --seconds 0", "verdict"),
+    "app": ("", "address"),
+    "card": ("people.release -o {new}/c.html", "claim"),
+    "registry": ("people.release -o {new}/r.yaml", "to_be_filled_in"),
+    "completion": ("bash", "script"),
+}
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_answers_programs_in_one_object(name, holder, tmp_path, monkeypatch, capsys):
+    words, key = ANSWERS[name]
+    shutil.copytree(holder, tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setattr("sdv_plausible.declaring.web.server.serve", lambda _, tell: tell("http://127.0.0.1/"))
+    assert cli.main([name, *words.format(new=tmp_path).split(), "--json"]) == 0
+    assert key in json.loads(capsys.readouterr().out)
+
+
+def test_a_review_in_a_browser_answers_them_too(holder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sdv_plausible.declaring.web.server.serve", lambda _, tell: tell("http://127.0.0.1/"))
+    told = ["declare", str(holder / "people.csv"), "-o", str(tmp_path / "d.json"), "--web"]
+    assert cli.main([*told, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["address"] == "http://127.0.0.1/"
+    assert cli.main(told) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("Open in a browser on this machine: http://127.0.0.1/\n")
+    assert said.endswith("not written: nothing was saved.\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -108,3 +109,31 @@ def test_blanks_of_a_template_are_voted_on_and_columns_keep_their_order(people, 
     types.write_text(json.dumps({"town": {"sdtype": "categorical"}}))
     _, _, rows = synthesized(people, capsys, "--domain", str(types), "--random-state", "1")
     assert rows.columns.tolist() == ["age", "town"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["synthesize", "-o", "r.csv", "--k", "0"],
+        ["synthesize", "-o", "r.csv", "--omega", "99"],
+        ["fit", "-o", "r.release", "--structure", "none.json"],
+        ["fit", "-o", "r.release", "--model", "gan"],
+        ["fit", "-o", "r.release", "--domain", "detected.json"],
+        ["describe", "-o", "d.json", "--bins", "0"],
+        ["describe", "-o", "d.json", "--max-parents", "-1"],
+    ],
+)
+def test_what_is_refused_is_refused_before_a_cell_votes(people, words, monkeypatch, capsys):
+    """Control: without the wrong word the vote is asked for, and would have been held."""
+    monkeypatch.chdir(people.parent)
+    age = {"sdtype": "numerical", "range_min": 0, "range_max": 99}
+    document = {"schema": "sdv-plausible-declarations/1", "detected": True, "columns": {"age": age}}
+    Path("detected.json").write_text(json.dumps(document))
+    held = []
+    monkeypatch.setattr("sdv_plausible.declaring.voted.vote_types", lambda *_: held.append(1) or 1 / 0)
+    name, *options = words
+    assert main([name, str(people), *options]) == 2
+    assert held == []
+    assert main([name, str(people), *options[:2]]) == 2
+    assert held == [1]
+    capsys.readouterr()

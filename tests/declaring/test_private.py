@@ -149,7 +149,7 @@ def test_the_command(tmp_path, capsys):
     assert main(arguments) == 0
     assert "Learned at epsilon 0.3, delta 1e-09: age, town" in capsys.readouterr().out
     assert "people.csv" in str(Budget(2.0, 1e-7, tmp_path / "people.budget"))
-    again = [*arguments[:4], "--overwrite", "--domain", str(output), "--private", "0.3"]
+    again = [*arguments[:3], str(tmp_path / "again.json"), "--domain", str(output), "--private", "0.3"]
     assert main(again) == 2
     assert "learned already" in capsys.readouterr().err
 

@@ -540,7 +540,7 @@ def test_papers_from_a_ledger_or_a_release(tmp_path, capsys, release, source):
         ("\xff", (), "it is not JSON"),
         (None, ("--publication-date", "soon"), "must be a date such as"),
         (None, ("--data-product-sector", "Sport"), "must be one of Technology"),
-        (None, ("-o", "ledger.json"), "ledger.json are the same file"),
+        (None, ("-o", "ledger.json"), "are the same file"),
         (None, ("-o", "entry.txt"), "must end in .yaml"),
         (None, ("--conformance", "table.txt"), "must end in .md"),
         (None, ("--conformance", "no folder/README.md"), "missing or not writable"),

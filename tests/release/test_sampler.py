@@ -58,13 +58,13 @@ def test_rows_of_released_prefixes_are_post_processing():
 def test_only_without_a_claim_may_a_failure_show(monkeypatch):
     """Control: with a maximum of attempts, the same parameters give up."""
     asked = []
-    honest = PlausibleDeniabilityMechanism.release
+    honest = PlausibleDeniabilityMechanism.release_with_points
 
     def spy(self, num_rows, coins, max_attempts=None):
         asked.append(max_attempts)
         return honest(self, num_rows, coins, 10 if max_attempts else None)
 
-    monkeypatch.setattr(PlausibleDeniabilityMechanism, "release", spy)
+    monkeypatch.setattr(PlausibleDeniabilityMechanism, "release_with_points", spy)
     assert records().sample(5, {}, Coins.from_seed(0)).shape == (5, 4)
     records(gives_up=True).sample(5, {}, Coins.from_seed(0))
     assert asked == [None, samplers.ATTEMPTS_PER_ROW * 5 + samplers.ATTEMPTS]

@@ -85,6 +85,16 @@ def test_several_keys_missing_ones_and_the_rest() -> None:
             {"x": {**TEXT, "range_values": ["a", "b"]}, "y": {**NUMBER, "range_is_nullable": False}},
             "nothing for 'b'",
         ),
+        (
+            lambda: Determined("y", "x", {1: "a"}),
+            {"x": {**NUMBER, "range_is_nullable": True}, "y": {**TEXT, "range_is_nullable": False}},
+            "nothing for missing",
+        ),
+        (
+            lambda: Determined("y", "x", {1: "a"}),
+            {"x": {**NUMBER, "special_values": [-1]}, "y": {**TEXT, "range_is_nullable": False}},
+            "nothing for -1",
+        ),
     ],
 )  # fmt: skip
 def test_wrong_mappings(rule: Any, words: dict[str, Any], said: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from tables import COLUMNS, ENGINES, held, table
 
 from sdv_plausible.sources.opening import open_source
+from sdv_plausible.sources.raw_columns import Rows
 from sdv_plausible.table.column_types import column_types
 
 TYPES = column_types(None, COLUMNS)
@@ -39,3 +40,19 @@ def test_files_of_two_kinds_are_refused(tmp_path: Path) -> None:
     FRAME.to_parquet(tmp_path / "b.parquet")
     with pytest.raises(ValueError, match="several kinds"):
         open_source(tmp_path, TYPES)
+
+
+class OfSpark:
+    """All that is looked at of a table of Spark."""
+
+    __module__ = "pyspark.sql.classic.dataframe"
+
+
+def test_a_table_of_spark_is_refused_and_what_spark_writes_is_read(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"write it to Parquet .* give the folder"):
+        open_source(OfSpark(), TYPES)
+    FRAME.to_parquet(tmp_path / "part-00000-0d6e.c000.snappy.parquet")
+    (tmp_path / "_SUCCESS").touch()
+    (tmp_path / ".part-00000-0d6e.c000.snappy.parquet.crc").write_bytes(b"crc")
+    found = open_source(tmp_path, TYPES)
+    assert found.total(Rows(), ["age"]) == len(FRAME)

@@ -1,11 +1,12 @@
 """A table that changes between passes is noticed; one that stands still never is.
 
-docs/explanation/proofs/parts.md, Lemma 5. The planted checks are what was there before: the number of rows alone,
-and sums of every column by itself.
+docs/explanation/proofs/parts.md, Lemmas 3 and 5. The planted checks are what was there before: the number of rows
+alone, sums of every column by itself, and sums without places.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import COLUMNS, DECLARED, table
-from test_coded import SETS, Unordered, counts
+from test_coded import DOMAIN, SETS, Unordered, counts
 
 from sdv_plausible import fit_source
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.sources import unchanged
+from sdv_plausible.questions.counts import Axis
+from sdv_plausible.sources import coded, unchanged
+from sdv_plausible.sources.coded import SourceCounts
 from sdv_plausible.sources.source import FrameSource
 from sdv_plausible.sources.unchanged import Unchanged, fingerprint
 
@@ -92,7 +95,7 @@ class Changing(FrameSource):
 def test_a_fit_of_a_table_that_changes_fails() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sdv_plausible.sources.fitting.open_source", lambda *_, **__: Changing(FRAME, 100))
-        with pytest.raises(RuntimeError, match=r"other rows than in an earlier pass"):
+        with pytest.raises(RuntimeError, match=r"other rows, .* than in an earlier pass"):
             fit_source(FRAME, COLUMNS, DECLARED)
 
 
@@ -110,3 +113,71 @@ def test_parts_by_secret_numbers_are_held_against_the_whole() -> None:
     list(halves[0].tables(SETS))
     with pytest.raises(RuntimeError, match="other rows"):
         list(halves[1].tables(SETS))
+
+
+class Sorting(FrameSource):
+    """It promises an order, and has its rows in another one from the second pass on."""
+
+    passes = 0
+
+    def parts(self, names: Any) -> Any:
+        self.passes += 1
+        if self.passes == 2:
+            self._table = self._table.sort_values("wage", kind="stable")
+        return super().parts(names)
+
+
+class SortingOpenly(Sorting):
+    """It promises no order."""
+
+    in_order = False
+
+
+def halves_of_rows(source: FrameSource) -> list[int]:
+    """In how many halves each row is, when each half is counted in a pass of its own."""
+    one_row = np.arange(DOMAIN.cardinalities[0])
+    table = next(
+        iter(zip(*[half.tables([(Axis(0, one_row),)]) for half in halves_of(counts(source))], strict=True))
+    )
+    return np.add(*table).tolist()
+
+
+def halves_of(found: SourceCounts) -> list[SourceCounts]:
+    return [found.part(*ends, SECRET) for ends in ((0, 0.5), (0.5, 1))]
+
+
+def test_a_source_that_sorts_itself_between_passes_stops_the_fit() -> None:
+    """Without places in the sum a row falls into both halves, and other rows into none."""
+    whole = FRAME["age"].clip(0, 99).value_counts().reindex(range(100), fill_value=0).tolist()
+    assert halves_of_rows(FrameSource(FRAME, 100)) == whole
+    with pytest.raises(RuntimeError, match="in other places"):
+        halves_of_rows(Sorting(FRAME, 100))
+    with pytest.MonkeyPatch.context() as patch:  # the planted bug: sums without places
+        patch.setattr(coded, "fingerprint", lambda codes, part=None: fingerprint(codes))
+        assert halves_of_rows(Sorting(FRAME, 100)) != whole
+    openly = counts(SortingOpenly(FRAME, 100))
+    assert all(len(list(openly.tables(SETS))) == len(SETS) for _ in range(3))
+
+
+def test_every_place_is_told_from_every_other() -> None:
+    """Two rows that change places, in a part or between parts, are noticed in each of 200 draws."""
+    for seed in range(100):
+        rows, rng = codes(seed), np.random.default_rng(seed)
+        i = int(rng.integers(len(rows)))
+        k = int(np.flatnonzero((rows != rows[i]).any(axis=1))[0])
+        moved = rows.copy(order="F")
+        moved[[i, k]] = rows[[k, i]]
+        assert noticed(lambda given: fingerprint(given, 3), rows, moved)
+        assert not noticed(fingerprint, rows, moved)
+        one, other = rows[[i]], rows[[k]]
+        assert noticed(
+            lambda two: fingerprint(two[0], 0) + fingerprint(two[1], 1), (one, other), (other, one)
+        )
+
+
+def test_with_codes_kept_a_database_may_be_split(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    with pytest.raises(ValueError, match="give scratch"):
+        fit_source(duckdb.from_df(FRAME), COLUMNS, DECLARED, split=(0.4, 0.3, 0.3))
+    found = fit_source(duckdb.from_df(FRAME), COLUMNS, DECLARED, split=(0.4, 0.3, 0.3), scratch=tmp_path)
+    assert found.ledger.claims_privacy

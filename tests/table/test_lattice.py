@@ -113,3 +113,27 @@ def test_a_bin_loses_an_empty_end_but_none_that_noise_may_have_emptied(monkeypat
 def test_runs_between_points():
     assert between([3, 0], 0, 5) == [(0, 0), (1, 2), (3, 3), (4, 5)]
     assert between([9], 0, 5) == [(0, 5), (9, 9)]
+
+
+def inhabited(*counts: float) -> list[int]:
+    """Which of these cells, of noise 1, count as inhabited."""
+    first = np.arange(len(counts))
+    return Cells(first, first, np.array(counts, dtype=float), np.ones(len(counts))).inhabited().first.tolist()
+
+
+@pytest.mark.parametrize(
+    ("counts", "found"),
+    [
+        (
+            (4.5, 0, 0, 50, 90, 3, 0, 0),
+            [3, 4, 5],
+        ),  # on its own noise can do this; one beside another need less
+        ((6.0, 0, 0, 50, 90, 3, 0, 0), [0, 3, 4, 5]),
+        ((4.5, 2.6, 0, 50, 90), [0, 1, 3, 4]),
+        ((0, 4.5, 0), [1]),  # all that there is
+        ((0, 3.2, 0, 2.9), [1]),
+        ((0, 90, 0, 0, 6), [1, 4]),
+    ],
+)
+def test_a_cell_on_its_own_must_stand_out_more(counts, found):
+    assert inhabited(*counts) == found

@@ -6,6 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from sdv_plausible.models.projection import project_to_simplex
+
+CROWDED = 1.0  # standard deviations that projecting takes off every cell, from which on most cells are empty
+STANDS_OUT = 3.0  # standard deviations from which on a cell of such a table is no noise
 FAINT = 0.15  # standard deviations of the noise, below which a category counts as emptied by it
 LITTLE = 0.1  # of a column's total, what an end of it holds at most that is emptied
 ALIVE = 0.0025  # of a column's total, what such categories get together at most
@@ -69,6 +73,32 @@ def trim_ends(counts: np.ndarray, sigma: float, threshold: float = 0.7) -> np.nd
         if stands_out.any():
             end[: int(np.argmax(stands_out))] = 0.0
     return trimmed
+
+
+def project_sparse(counts: np.ndarray, sigma: float, total: float) -> np.ndarray:
+    """Projection on the simplex of counts without an order, of which most may be empty.
+
+    The projection takes the same off every cell, so that what noise put on the empty ones goes. Where nearly
+    all are empty (a few hundred airports among all codes) that is most of what the others hold: the cells
+    that stand out then keep their counts, and the others share what is left.
+
+    Parameters
+    ----------
+    counts : ndarray
+        Noisy counts.
+    sigma : float
+        Standard deviation of the noise on each.
+    total : float
+        What they add up to.
+    """
+    projected = project_to_simplex(counts, total)
+    out = counts > STANDS_OUT * sigma
+    left = total - counts[out].sum()
+    if (counts - projected).max() <= CROWDED * sigma or left <= 0 or not out.any():
+        return projected
+    found = counts.astype(float)
+    found[~out] = project_to_simplex(counts[~out], left)
+    return found
 
 
 def keep_alive(counts: np.ndarray, sigma: float) -> np.ndarray:

@@ -16,6 +16,7 @@ from sdv_plausible.models.adaptive.denoising import (
     empty_cells,
     haar_denoise,
     keep_alive,
+    project_sparse,
     rake,
     shrink_singular_values,
     trim_ends,
@@ -297,10 +298,13 @@ class Measurements:
 
     def _clean(self, j: int, counts: np.ndarray) -> np.ndarray:
         k, sigma = self._ordered[j], self._sigmas[j]
-        smooth = np.concatenate([haar_denoise(counts[:k], sigma), counts[k:]])
-        cleaned = project_to_simplex(smooth, self.total)
-        if not k and self._declared[j]:
-            cleaned = keep_alive(cleaned, sigma)
+        if k:
+            smooth = np.concatenate([haar_denoise(counts[:k], sigma), counts[k:]])
+            cleaned = project_to_simplex(smooth, self.total)
+        else:
+            cleaned = project_sparse(counts, sigma, self.total)
+            if self._declared[j]:
+                cleaned = keep_alive(cleaned, sigma)
         cleaned[:k] = trim_ends(cleaned[:k], sigma)
         return cleaned / cleaned.sum()
 

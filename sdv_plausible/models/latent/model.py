@@ -192,6 +192,11 @@ class LatentSeeds(SeedModel):
         return self.model.num_attributes
 
     @property
+    def num_latent(self) -> int:
+        """Dimensions of the latent space."""
+        return self.model.network.num_latent
+
+    @property
     def order(self) -> tuple[int, ...]:
         """Order of the columns; no value of a seed is kept, so it plays no part."""
         return self.model.order
@@ -207,12 +212,13 @@ class LatentSeeds(SeedModel):
         return self.model.network.encode(np.stack(buckets, axis=1))
 
     def propose(self, rows: np.ndarray, omega: np.ndarray, coins: Coins) -> Proposals:
-        """Draw a latent point from each seed, and decode it; if all is resampled, no seed is used."""
+        """Draw a latent point from each seed, and decode it; if all is resampled, there is none."""
         free = np.asarray(omega) == self.num_attributes
         points = self.points(rows, coins.spawn("points"))
         candidates = np.empty((len(rows), self.num_attributes), dtype=np.int32)
         candidates[~free] = self.decoded(points[~free], coins.spawn("columns"))
         candidates[free] = self.model.sample(int(free.sum()), coins.spawn("free"))
+        points[free] = np.nan  # nothing was tested of the seed's point: it may not leave
         return Proposals(candidates=candidates, seeds=rows, omega=np.asarray(omega), latents=points)
 
     def points(self, rows: np.ndarray, coins: Coins) -> np.ndarray:

@@ -9,6 +9,7 @@ from html import escape
 
 import pytest
 from report_cases import QUICK, html_of, many_columns
+from reviewing import CHROMIUM, DRIVER, NO_BROWSER, browser
 
 from sdv_plausible.evaluation import PlausibleDeniabilityReport
 
@@ -50,6 +51,27 @@ def test_the_browser_test_sees_planted_errors(tmp_path):
         "<!doctype html><meta http-equiv='Content-Security-Policy' content=\"default-src 'none'\"><img src='x.png'>"
     )
     assert browse(page, tmp_path / "profile")[1]
+
+
+@pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason=NO_BROWSER)
+def test_what_is_folded_away_is_printed(report, tmp_path):
+    """A reader of paper cannot click; on the screen it stays folded."""
+    pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
+    text = html_of(report, tmp_path)
+    shown = (
+        "return [...document.querySelectorAll('details:not([open]) table')].map(e => e.checkVisibility() "
+        "&& e.getBoundingClientRect().height > 0)"
+    )
+    for rule, printed in (("details::details-content { content-visibility: visible; }", True), ("", False)):
+        page = tmp_path / "report.html"
+        page.write_text(text.replace("details::details-content { content-visibility: visible; }", rule))
+        with browser(tmp_path, 794) as driver:
+            driver.get(page.as_uri())
+            folded = driver.execute_script(shown)
+            assert len(folded) > 5
+            assert not any(folded)
+            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+            assert set(driver.execute_script(shown)) == {printed}
 
 
 def page_width(text, width, tmp_path):

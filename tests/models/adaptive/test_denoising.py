@@ -13,11 +13,13 @@ from sdv_plausible.models.adaptive.denoising import (
     empty_cells,
     haar_denoise,
     keep_alive,
+    project_sparse,
     rake,
     rake_all,
     shrink_singular_values,
     trim_ends,
 )
+from sdv_plausible.models.projection import project_to_simplex
 
 # --- Haar -------------------------------------------------------------------------------------------------------------
 
@@ -169,6 +171,31 @@ def test_categories_that_noise_emptied_keep_a_little():
     solid = np.array([500.0, 500.0])
     assert keep_alive(solid, 10.0) is solid
     assert np.allclose(keep_alive(np.array([1e6, 0.0]), 10.0)[1], FAINT * 10.0, rtol=1e-4)
+
+
+def noisy(cells: int, alive: int, sigma: float = 20.0) -> tuple[np.ndarray, np.ndarray]:
+    """Counts of 20,000 rows in so many cells of which some hold rows, falling as 1/rank; and with noise."""
+    shares = np.append(1 / np.arange(1, alive + 1), np.zeros(cells - alive))
+    counts = np.round(20_000 * shares / shares.sum())
+    return counts, counts + np.random.default_rng(5).normal(0, sigma, cells)
+
+
+@pytest.mark.parametrize(("cells", "alive"), [(5000, 100), (2000, 100), (500, 30)])
+def test_what_stands_out_of_empty_cells_keeps_its_counts(cells, alive):
+    counts, seen = noisy(cells, alive)
+    found, plain = project_sparse(seen, 20.0, 20_000.0), project_to_simplex(seen, 20_000.0)
+    assert np.isclose(found.sum(), 20_000)
+    assert (found >= 0).all()
+    assert np.abs(found - counts).sum() < 0.9 * np.abs(plain - counts).sum()
+    assert (found[:5] == seen[:5]).all()
+
+
+def test_where_most_cells_hold_rows_it_is_the_projection():
+    for seen, sigma in [(noisy(30, 30)[1], 20.0), (noisy(300, 300)[1], 20.0), (noisy(500, 30)[0], 0.0)]:
+        assert (project_sparse(seen, sigma, 20_000.0) == project_to_simplex(seen, 20_000.0)).all()
+    seen = np.append(np.full(3, 900.0), np.random.default_rng(1).normal(0, 20, 997))
+    lost = project_sparse(seen, 20.0, 2500.0)  # what stands out holds more than there is
+    assert (lost == project_to_simplex(seen, 2500.0)).all()
 
 
 # --- raking of any number of axes -------------------------------------------------------------------------------------

@@ -52,6 +52,27 @@ def by_row(table, test) -> Pairs:
     return found
 
 
+FREE = [Fraction(1, 4)] * 4  # rows made without a seed
+
+
+def with_free(table, test) -> Pairs:
+    """Half of the proposals have no seed: one more point, the same for all records, which says so."""
+    encoded = [[q / 2 for q in of_kind] + [Fraction(1, 2)] for of_kind in ENCODED]
+    points, decoded = attempt(table, encoded, test, GAMMA), [*DECODED, FREE]
+    return {(z, y): p * decoded[z][y] for z, p in enumerate(points) for y in ROWS if p * decoded[z][y]}
+
+
+def with_free_and_point(table, test) -> Pairs:
+    """Planted bug: a row without a seed comes with the point of the seed that was drawn for it."""
+    found = {pair: p for pair, p in with_free(table, test).items() if pair[0] in POINTS}
+    every = test(len(table)) / 2
+    for d, z, y in itertools.product(table, POINTS, ROWS):
+        p = ENCODED[d][z] * FREE[y] * every / len(table)
+        if p:
+            found[z, y] = found.get((z, y), Fraction(0)) + p
+    return found
+
+
 def attempt_of(table, d: int, y: int, test) -> Fraction:
     """Chance that row y of seed d passes the test of rows."""
     return test(plausible_seeds(y, d, table, BY_ROW, GAMMA))
@@ -62,7 +83,7 @@ def undeniable(mechanism) -> list[tuple]:
     found = []
     for table in TABLES:
         for z, y in mechanism(table, deterministic_pass(K)):
-            chances = [ENCODED[d][z] * DECODED[z][y] for d in table]
+            chances = [ENCODED[d][z] if z in POINTS else FREE[y] for d in table]
             most = max(
                 sum(c / GAMMA <= other <= c * GAMMA for other in chances if other) for c in chances if c
             )
@@ -73,6 +94,12 @@ def undeniable(mechanism) -> list[tuple]:
 
 def test_every_released_pair_has_k_seeds():
     assert not undeniable(by_point)
+
+
+def test_rows_without_a_seed_leave_without_a_point():
+    """Every pair has its k seeds then; with the untested point of a seed pairs have not."""
+    assert not undeniable(with_free)
+    assert undeniable(with_free_and_point)
 
 
 def test_testing_the_row_would_release_pairs_without_k_seeds():
@@ -133,3 +160,5 @@ def test_what_is_charged_covers_the_pair_and_a_test_of_the_row_loses_more():
     at = Fraction(math.exp(epsilon))
     assert worst(by_point, at, False) <= 0.3
     assert worst(by_row, at, False) > 3 * worst(by_point, at, False)
+    assert worst(with_free, at, False) <= 0.3
+    assert worst(with_free_and_point, at, False) > 3 * worst(with_free, at, False)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -53,6 +56,46 @@ def test_theorem1_covers_every_pair_of_attempts(likelihood: list[list[Fraction]]
                     tightest = max(tightest, removed / delta)
     # Where the new row's group is new (c = 0, t = 1) the sharper delta is reached, so a smaller one would be caught.
     assert tightest > 0.9 if likelihood is PREFIXES else tightest > 0.1
+
+
+def test_lemmas_of_appendix_c() -> None:
+    """Lemmas 2 to 5 and corollary 1 of [PD], for every table of up to four rows and every row more."""
+    k, gamma = 4, Fraction(2)
+    test, largest = exact.randomized_pass(k, A), Fraction(0)
+    tables = [table for n in (1, 2, 3, 4) for table in exact.tables_of(3, n)]
+    for table, extra, y in itertools.product(tables, range(3), range(len(OVERLAPPING[0]))):
+        p = [row[y] for row in OVERLAPPING]
+        if not p[extra]:
+            continue
+        (size, mass), (size_more, mass_more) = (_partitions(t, p) for t in (table, (*table, extra)))
+        q, q_more = ({i: test(c[i]) * m[i] for i in m} for c, m in ((size, mass), (size_more, mass_more)))
+        assert sum(q.values()) / len(table) == exact.attempt(table, OVERLAPPING, test, gamma)[y]  # Lemma 2
+        j = next(i for i in size_more if size_more[i] != size.get(i, 0))
+        assert all(q.get(i, 0) == q_more[i] for i in q_more if i != j)  # Lemma 4a
+        assert q.get(j, 0) < q_more[j]  # Lemma 4b, and with it corollary 1
+        c = size.get(j, 0)
+        largest = max(largest, test(c + 1) / test(c))
+        assert test(c) <= test(c + 1) <= test(c) / A  # Lemma 3
+        for t in range(1, k):
+            rest = A ** (k - t) * mass_more[j]
+            step = (1 + gamma / t) / A
+            assert q_more[j] <= (rest if c < t else step * q[j])  # Lemma 4b
+            after = sum(q_more.values()) / (len(table) + 1)
+            before = sum(q.values()) / len(table)
+            assert after <= step * before + rest / (len(table) + 1)  # Lemma 5
+            assert before <= step * after or len(table) < k  # Lemma 5, which is for tables of k rows or more
+    assert largest == 1 / A  # Lemma 3 is reached: a factor below exp(epsilon0) would be caught
+
+
+def _partitions(table: Sequence[int], p: list[Fraction]) -> tuple[Counter[int], dict[int, Fraction]]:
+    """Number of rows of every partition at gamma = 2, and the sum of their likelihoods (definitions of appendix C)."""
+    size, mass = Counter[int](), dict[int, Fraction]()
+    for d in table:
+        if p[d]:
+            i = next(i for i in itertools.count() if p[d] > Fraction(1, 2 ** (i + 1)))
+            size[i] += 1
+            mass[i] = mass.get(i, Fraction(0)) + p[d]
+    return size, mass
 
 
 def test_visible_rejection_adds_what_theorem1_does_not_cover() -> None:

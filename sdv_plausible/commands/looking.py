@@ -1,0 +1,32 @@
+"""What the holder sees of the rows is written down in the domain file: its words may repeat it afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+NO_RECORD = "No domain file (--domain) keeps a record of this look:"
+
+
+def note_rows_shown(domain: str | Path | None, rules: Path | None, names: Collection[str]) -> list[str]:
+    """Write down that a page is about to show rows of these columns, and return what the holder is told.
+
+    Parameters
+    ----------
+    domain, rules : str or Path
+        What was given as such.
+    names : collection of str
+        The columns; those that are not declared count as blank.
+
+    Raises
+    ------
+    OSError
+        If the domain file cannot be written: nothing should be shown then.
+    """
+    from sdv_plausible.declaring.files import note_look
+    from sdv_plausible.rules.files import read_rules
+    from sdv_plausible.table.domain_file import digest
+
+    if domain in (None, "metadata"):
+        return [f"{NO_RECORD} what you declare from now on may repeat single people's values"]
+    return note_look(domain, names, [digest(rule.to_dict()) for rule in read_rules(rules or ())])

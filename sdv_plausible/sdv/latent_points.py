@@ -1,0 +1,74 @@
+"""Latent points beside the rows that were decoded from them: of these pairs plausible deniability speaks.
+
+A pair costs what its row costs (docs/explanation/proofs/latent_test.md, Theorem 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sdv.errors import SamplingError
+
+from sdv_plausible.release.sampler import RecordSampler, Sampler
+
+_PREFIX = "\x00latent "  # of columns that no table has
+
+
+def sampler_of_points(sampler: Sampler | None, *, sdv_drops_rows: bool) -> RecordSampler:
+    """Who draws rows with their latent points.
+
+    Raises
+    ------
+    SamplingError
+        If there is no fit.
+    ValueError
+        If rows are not decoded from tested points, or SDV may drop some of them.
+    """
+    if sampler is None:
+        raise SamplingError("fit first: there is no model yet")
+    if not (isinstance(sampler, RecordSampler) and sampler.model.num_latent):
+        raise ValueError(
+            "sample_with_points needs rows that are decoded from latent points which the privacy test looked "
+            'at: model="latent" with privacy_test="randomized" or "deterministic"; use sample() here'
+        )
+    if sdv_drops_rows:
+        raise ValueError(
+            "sample_with_points does not go with SDV constraints or transformers of your own: SDV may drop "
+            "rows, and the points would belong to others; give constraints as rules=[...], see "
+            "docs/how_to/rules.md"
+        )
+    return sampler
+
+
+def beside(table: pd.DataFrame, points: np.ndarray) -> pd.DataFrame:
+    """Rows with their points in further columns, so that both stay together where rows are dropped."""
+    shown = {f"{_PREFIX}{i}": coordinates for i, coordinates in enumerate(points.T)}
+    return pd.concat([table, pd.DataFrame(shown, index=table.index)], axis=1)
+
+
+def apart(table: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
+    """Rows and points again."""
+    theirs = [str(name).startswith(_PREFIX) for name in table.columns]
+    return table.loc[:, ~np.array(theirs)], table.loc[:, theirs].to_numpy(dtype=np.float64)
+
+
+def as_table(points: Sequence[np.ndarray], dimensions: int, num_rows: int) -> pd.DataFrame:
+    """Points of one sample, in the order of its rows: columns ``latent_1``, ``latent_2`` and so on.
+
+    SDV draws whole batches, and gives the first rows of them.
+    """
+    found = np.concatenate([np.empty((0, dimensions)), *points])[:num_rows]
+    return pd.DataFrame(found, columns=[f"latent_{i + 1}" for i in range(dimensions)])
+
+
+def check_lengths(rows: Any, points: pd.DataFrame) -> None:
+    """Raise unless there is a point for each row."""
+    frame = next(iter(rows.values())) if isinstance(rows, dict) else rows
+    if len(frame) != len(points):
+        raise RuntimeError(
+            f"there are {len(points)} latent points for {len(frame)} rows: this is a bug, please report it; "
+            "nothing was returned"
+        )

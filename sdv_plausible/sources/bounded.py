@@ -1,0 +1,186 @@
+"""At most so many rows of every person of a table in parts: chosen in one pass, and kept in files.
+
+Rows are dealt out to files, all of a person to one, and of each file those are chosen that have a person's
+smallest secret numbers. The rest of the fit sees the rows chosen and nothing else of the table
+(docs/explanation/proofs/persons.md, Lemma 2).
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.sources.source import LocalSource, Source, with_objects
+from sdv_plausible.table.persons import identities, smallest
+
+FILES = 256  # of 10^8 rows one file's are about a part's
+
+
+@dataclass(frozen=True, eq=False)
+class Deal:
+    """Work: the rows of every part that may be chosen, dealt out to files; what is counted are rows.
+
+    Parameters
+    ----------
+    person : str
+        The column that says whose a row is.
+    most : int
+        Rows of each person, at most.
+    coins : Coins
+        Secret: they number the rows, in one pass.
+    folder : Path
+        Of the files.
+    """
+
+    person: str
+    most: int
+    coins: Coins
+    folder: Path
+
+    def count(self, part: pd.DataFrame, number: int) -> int:
+        """Deal out one part: of each person the rows that none of the same part forestall."""
+        secret = self.coins.spawn("part", number).uniform(len(part))
+        names = identities(part[self.person])
+        here = smallest(_numbered(names), secret, self.most)
+        file_of = np.array([_hash(name) % FILES for name in names[here]], dtype=np.int64)
+        rows = with_objects(part)
+        for file in np.unique(file_of):
+            at = here[file_of == file]
+            with _dealt(self.folder, file).open("ab") as out:
+                pickle.dump((rows.iloc[at], secret[at]), out, protocol=pickle.HIGHEST_PROTOCOL)
+        return len(part)
+
+    def merge(self, one: int, other: int) -> int:
+        """Add."""
+        return one + other
+
+
+class ChosenRows(LocalSource):
+    """The rows chosen, in files of this fit."""
+
+    def __init__(self, folder: Path, empty: pd.DataFrame, rows: int, *, progress: bool = False) -> None:
+        super().__init__(rows, progress=progress)
+        self._folder, self._empty = folder, empty
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Column names."""
+        return list(self._empty.columns)
+
+    def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """One file after another."""
+        for path in sorted(self._folder.glob("chosen-*")):
+            with path.open("rb") as file:
+                yield pickle.load(file)[list(names)]
+
+    def empty(self, names: Sequence[str]) -> pd.DataFrame:
+        """No row of some columns."""
+        return self._empty[list(names)]
+
+
+def bounded(
+    source: LocalSource, neighbours: Neighbours, names: Sequence[str], coins: Coins, folder: Path
+) -> ChosenRows:
+    """Choose at most so many rows of each person, secretly, and keep them in files.
+
+    Parameters
+    ----------
+    source : LocalSource
+        The table.
+    neighbours : Neighbours
+        Whose rows are bounded, and by what.
+    names : sequence of str
+        Columns that are kept.
+    coins : Coins
+        Secret: each choice of a person's rows is equally likely.
+    folder : Path
+        A folder of this fit alone. The caller removes it: the files are rows.
+    """
+    assert neighbours.person is not None
+    kept = [*names, *({neighbours.person} - set(names))]
+    source.total(Deal(neighbours.person, neighbours.rows, coins, folder), kept)
+    chosen = (_chosen(path, neighbours) for path in sorted(folder.glob("dealt-*")))
+    frames = (frame[list(names)] for some in chosen for frame in some)
+    for number, part in enumerate(_parts(frames, source.rows)):
+        with (folder / f"chosen-{number:06d}").open("wb") as out:
+            pickle.dump(part, out, protocol=pickle.HIGHEST_PROTOCOL)
+    return ChosenRows(folder, source.empty(names), source.rows, progress=source.progress)
+
+
+def check_person(source: Source, neighbours: Neighbours, scratch: str | Path | None) -> None:
+    """Refuse people whose rows cannot be brought together, before a budget has paid for the fit.
+
+    Raises
+    ------
+    ValueError
+        If no folder is given, the rows are on other machines, or the column is not there.
+    """
+    person = neighbours.person
+    if person is None:
+        return
+    if not isinstance(source, LocalSource):
+        raise ValueError(
+            f"person ({person!r}) must be None for a Dask DataFrame: the rows of each person would have to "
+            "move to one worker. Write it to Parquet (table.to_parquet(folder)), and fit that with scratch"
+        )
+    if person not in source.names:
+        raise ValueError(f"person ({person!r}) must be a column of source: {list(source.names)[:20]}")
+    if scratch is None:
+        raise ValueError(
+            f"person ({person!r}) needs scratch, a folder on a disk of yours: the rows of each person are "
+            "brought together there, and removed after the fit"
+        )
+
+
+def _chosen(path: Path, neighbours: Neighbours) -> list[pd.DataFrame]:
+    """The rows chosen of one file, which is removed."""
+    pieces, secret = zip(*_read(path), strict=True)
+    path.unlink()
+    names = np.concatenate([identities(piece[neighbours.person]) for piece in pieces])
+    kept = np.zeros(len(names), dtype=bool)
+    kept[smallest(_numbered(names), np.concatenate(secret), neighbours.rows)] = True
+    ends = np.cumsum([len(piece) for piece in pieces])
+    found = (piece[kept[end - len(piece) : end]] for piece, end in zip(pieces, ends.tolist(), strict=True))
+    return [piece for piece in found if len(piece)]
+
+
+def _parts(frames: Iterable[pd.DataFrame], rows: int) -> Iterator[pd.DataFrame]:
+    """Frames together, up to so many rows; those of other storage apart, so that no cell changes its type."""
+    for _, alike in groupby(frames, key=lambda frame: tuple(frame.dtypes)):
+        held: list[pd.DataFrame] = []
+        for frame in alike:
+            held.append(frame)
+            if sum(map(len, held)) >= rows:
+                yield pd.concat(held, ignore_index=True)
+                held = []
+        if held:
+            yield pd.concat(held, ignore_index=True)
+
+
+def _read(path: Path) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
+    with path.open("rb") as file:
+        while file.peek(1):
+            yield pickle.load(file)
+
+
+def _hash(name: Any) -> int:
+    """A number that equal names share, and texts in every run of a program."""
+    return crc32(name.encode("utf-8", "surrogatepass")) if isinstance(name, str) else hash(name)
+
+
+def _numbered(names: np.ndarray) -> np.ndarray[Any, Any]:
+    return np.asarray(pd.factorize(names)[0])
+
+
+def _dealt(folder: Path, file: int) -> Path:
+    return folder / f"dealt-{file:03d}"

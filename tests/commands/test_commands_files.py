@@ -1,0 +1,110 @@
+"""No output of any command replaces a file that is read, or another output: every option of every command."""
+
+from __future__ import annotations
+
+import argparse
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from sdv_plausible.cli import COMMANDS, main, parser
+
+ENDINGS = {
+    "fit": ".release", "describe": ".json", "declare": ".json", "inspect": ".html", "report": ".html",
+    "card": ".html", "registry": ".yaml",
+}  # fmt: skip
+
+
+@cache
+def parsers() -> dict[str, argparse.ArgumentParser]:
+    made = parser(tuple(COMMANDS))
+    found = next(a for a in made._actions if isinstance(a, argparse._SubParsersAction))
+    return dict(found.choices)
+
+
+def outputs_of(command: argparse.ArgumentParser) -> tuple[str, ...]:
+    return command.get_default("outputs") or ("output",)
+
+
+def takes_text(action: argparse.Action) -> bool:
+    """Whether an option may name a file, by what argparse knows of it: it takes a text that is free."""
+    return action.nargs != 0 and action.choices is None and action.type in (None, str, Path)
+
+
+def cases() -> list[tuple[str, str, str]]:
+    """Command, output, and what else may name a file; positions by their names."""
+    return [
+        (name, output, action.dest)
+        for name, command in parsers().items()
+        for output in outputs_of(command)
+        if any(action.dest == output for action in command._actions)
+        for action in command._actions
+        if action.dest != output and takes_text(action)
+    ]
+
+
+def words_of(command: argparse.ArgumentParser, told: dict[str, str]) -> list[str]:
+    """The arguments: what is told, and something for all that is required."""
+    words: list[str] = []
+    for action in command._actions:
+        if action.dest not in told and not action.required:
+            continue
+        text = told.get(action.dest, f"none-{action.dest}")
+        number = action.nargs if isinstance(action.nargs, int) else 1
+        if not action.option_strings:
+            words = [text, *words]
+        else:
+            budget = ["1", "1", text] if command.prog.endswith("declare") else [text, "1", "1e-9"]
+            words += [action.option_strings[-1], *(budget if number == 3 else [text])]
+    return words
+
+
+@pytest.mark.parametrize(("name", "output", "read"), cases())
+def test_what_is_named_twice_is_refused_and_kept(name, output, read, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / f"precious{ENDINGS.get(name, '.csv')}"
+    path.write_text("{}")
+    command = parsers()[name]
+    told = {output: str(path), read: f"../{tmp_path.name}/{path.name}"}  # spelled in another way
+    words = words_of(command, told)
+    if any(action.dest == "overwrite" for action in command._actions):
+        words.append("--overwrite")
+    assert main([name, *words]) == 2
+    assert "are the same file, and one would destroy the other" in capsys.readouterr().err
+    assert path.read_text() == "{}"
+
+
+def test_the_options_that_read_are_among_them():
+    read = {(name, read) for name, _, read in cases()}
+    for name in ("fit", "synthesize"):
+        for option in (
+            "data",
+            "metadata",
+            "domain",
+            "rules",
+            "public",
+            "budget",
+            "structure",
+            "model_parameters",
+        ):
+            assert (name, option) in read
+    for one in [
+        ("report", "synthetic"), ("report", "holdout"), ("report", "ledger"), ("report", "release"),
+        ("sample", "secret"), ("sample", "release"), ("card", "audit"), ("card", "budget"),
+        ("declare", "from_codebook"), ("declare", "domain"), ("declare", "budget"), ("registry", "ledger"),
+        ("inspect", "real"), ("describe", "rules"), ("audit", "anonymeter"),
+    ]:  # fmt: skip
+        assert one in read
+    assert {output for name, output, _ in cases() if name == "registry"} == {"output", "conformance"}
+    assert {output for name, output, _ in cases() if name == "fit"} == {"output", "ledger"}
+
+
+def test_a_file_in_a_folder_that_is_written_to(tmp_path, capsys):
+    (tmp_path / "people.csv").write_text("age\n1\n")
+    declared = tmp_path / "audit.json"
+    declared.write_text("{}")
+    words = ["audit", str(tmp_path / "people.csv"), "--domain", str(declared), "-o", str(tmp_path)]
+    assert main(words) == 2
+    assert "audit.json) are the same file" in capsys.readouterr().err
+    assert declared.read_text() == "{}"

@@ -1,0 +1,181 @@
+"""At most so many rows of a person on every engine that can; what cannot says so.
+
+docs/explanation/proofs/persons.md, Lemma 2. Planted: an engine whose rows are chosen part by part, in which a person with rows
+in several parts has too many; persons told apart by texts that depend on the other cells; the first rows of everybody.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from tables import COLUMNS, DECLARED, ENGINES, SEED, held, in_memory, table
+from test_sources_fitting import document
+
+from sdv_plausible import Budget, fit_source
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.sources import bounded as module
+from sdv_plausible.sources.bounded import bounded
+from sdv_plausible.sources.opening import open_source
+from sdv_plausible.sources.source import FrameSource, LocalSource
+from sdv_plausible.table.column_types import column_types
+
+ALARM = 1e-6  # chance of a false alarm of the check of uniformity
+CAN = [engine for engine in ENGINES if not engine.startswith("dask")]
+LONG = 2**53  # one more, and doubles cannot tell it from this one
+
+
+def of_people(n: int = 900, people: int = 120) -> pd.DataFrame:
+    """Rows of people, some with many, some of nobody; a person's rows are far apart."""
+    rng = np.random.default_rng(3)
+    key = np.array([f"k{i}" for i in rng.integers(0, people, n) ** 2 // people], dtype=object)
+    key[rng.random(n) < 0.05] = None
+    return table(n).assign(key=key)
+
+
+FRAME = of_people()
+
+
+def chosen(source: LocalSource, most: int, folder: Path, coins: Coins | None = None) -> pd.DataFrame:
+    """The rows used, all columns."""
+    coins = coins or Coins.from_os_entropy()
+    found = bounded(source, Neighbours(rows=most, person="key"), list(source.names), coins, folder)
+    return pd.concat([*found.parts(found.names), found.empty(found.names)], ignore_index=True)
+
+
+def too_many(rows: pd.DataFrame, frame: pd.DataFrame, most: int) -> list[str]:
+    """People that have another number of rows than they should."""
+    counts, expected = rows["key"].value_counts(), frame["key"].value_counts().clip(upper=most)
+    return sorted(expected.index[counts.reindex(expected.index, fill_value=0) != expected])
+
+
+@pytest.mark.parametrize("most", [2])
+@pytest.mark.parametrize("engine", CAN)
+def test_each_person_has_so_many_rows_and_no_more(engine: str, most: int, tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    source = open_source(held(engine, FRAME, tmp_path), column_types(DECLARED, COLUMNS), 100)
+    assert isinstance(source, LocalSource)
+    rows = chosen(source, most, tmp_path / "scratch")
+    assert not too_many(rows, FRAME, most)
+    assert rows["key"].notna().all()
+    left = Counter(map(tuple, FRAME[["key", "age", "sex", "born"]].astype(str).to_numpy()))
+    left.subtract(map(tuple, rows[["key", "age", "sex", "born"]].astype({"age": int}).astype(str).to_numpy()))
+    assert min(left.values()) >= 0  # rows of the table, none twice
+
+
+def test_planted_rows_that_are_bounded_in_each_part_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_chosen", lambda path, _: [piece for piece, _ in module._read(path)])
+    assert too_many(chosen(FrameSource(FRAME, 100), 1, tmp_path), FRAME, 1)
+
+
+@pytest.mark.parametrize("engine", ["pandas", "polars", "parquet", "duckdb"])
+def test_with_room_for_all_rows_the_release_is_that_of_memory(
+    engine: str, everything: dict[str, bytes], tmp_path: Path
+) -> None:
+    (tmp_path / "scratch").mkdir()
+    found = fit_source(
+        held(engine, FRAME, tmp_path), COLUMNS, DECLARED, person="key", rows_per_person=100,
+        scratch=tmp_path / "scratch", random_state=SEED, allow_no_claim=True, rows=100,
+    )  # fmt: skip
+    assert document(found) == everything
+    assert not list((tmp_path / "scratch").iterdir())
+    assert found.sample(5)["key"].nunique() == 5
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("people")
+    return document(in_memory(FRAME, folder, domain=DECLARED, person="key", rows_per_person=100))
+
+
+class Once(FrameSource):
+    """A table that may be read once."""
+
+    passes = 0
+
+    def parts(self, names: Any) -> Any:
+        self.passes += 1
+        assert self.passes == 1, "whoever asks twice asks the whole table"
+        return super().parts(names)
+
+
+def test_what_is_asked_is_asked_of_the_rows_used_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Value sets too are learned of them: with no noise to speak of, the number of rows is that of the people."""
+    monkeypatch.setattr("sdv_plausible.sources.fitting.open_source", lambda *_, **__: Once(FRAME, 100))
+    found = fit_source(FRAME, COLUMNS, person="key", rows_per_person=1, epsilon=1e6, scratch=tmp_path)
+    assert found.ledger.claims_privacy
+    assert "of which at most 1 is used" in str(found.ledger)
+    rows = [answer for answer in found.answers.answers if answer.values.size == 2]
+    assert {int(answer.values.sum()) for answer in rows} == {FRAME["key"].nunique()}
+
+
+def test_every_choice_of_a_persons_rows_is_equally_likely_wherever_they_are(tmp_path: Path) -> None:
+    """The planted choice, first rows first, fails the same check."""
+    frame = pd.DataFrame({"key": np.tile(range(600), 4), "row": np.repeat(range(4), 600)})
+    used = chosen(FrameSource(frame, 500), 2, tmp_path).sort_values("row").groupby("key")["row"]
+    found = {
+        "ours": Counter(used.agg(tuple)),
+        "first rows": Counter(frame.groupby("key")["row"].agg(lambda rows: tuple(rows[:2]))),
+    }
+    sets = [(a, b) for a in range(4) for b in range(4) if a < b]
+    p = {name: stats.chisquare([counts[one] for one in sets]).pvalue for name, counts in found.items()}
+    assert p["ours"] > ALARM > p["first rows"]
+
+
+def test_a_persons_choice_is_not_moved_by_others(tmp_path: Path) -> None:
+    """Rows keep their numbers, by place: with one person more at the end everybody else's rows are the same."""
+    more = pd.concat([FRAME, FRAME.iloc[:7].assign(key="new")], ignore_index=True)
+    rows = []
+    for name, frame in (("without", FRAME), ("with", more)):
+        (tmp_path / name).mkdir()
+        used = chosen(FrameSource(frame, 100), 2, tmp_path / name, Coins.from_seed(1))
+        rows.append(used[used["key"] != "new"].sort_values(["key", "age", "born"]).reset_index(drop=True))
+    pd.testing.assert_frame_equal(*rows)
+
+
+def test_long_numbers_are_people_of_their_own_and_no_cell_changes_its_type(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"key": [LONG, LONG + 1, LONG] * 5, "n": range(15)})
+
+    class Stored(FrameSource):
+        def parts(self, names: Any) -> Any:
+            for i, part in enumerate(super().parts(names)):
+                yield part.astype({"key": object} if i % 2 else {"n": float})
+
+    found = bounded(
+        Stored(frame, 4), Neighbours(rows=1, person="key"), ["key", "n"], Coins.from_seed(0), tmp_path
+    )
+    people = [key for part in found.parts(["key"]) for key in part["key"]]
+    assert sorted(map(int, people)) == [LONG, LONG + 1]
+
+
+@pytest.mark.parametrize(
+    ("engine", "more", "says"),
+    [
+        ("pandas", {}, "needs scratch"),
+        ("dask", {"scratch": "."}, "Write it to Parquet"),
+        ("pandas", {"person": "house"}, "metadata or domain names"),
+        ("pandas", {"rows_per_person": 0}, "rows_per_person"),
+        ("pandas", {"person": None, "rows_per_person": 2}, "needs person"),
+    ],
+)
+def test_what_cannot_be_costs_no_budget(engine: str, more: dict[str, Any], says: str, tmp_path: Path) -> None:
+    budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
+    with pytest.raises(ValueError, match=says):
+        fit_source(
+            held(engine, FRAME, tmp_path), COLUMNS, DECLARED, budget=budget, **({"person": "key"} | more)
+        )
+    fit_source(FRAME, COLUMNS, DECLARED, budget=budget)
+    if engine == "dask":  # the way out that is told
+        held(engine, FRAME, tmp_path).to_parquet(tmp_path / "rows")
+        found = fit_source(tmp_path / "rows", COLUMNS, DECLARED, person="key", scratch=tmp_path)
+        assert found.ledger.claims_privacy
