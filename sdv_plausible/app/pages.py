@@ -119,7 +119,8 @@ class App:
                 shutil.rmtree(work)
                 said = f"Nothing was opened: {one_line(error, True)}".replace(f"{work}/", "")
                 return self._page("start", session, "", 422, texts=sent.texts, refused=said)
-            session.take(work, review, ColumnsPage(review, self.home, session.keys, messages))
+            columns = ColumnsPage(review, self.home, session.keys, lambda: session.fit, messages)
+            session.take(work, review, columns)
             return RedirectResponse(f"{self.home}/columns/", 303)
 
     def forget(self, session: Session, _: Mapping[str, str]) -> Response:

@@ -40,6 +40,11 @@ def test_what_is_typed_stands_on_the_card(browser):
     assert 'value="Census &lt;people&gt;"' in browser.get("result").text
 
 
+def test_every_page_leads_to_the_result(browser):
+    for page in ("", "columns/", "rules", "budget", "fit"):
+        assert re.search(r'<a href="[^"]*/result"', browser.get(page).text), page
+
+
 def test_no_card_without_a_release(place):
     browser = place.browser()
     assert browser.post("card", **{"card-name": "x"}).status_code == 200
