@@ -44,7 +44,9 @@ JUMP = 4.0  # standard deviations of mass in the wrong place at which a bin ends
 UNEVEN = 4.0  # what mass in the wrong place counts for when bins are merged; mass itself counts for 1
 CERTAIN = 2.0  # standard deviations that a part of a bin may hold more than it seems before it is left out
 SURE = 4.0  # standard deviations above 0 at which a cell of a public grid counts as inhabited
-ALONE = 5.5  # the same for one with nothing beside it: of thousands of empty cells in a wide table some pass SURE
+ALONE = (
+    5.5  # the same for one with nothing beside it: of thousands of empty cells in a wide table some pass SURE
+)
 NEARLY, LIKELY = 3.0, 2.5  # the same if there is no such cell, and for a cell beside one
 
 

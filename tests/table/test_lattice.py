@@ -124,7 +124,10 @@ def inhabited(*counts: float) -> list[int]:
 @pytest.mark.parametrize(
     ("counts", "found"),
     [
-        ((4.5, 0, 0, 50, 90, 3, 0, 0), [3, 4, 5]),  # on its own noise can do this; one beside another need less
+        (
+            (4.5, 0, 0, 50, 90, 3, 0, 0),
+            [3, 4, 5],
+        ),  # on its own noise can do this; one beside another need less
         ((6.0, 0, 0, 50, 90, 3, 0, 0), [0, 3, 4, 5]),
         ((4.5, 2.6, 0, 50, 90), [0, 1, 3, 4]),
         ((0, 4.5, 0), [1]),  # all that there is
