@@ -181,10 +181,8 @@ def _compared(store: Store, item: str, scores: Sequence[str], published: Publish
         cells = [row]
         for score in scores:
             printed = published.get(row, {}).get(score)
-            cells += [
-                "" if printed is None else f"{printed}",
-                _percent([line[score] for line in store.of(item, row)]),
-            ]
+            found = [line[score] for line in store.of(item, row) if score in line]
+            cells += ["" if printed is None else f"{printed}", _percent(found) if found else ""]
         body.append(cells)
     return table(["rows", *(name for score in scores for name in (f"{score}: paper", "here"))], body)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from jinja2 import Environment
 from starlette.responses import RedirectResponse, Response
 
+from sdv_plausible.app.running import Fit
 from sdv_plausible.app.steps import steps, templates
 from sdv_plausible.declaring.review import Review
 from sdv_plausible.declaring.web.guard import Keys
@@ -26,15 +27,24 @@ class ColumnsPage(Pages):
         Where the app is.
     keys : Keys
         Of the session.
+    fit : callable
+        The session's last fit, if there is one.
     messages : tuple of str
         What of a code book could not be read.
     """
 
     template = "columns.html"
 
-    def __init__(self, review: Review, home: str, keys: Keys, messages: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        review: Review,
+        home: str,
+        keys: Keys,
+        fit: Callable[[], Fit | None],
+        messages: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(review, keys, lambda: None)
-        self._home, self._messages = home, messages
+        self._home, self._fit, self._messages = home, fit, messages
 
     @property
     def place(self) -> str:
@@ -54,7 +64,14 @@ class ColumnsPage(Pages):
 
     def more(self) -> Mapping[str, Any]:
         """What else the template is told."""
-        return {"home": self._home, "steps": steps("columns", has_table=True), "messages": self._messages}
+        fit = self._fit()
+        way = steps(
+            "columns",
+            has_table=True,
+            has_fit=fit is not None,
+            has_result=fit is not None and fit.is_released,
+        )
+        return {"home": self._home, "steps": way, "messages": self._messages}
 
     def environment(self) -> Environment:
         """Where the template is."""

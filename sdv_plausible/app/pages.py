@@ -26,6 +26,7 @@ from sdv_plausible.app import order as orders
 from sdv_plausible.app.columns import ColumnsPage
 from sdv_plausible.app.endpoints import posted, shown, static
 from sdv_plausible.app.entrance import SENT, SESSION, UPLOAD
+from sdv_plausible.app.filing import fields, write_card
 from sdv_plausible.app.fitting import FILES, STAGES
 from sdv_plausible.app.opening import DOMAIN, review_of
 from sdv_plausible.app.running import Fit
@@ -74,7 +75,7 @@ class App:
         }  # fmt: skip
         forms = {
             "rules": self.save_rules, "plan": self.plan, "planned": self.planned, "begin": self.begin,
-            "cancel": self.cancel, "forget": self.forget, "close": self.close,
+            "cancel": self.cancel, "forget": self.forget, "close": self.close, "card": self.card,
         }  # fmt: skip
         files = {
             "style.css": review_pages.TEMPLATES, "review.js": review_pages.TEMPLATES, "app.css": TEMPLATES,
@@ -118,7 +119,8 @@ class App:
                 shutil.rmtree(work)
                 said = f"Nothing was opened: {one_line(error, True)}".replace(f"{work}/", "")
                 return self._page("start", session, "", 422, texts=sent.texts, refused=said)
-            session.take(work, review, ColumnsPage(review, self.home, session.keys, messages))
+            columns = ColumnsPage(review, self.home, session.keys, lambda: session.fit, messages)
+            session.take(work, review, columns)
             return RedirectResponse(f"{self.home}/columns/", 303)
 
     def forget(self, session: Session, _: Mapping[str, str]) -> Response:
@@ -300,8 +302,13 @@ class App:
         made = {key: FILES[key] for key in fit.files}
         return self._page(
             "result", session, "result", fit=fit, made=made, head=lines[0], rows=lines[1:],
-            spent=session.spent(but=fit),
+            spent=session.spent(but=fit), card=fields(session),
         )  # fmt: skip
+
+    def card(self, session: Session, typed: Mapping[str, str]) -> Response:
+        """Fill in the card."""
+        write_card(session, typed)
+        return RedirectResponse(f"{self.home}/result#card", 303)
 
     def file(self, request: Request) -> Response:
         """Hand out one of the session's own files; ``?show`` shows a page in the browser."""

@@ -10,6 +10,7 @@ from sdv_plausible.commands.files import UsageError, add_declarations, check_inp
 from sdv_plausible.commands.fitting import row_cap, synthesizer
 from sdv_plausible.commands.parameters import add_parameters
 from sdv_plausible.commands.speaking import say
+from sdv_plausible.commands.undeclared import plan_blanks
 
 if TYPE_CHECKING:
     from sdv_plausible.release.plan import Plan
@@ -37,6 +38,7 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.sdv.versions import load_metadata, metadata_of
 
     check_inputs(options)
+    plan_blanks(options)
     types = declared_types(options)
     if not types:
         raise UsageError("no column is declared: say what each is, with --domain or --metadata")

@@ -10,6 +10,7 @@ from typing import Any
 
 from sdv_plausible.commands.files import HOW_SPELLED, how, in_order, names_of, read
 from sdv_plausible.commands.parameters import default_of
+from sdv_plausible.declaring.template import blanks
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.domain_file import DomainFile, is_blank
 
@@ -115,6 +116,16 @@ def vote(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
     texts = read(options, {name: {"sdtype": "categorical"} for name in names})
     spelling = Spelling(**how(options, *HOW_SPELLED))
     return _in_order(options, with_voted(document, texts, spelling, *_total(options)))
+
+
+def plan_blanks(options: argparse.Namespace) -> None:
+    """Plan a vote on the columns that a template left blank, where the cells can vote on them."""
+    from sdv_plausible.declaring.voted import before_the_vote
+
+    left = [] if options.domain == "metadata" else blanks(domain_file(options))
+    if left and can_vote(options):
+        told = without_blanks(options.domain)
+        options.domain = before_the_vote(told, left, *_total(options))
 
 
 def before_vote(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:

@@ -89,9 +89,7 @@ def note_look(path: str | Path, names: Collection[str], rules: Collection[str] |
             "claim, unless each cites its public source"
         )
     if rules is not None:
-        told.append(
-            f"The rules too: if one is changed now, {path} must name their rules_source"
-            if rules
-            else f"That no rules were given too: if there are any now, {path} must name their rules_source"
-        )
+        what = "which rules there are" if rules else "that there are no rules"
+        change = "If one is changed" if rules else "If one is made"
+        told.append(f"Written down in {path}: {what}. {change} now, the file must name their rules_source")
     return told

@@ -170,8 +170,14 @@ def _check_likelihood(
     """Candidates from one seed occur as often as their likelihoods say."""
     seed = np.zeros(len(universe), dtype=np.int64)
     everything = Proposals(candidates=universe, seeds=seed, omega=np.full(len(universe), omega))
+    told = np.asarray(model.log_likelihood(everything, np.array([0])))
+    assert told.shape == (len(universe), 1), (
+        f"omega {omega}: log_likelihood has the shape {told.shape} for {len(universe)} candidates and one "
+        f"seed, not {(len(universe), 1)}; log_completion must give one number for each candidate"
+    )
+    assert not np.isnan(told).any(), f"omega {omega}: a log likelihood is no number (NaN)"
     with np.errstate(divide="ignore"):
-        likelihood = np.exp(model.log_likelihood(everything, np.array([0]))[:, 0])
+        likelihood = np.exp(told[:, 0])
     assert abs(likelihood.sum() - 1) < 1e-6, (
         f"omega {omega}: the likelihoods of all candidates from one seed add up to {likelihood.sum():.6g}, "
         "not to 1"

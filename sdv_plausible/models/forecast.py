@@ -75,7 +75,8 @@ class Forecast:
             + links
             + " (total variation distance, 0 to 1)"
             + (
-                f"; {len(self.assumed)} columns are not declared, a usual number of values was assumed"
+                f"; {len(self.assumed)} column{'s' * (len(self.assumed) > 1)} that nobody declared: a usual "
+                "number of values was assumed"
                 if self.assumed
                 else ""
             )

@@ -384,7 +384,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             (missing, "cells of {} are missing, which was not declared, and get random values"),
         ):
             if names:
-                text = f"{what.format(names)} (for you, not for publication): synth.check(table) says why"
+                told = what.format(", ".join(names))
+                text = f"{told} (for you, not for publication): synth.check(table) says why"
                 warnings.warn(text, UserWarning, stacklevel=2)
 
     def _known(self, name: str) -> Attribute:

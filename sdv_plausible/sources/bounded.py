@@ -123,7 +123,7 @@ def check_person(source: Source, neighbours: Neighbours, scratch: str | Path | N
     Raises
     ------
     ValueError
-        If no folder is given, the rows are on other machines, or the column is not there.
+        If no folder is given, or the rows are on other machines.
     """
     person = neighbours.person
     if person is None:
@@ -133,8 +133,6 @@ def check_person(source: Source, neighbours: Neighbours, scratch: str | Path | N
             f"person ({person!r}) must be None for a Dask DataFrame: the rows of each person would have to "
             "move to one worker. Write it to Parquet (table.to_parquet(folder)), and fit that with scratch"
         )
-    if person not in source.names:
-        raise ValueError(f"person ({person!r}) must be a column of source: {list(source.names)[:20]}")
     if scratch is None:
         raise ValueError(
             f"person ({person!r}) needs scratch, a folder on a disk of yours: the rows of each person are "

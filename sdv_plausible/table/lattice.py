@@ -44,7 +44,7 @@ JUMP = 4.0  # standard deviations of mass in the wrong place at which a bin ends
 UNEVEN = 4.0  # what mass in the wrong place counts for when bins are merged; mass itself counts for 1
 CERTAIN = 2.0  # standard deviations that a part of a bin may hold more than it seems before it is left out
 SURE = 4.0  # standard deviations above 0 at which a cell of a public grid counts as inhabited
-ALONE = 5.5  # the same for one with nothing beside it: of thousands of empty cells some pass SURE
+ALONE = 5.5  # the same for one with nothing beside it: of a wide table's empty cells some pass SURE
 NEARLY, LIKELY = 3.0, 2.5  # the same if there is no such cell, and for a cell beside one
 
 
@@ -154,8 +154,8 @@ class Cells:
     def inhabited(self) -> Cells:
         """Cells whose count stands out from the noise, and their neighbours where that is likely too.
 
-        If none does, the largest if it nearly does. A cell on its own, far from all others, must stand out
-        more: noise alone would put ages in the billions.
+        If none does, the largest if it nearly does. A cell with nothing beside it must stand out more: noise
+        alone would put ages in the billions.
         """
 
         def beside(found: np.ndarray) -> np.ndarray:

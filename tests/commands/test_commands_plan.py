@@ -54,3 +54,17 @@ def test_an_advantage(holder, capsys):
 def test_mistakes(holder, tmp_path, capsys, more, words):
     assert main(["plan", *[str(holder / "domain.json") if word == "{}" else word for word in more]]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_blanks_of_a_template_are_planned_as_they_are_charged(holder, tmp_path, capsys):
+    people, template = str(holder / "people.csv"), str(tmp_path / "domain.json")
+    assert main(["declare", people, "-o", template]) == 0
+    capsys.readouterr()
+    assert main(["plan", "--domain", template, "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)["ledger"]
+    assert main(["fit", people, "-o", str(tmp_path / "p.release"), "--domain", template, "--json"]) == 0
+    charged = json.loads(capsys.readouterr().out)["ledger"]
+    assert planned["epsilon"] == pytest.approx(charged["epsilon"], rel=1e-6)
+    assert next(e for e in planned["entries"] if e["name"] == "types") in charged["entries"]
+    assert main(["plan", "--domain", template, "--random-state", "1"]) == 2  # nobody votes there
+    assert "fill in sdtype" in capsys.readouterr().err

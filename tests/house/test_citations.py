@@ -19,11 +19,9 @@ from pages import ROOT, repository_files
 
 PROOFS = ROOT / "docs/explanation/proofs"
 PAPER = {
-    "theorem 1",
-    "theorem 2",
-    "theorem 3",
-    "theorem 4",
-    "lemma 1",
+    *(f"theorem {number}" for number in range(1, 5)),
+    *(f"lemma {number}" for number in range(1, 6)),
+    "corollary 1",
 }  # of Bindschaedler, Shokri, Gunter 2017
 
 KIND = r"(?:Theorem|Lemma|Remark|Corollary|Proposition)"

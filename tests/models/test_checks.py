@@ -94,6 +94,16 @@ class Unnormalised(Scanned):
         return super().log_likelihood(proposals, rows) + 0.1
 
 
+class Columned(BayesianNetwork):
+    def log_completion(self, candidates, kept):
+        return super().log_completion(candidates, kept)[:, None]
+
+
+class NoNumber(Scanned):
+    def log_likelihood(self, proposals, rows):
+        return super().log_likelihood(proposals, rows) * np.nan
+
+
 class Overcounts(Scanned):
     def count_plausible(self, proposals, gamma):
         return super().count_plausible(proposals, gamma) + 1
@@ -116,6 +126,8 @@ class Unsaved(Scanned):
     [
         (Moved(), "as often as"),
         (Unnormalised(), "add up to"),
+        (Columned(network().tables), "one number for each candidate"),
+        (NoNumber(), "no number"),
         (Overcounts(), "count_plausible"),
         (ForgetsTheSeed(network().tables), "must keep"),
         (Unsaved(), "saved and loaded"),

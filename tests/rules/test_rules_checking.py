@@ -54,7 +54,7 @@ def looked(tmp_path, capsys):
     domain.write_text(json.dumps({"start": NUMBER, "end": NUMBER}))
     rules.write_text(json.dumps([OLD]))
     assert main(["check", str(table), "--domain", str(domain), "--rules", str(rules)]) == 0
-    assert "The rules too: if one is changed now" in capsys.readouterr().out
+    assert "which rules there are. If one is changed now" in capsys.readouterr().out
     return domain
 
 
@@ -95,7 +95,7 @@ def test_that_no_row_breaks_a_rule_is_a_look_too(tmp_path, capsys) -> None:
     assert main(["check", str(table), "--domain", str(domain), "--rules", str(rules)]) == 0
     said = capsys.readouterr().out
     assert "every cell fits" in said
-    assert "The rules too: if one is changed now" in said
+    assert "which rules there are. If one is changed now" in said
     assert "were looked at" not in said
     assert ledger(domain, [OLD]).claims_privacy
     assert not ledger(domain, [STRICT]).claims_privacy

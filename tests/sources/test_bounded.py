@@ -144,18 +144,26 @@ def test_a_persons_choice_is_not_moved_by_others(tmp_path: Path) -> None:
 
 
 def test_long_numbers_are_people_of_their_own_and_no_cell_changes_its_type(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"key": [LONG, LONG + 1, LONG] * 5, "n": range(15)})
+    frame = pd.DataFrame({"key": [LONG, LONG + 1, LONG] * 5, "n": LONG + 1})
 
     class Stored(FrameSource):
         def parts(self, names: Any) -> Any:
             for i, part in enumerate(super().parts(names)):
                 yield part.astype({"key": object} if i % 2 else {"n": float})
 
-    found = bounded(
-        Stored(frame, 4), Neighbours(rows=1, person="key"), ["key", "n"], Coins.from_seed(0), tmp_path
-    )
-    people = [key for part in found.parts(["key"]) for key in part["key"]]
-    assert sorted(map(int, people)) == [LONG, LONG + 1]
+    for most, people in ((1, 2), (10, 15)):
+        folder = tmp_path / str(most)
+        folder.mkdir()
+        neighbours = Neighbours(rows=most, person="key")
+        parts = list(
+            bounded(Stored(frame, 4), neighbours, ["key", "n"], Coins.from_seed(0), folder).parts(
+                ["key", "n"]
+            )
+        )
+        assert sum(map(len, parts)) == people
+        assert {int(key) for part in parts for key in part["key"]} == {LONG, LONG + 1}
+    whole = [n for part in parts for n in part["n"] if part["n"].dtype != float]
+    assert whole == [LONG + 1] * 7  # those that came as whole numbers
 
 
 @pytest.mark.parametrize(

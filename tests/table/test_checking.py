@@ -94,7 +94,7 @@ def test_a_fit_warns_by_name_alone_and_the_release_is_the_same():
     document = {"x": {"range_values": ["1", "2"]}, "y": FINE}
     wrong, said = fitted([1, 2] * 50, document)
     assert len(said) == 1
-    assert "most cells of ['x'] are outside what was declared" in said[0]
+    assert "most cells of x are outside what was declared" in said[0]
     right, nothing = fitted(["1", "2"] * 50, document)
     assert nothing == []
     assert str(wrong.privacy_ledger()) == str(right.privacy_ledger())

@@ -54,7 +54,14 @@ class Rows(Section):
 
 def _ends(table: pd.DataFrame) -> list[tuple[str, ...]]:
     shown = dict.fromkeys([*range(min(ENDS, len(table))), *range(max(len(table) - ENDS, 0), len(table))])
-    return [tuple("" if pd.isna(cell) else str(cell) for cell in table.iloc[i].tolist()) for i in shown]
+    return [tuple(map(_text, table.iloc[i].tolist())) for i in shown]
+
+
+def _text(cell: Any) -> str:
+    """A cell; whole numbers look alike, however pandas stores them."""
+    if pd.isna(cell):
+        return ""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,3 +60,10 @@ def test_cells_are_escaped():
     page = inspection_page(PAIR, "2020-01-01")
     assert "<b>high" not in page
     assert "NOT private" in page
+
+
+def test_whole_numbers_look_alike_however_they_are_stored():
+    whole = pd.DataFrame({"x": [1, 2, 3], "y": [0.5, 1.0, 2.0], "c": ["a", "b", None]})
+    shown = Rows.of(prepare(whole.astype({"x": float}), whole, WORDS))
+    first, second = (rows for _, rows in shown.tables)
+    assert first == second == (("1", "0.5", "a"), ("2", "1", "b"), ("3", "2", ""))

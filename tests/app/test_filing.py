@@ -1,0 +1,51 @@
+"""The card is filled in on the page: with what was typed, and nothing else on it changes."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from reviewing import COLUMNS, write_people
+
+from sdv_plausible.app import fitting
+
+
+@pytest.fixture
+def browser(place, tmp_path, monkeypatch):
+    """One that has a release."""
+    monkeypatch.setattr(fitting, "_compare", lambda *_: None)
+    found = place.browser()
+    cited = {**COLUMNS, "age": {**COLUMNS["age"], "source": "the law of ages"}}
+    domain = ("domain.json", json.dumps(cited).encode())
+    found.open(content=write_people(tmp_path / "people.csv", 2000).read_bytes(), domain=domain)
+    found.keep_columns()
+    found.post("begin", epsilon="1", rows="50")
+    found.session.fit.wait(100)
+    return found
+
+
+def test_what_is_typed_stands_on_the_card(browser):
+    before = browser.get("files/card").text
+    typed = {"card-name": "Census <people>", "card-purpose": "teaching", "card-made_up": "x"}
+    assert browser.post("card", **typed).url.path.endswith("/result")
+    after = browser.get("files/card").text
+    assert "Census &lt;people&gt;" in after
+    assert "what the release is called" in before
+    assert "what the release is called" not in after
+    assert "who holds the table" in after  # still a blank
+    assert "the law of ages" in after
+    digest = re.compile(r"[0-9a-f]{64}")
+    assert digest.findall(before) == digest.findall(after)
+    assert 'value="Census &lt;people&gt;"' in browser.get("result").text
+
+
+def test_every_page_leads_to_the_result(browser):
+    for page in ("", "columns/", "rules", "budget", "fit"):
+        assert re.search(r'<a href="[^"]*/result"', browser.get(page).text), page
+
+
+def test_no_card_without_a_release(place):
+    browser = place.browser()
+    assert browser.post("card", **{"card-name": "x"}).status_code == 200
+    assert browser.get("files/card").status_code == 404
