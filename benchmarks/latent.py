@@ -90,7 +90,7 @@ def table(found: list[dict[str, Any]]) -> Iterator[str]:
             values = [line[name] for line in lines]
             mean, least, most = (f"{x:.{digits}f}" for x in (np.mean(values), min(values), max(values)))
             cells.append(f"{mean} ({least} to {most})")
-        yield f"| {floor:.3g} | {' | '.join(cells)} | {len(lines)} |"
+        yield f"| {floor:.4g} | {' | '.join(cells)} | {len(lines)} |"
 
 
 def report() -> None:

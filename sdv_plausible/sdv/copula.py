@@ -129,7 +129,7 @@ class SdvCopulaLearner:
         metadata = metadata_from_columns({column.name: _words(column) for column in domain})
         try:
             synth = self.made(metadata, **self.arguments)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(
                 f"model_kwargs ({dict(self.arguments)!r}) do not fit {self.made.__name__}: {error}"
             ) from error

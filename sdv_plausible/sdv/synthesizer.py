@@ -280,7 +280,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         metadata = with_id(metadata, person)
         columns = metadata_columns(metadata)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
-        self._read_words(columns, split_dates=not isinstance(structure, Mapping))
+        as_they_are = isinstance(structure, Mapping) or getattr(self._learner, "fitted", None) is not None
+        self._read_words(columns, split_dates=not as_they_are)  # a model that was fitted names its columns
         self._earlier = earlier_losses(domain, self._settings.neighbours)
         check_number_of_columns(self._learner, len(self._modelled_specs()))
         self._settings.check_learner(self._learner)
