@@ -6,7 +6,15 @@ import argparse
 from datetime import date
 from pathlib import Path
 
-from sdv_plausible.commands.files import UsageError, check_output
+from sdv_plausible.commands.files import (
+    HOW_SPELLED,
+    UsageError,
+    add_spelling,
+    check_output,
+    how,
+    names_of,
+    read,
+)
 from sdv_plausible.commands.looking import note_rows_shown
 from sdv_plausible.commands.speaking import say
 from sdv_plausible.commands.undeclared import without_blanks
@@ -16,17 +24,17 @@ from sdv_plausible.sdv.detection import detect_types
 from sdv_plausible.sdv.versions import metadata_of
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import column_types
-from sdv_plausible.table.reading import csv_columns, read_csv
 from sdv_plausible.whole_files import write_whole
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``inspect`` is told."""
-    command.add_argument("real", type=Path, help="the table before (CSV)")
-    command.add_argument("synthetic", type=Path, help="the table after (CSV)")
+    command.add_argument("real", type=Path, help="the table before (CSV or Parquet)")
+    command.add_argument("synthetic", type=Path, help="the table after (CSV or Parquet)")
     command.add_argument("-o", "--output", type=Path, required=True, help="HTML page to write: not public")
     command.add_argument("--domain", type=Path, help="domain JSON: types; others are detected")
     command.add_argument("--rules", type=Path, help="rules JSON: noted, as made before the rows were shown")
+    add_spelling(command)
     command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
 
 
@@ -38,9 +46,8 @@ def run(options: argparse.Namespace) -> None:
     check_output(options.output, options.overwrite, (".html",))
     options.rows_were_read = True
     page = inspected(options)
-    notes = note_rows_shown(
-        options.domain, options.rules, csv_columns(options.real)
-    )  # before anything is shown
+    names = names_of(options, options.real)
+    notes = note_rows_shown(options.domain, options.rules, names)  # before anything is shown
     write_whole(options.output, page, owner_only=True)
     say(
         options,
@@ -52,10 +59,10 @@ def run(options: argparse.Namespace) -> None:
 def inspected(options: argparse.Namespace) -> str:
     """The page. NOT private: types are detected in the real rows, which are shown."""
     types = column_types(without_blanks(options.domain))
-    rest = [name for name in csv_columns(options.real) if name not in types]
+    rest = [name for name in names_of(options, options.real) if name not in types]
     known = {name: kind.words for name, kind in types.items()}
     if rest:
-        texts = read_csv(options.real, {name: {"sdtype": "categorical"} for name in rest})
-        known |= detect_types(texts, Spelling())
-    real, synthetic = (read_csv(path, known) for path in (options.real, options.synthetic))
+        texts = read(options, {name: {"sdtype": "categorical"} for name in rest}, options.real)
+        known |= detect_types(texts, Spelling(**how(options, *HOW_SPELLED)))
+    real, synthetic = (read(options, known, path) for path in (options.real, options.synthetic))
     return inspection_page(prepare(real, synthetic, metadata_of(known)), date.today().isoformat())

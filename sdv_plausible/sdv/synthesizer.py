@@ -341,6 +341,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             ledger.charge(*unknown_persons(ledger.neighbours))
         self._warn_of_strangers(table)
         _warn_of_inference(domain)
+        _warn_of_lost(domain)
         codec = Codec(domain)
         rows = CodeArray(codec.encode(table, coins.spawn("cells outside the domain")), domain.cardinalities)
         learner = self._learner
@@ -386,8 +387,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         ):
             if names:
                 told = what.format(", ".join(names))
-                text = f"{told} (for you, not for publication): synth.check(table) says why"
-                warnings.warn(text, UserWarning, stacklevel=2)
+                way_out = "synth.check(table) or sdv-plausible check says why"
+                warnings.warn(f"{told} (for you, not for publication): {way_out}", UserWarning, stacklevel=2)
 
     def _known(self, name: str) -> Attribute:
         known = self._declared.known(name)
@@ -1003,6 +1004,17 @@ def _warn_of_inference(domain: Domain) -> None:
         warnings.warn(
             f"the value sets of {list(domain.inferred)[:6]} were read off the rows, and may hold what single "
             "people have: this fit makes no privacy claim. Declare them, or leave undeclared='infer' out",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _warn_of_lost(domain: Domain) -> None:
+    """Say of which columns a private look found one value and no more. Its answers have noise: no secret."""
+    if lost := [a.name for a in domain if a.provenance == "private" and a.cardinality == 1]:
+        warnings.warn(
+            f"of {', '.join(lost)} one value or range was learned and no more: others are lost in the noise, "
+            "or there are none. Declare what it may hold (domain=...), or give more epsilon",
             UserWarning,
             stacklevel=2,
         )

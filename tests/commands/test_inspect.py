@@ -33,3 +33,16 @@ def test_all_columns_may_be_declared(tmp_path):
     pd.DataFrame({"a": range(60)}).to_csv(tmp_path / "t.csv", index=False)
     table, page = str(tmp_path / "t.csv"), str(tmp_path / "page.html")
     assert main(["inspect", table, table, "-o", page, "--domain", str(tmp_path / "d.json")]) == 0
+
+
+def test_parquet_and_other_separators(tmp_path):
+    frame = pd.DataFrame({"a": [1.5, 2.5] * 30, "b": ["x", "y"] * 30})
+    before, after, page = tmp_path / "t.parquet", tmp_path / "t.csv", tmp_path / "page.html"
+    frame.to_parquet(before)
+    frame.to_csv(after, index=False, sep=";", decimal=",")
+    assert main(["inspect", str(before), str(before), "-o", str(page)]) == 0
+    spelled = ["--separator", ";", "--decimal", ","]
+    assert main(["inspect", str(after), str(after), "-o", str(page), "--overwrite", *spelled]) == 0
+    assert "2.5" in page.read_text(encoding="utf-8")
+    assert main(["inspect", str(after), str(after), "-o", str(tmp_path / "other.html")]) == 0
+    assert "a;b" in (tmp_path / "other.html").read_text(encoding="utf-8")  # one column, as nobody said more

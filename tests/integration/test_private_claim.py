@@ -414,3 +414,15 @@ def test_the_forecast_knows_how_many_rows_the_model_gets():
     assert part.forecast.mean > 2 * whole.forecast.mean
     assert part.forecast.rows == whole.forecast.rows == 100_000
     assert part.rows_needed > 2 * whole.rows_needed
+
+
+def test_columns_of_which_one_value_was_learned_are_named():
+    """Control: the other column, of which more was learned, is not."""
+    gain = np.where(np.arange(3_000) < 4, 7_000, 0)
+    table = pd.DataFrame({"gain": gain, "age": np.arange(3_000) % 80})
+    columns = {"gain": {"sdtype": "numerical"}, "age": {"sdtype": "numerical"}}
+    with pytest.warns(UserWarning) as told:
+        synth = fitted(table, columns, random_state=1)
+    words = [str(warning.message) for warning in told if "was learned and no more" in str(warning.message)]
+    assert [text.split(" one value")[0] for text in words] == ["of gain"]
+    assert (synth.sample(100)["gain"] == 0).all()
