@@ -44,5 +44,3 @@ def test_parquet_and_other_separators(tmp_path):
     spelled = ["--separator", ";", "--decimal", ","]
     assert main(["inspect", str(after), str(after), "-o", str(page), "--overwrite", *spelled]) == 0
     assert "2.5" in page.read_text(encoding="utf-8")
-    assert main(["inspect", str(after), str(after), "-o", str(tmp_path / "other.html")]) == 0
-    assert "a;b" in (tmp_path / "other.html").read_text(encoding="utf-8")  # one column, as nobody said more

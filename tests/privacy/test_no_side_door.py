@@ -172,7 +172,7 @@ def test_rejected_proposals_leave_no_trace(monkeypatch) -> None:
 
 def counted(
     self: PlausibleDeniabilityMechanism, num_rows: int, coins: Coins, max_attempts: int | None = None
-) -> np.ndarray:
+) -> tuple[np.ndarray, np.ndarray]:
     """The planted bugs: attempts kept, logged or printed."""
     attempts: list[int] = []
     passes = RandomizedTest.passes
@@ -190,7 +190,7 @@ def counted(
     return rows
 
 
-HONEST = PlausibleDeniabilityMechanism.release
+HONEST = PlausibleDeniabilityMechanism.release_with_points
 LEAK: list[Any] = [None]
 
 
@@ -207,7 +207,7 @@ LEAK: list[Any] = [None]
 def test_attempts_that_show_are_caught(leak, monkeypatch) -> None:
     saved = pickle.dumps(fitted(**ROW_BY_ROW))
     LEAK[0] = leak
-    monkeypatch.setattr(PlausibleDeniabilityMechanism, "release", counted)
+    monkeypatch.setattr(PlausibleDeniabilityMechanism, "release_with_points", counted)
     assert trace_of_sampling(saved, False, monkeypatch) != trace_of_sampling(saved, True, monkeypatch)
 
 

@@ -232,6 +232,7 @@ def test_more_columns_than_pairs_can_be_looked_at():
         PlausibleDeniabilitySynthesizer(metadata_from_columns(wide(models.MANY_COLUMNS + 1)))
 
 
+@pytest.mark.slow
 def test_ten_thousand_columns_take_no_pairs_with_the_independent_model():
     columns = wide(10_000)
     domain = {name: Attribute(name=name, kind="categorical", values=("a", "b")) for name in columns}
