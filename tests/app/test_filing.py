@@ -9,6 +9,7 @@ import pytest
 from reviewing import COLUMNS, write_people
 
 from sdv_plausible.app import fitting
+from sdv_plausible.app.running import Fit
 
 
 @pytest.fixture
@@ -43,6 +44,15 @@ def test_what_is_typed_stands_on_the_card(browser):
 def test_every_page_leads_to_the_result(browser):
     for page in ("", "columns/", "rules", "budget", "fit"):
         assert re.search(r'<a href="[^"]*/result"', browser.get(page).text), page
+
+
+def test_files_that_come_while_the_result_is_made_are_looked_for(browser, monkeypatch):
+    """Control: the next page, when all is there, looks no more."""
+    fit = browser.session.fit
+    fit.state = "running"
+    monkeypatch.setattr(Fit, "files", property(lambda self: setattr(self, "state", "done") or ["rows"]))
+    assert 'id="step"' in browser.get("result").text
+    assert 'id="step"' not in browser.get("result").text
 
 
 def test_no_card_without_a_release(place):

@@ -30,7 +30,8 @@ from sdv_plausible.release_file.reading import Part
 from sdv_plausible.release_file.release import schema_document
 
 LONGEST, EXCERPT = 500, 60
-MANY, FEW = 10_000, 300
+MANY, FEW, PARTS = 10_000, 300, 10
+LATER = [pytest.param(part, marks=pytest.mark.nightly) for part in range(1, PARTS)]
 VALIDATOR = Draft202012Validator(schema_document())
 
 
@@ -124,11 +125,11 @@ def test_some_damage_of_every_kind() -> None:
     assert len(DAMAGES) == 4
 
 
-@pytest.mark.slow
-def test_ten_thousand_damaged_files() -> None:
-    found = run(MANY, start=10**6)
-    assert found.total() == MANY
-    assert found["accepted"] > MANY / 100
+@pytest.mark.parametrize("part", [pytest.param(0, marks=pytest.mark.slow), *LATER])
+def test_ten_thousand_damaged_files(part: int) -> None:
+    found = run(MANY // PARTS, start=10**6 + part * MANY // PARTS)
+    assert found.total() == MANY // PARTS
+    assert found["accepted"] > MANY / PARTS / 100
 
 
 @pytest.mark.parametrize(
@@ -155,9 +156,10 @@ def test_damaged_rules_are_refused_or_harmless() -> None:
     assert found["accepted"] > 5
 
 
-@pytest.mark.slow
-def test_thousands_of_damaged_rules() -> None:
-    assert run_rules(MANY // 2, start=10**6)["accepted"] > 50
+@pytest.mark.parametrize("part", [pytest.param(0, marks=pytest.mark.slow), *LATER])
+def test_thousands_of_damaged_rules(part: int) -> None:
+    number = MANY // 2 // PARTS
+    assert run_rules(number, start=10**6 + part * number)["accepted"] > 50 / PARTS
 
 
 def test_rules_that_are_not_checked_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:

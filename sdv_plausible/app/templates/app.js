@@ -34,6 +34,7 @@ if (step) {
     const place = document.getElementById(id);
     if (place && place.textContent !== text) place.textContent = text;
   };
+  const again = () => window.setTimeout(() => look().catch(again), 700);  // an answer that is lost is asked for anew
   const look = async () => {
     const found = await (await fetch(step.dataset.progress)).json();
     const bar = document.getElementById("bar");
@@ -48,9 +49,9 @@ if (step) {
         item.className = i < found.stage ? "past" : i === found.stage ? "now" : "later";
       });
     }
-    window.setTimeout(look, 700);
+    again();
   };
-  window.setTimeout(look, 700);
+  again();
 }
 
 const told = document.getElementById("told");
