@@ -116,7 +116,8 @@ def test_what_is_asked_is_asked_of_the_rows_used_alone(
     assert found.ledger.claims_privacy
     assert "of which at most 1 is used" in str(found.ledger)
     rows = [answer for answer in found.answers.answers if answer.values.size == 2]
-    assert {int(answer.values.sum()) for answer in rows} == {FRAME["key"].nunique()}
+    # the most: of what is learned of a range, some tables of two cells are of a part of the rows
+    assert max(int(answer.values.sum()) for answer in rows) == FRAME["key"].nunique()
 
 
 def test_every_choice_of_a_persons_rows_is_equally_likely_wherever_they_are(tmp_path: Path) -> None:
