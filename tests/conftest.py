@@ -15,6 +15,11 @@ settings.register_profile("same", derandomize=True, deadline=None, database=None
 settings.register_profile("search", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
+# Where these are set, pytest explains a failing comparison of two long values in full, line by line: minutes, where a test
+# plants a fault and expects the failure (comparing.py). Told here, in every process of the tests.
+for _variable in ("CI", "BUILD_NUMBER"):
+    os.environ.pop(_variable, None)
+
 DATA = Path(os.environ.get("SDV_PLAUSIBLE_DATA", Path(__file__).parents[1] / "../shared/data")).resolve()
 
 
