@@ -25,6 +25,7 @@ COMMANDS = {
     "audit": "attack a synthesizer on a table: not private, for your eyes",
     "app": "from a table to a release in a browser on this machine, without code",
     "card": "the page on a release that a data-protection officer files",
+    "types": "whether a release file holds types of columns that were read off the rows",
     "registry": "papers on a release: registry entry, conformance",
     "completion": "what bash, zsh or fish need to complete commands and options",
 }
@@ -120,6 +121,8 @@ def _module(name: str) -> ModuleType:  # noqa: PLR0912  a branch for each comman
             from sdv_plausible.commands import app as module
         case "card":
             from sdv_plausible.commands import card as module
+        case "types":
+            from sdv_plausible.commands import types as module
         case "registry":
             from sdv_plausible.commands import registry as module
         case _:

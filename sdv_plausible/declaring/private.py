@@ -23,6 +23,7 @@ from sdv_plausible.release_file.ledger import Statement, read_ledger, write_ledg
 from sdv_plausible.release_file.reading import Part
 from sdv_plausible.table.building import build_domain
 from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.declarations import domain_document, read_declarations
 from sdv_plausible.table.domain import MAX_BINS, Domain
 from sdv_plausible.table.domain_file import DomainFile, digest
@@ -115,46 +116,40 @@ def learned_file(
         PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours) for _ in range(2)
     )
     planned.charge(*plan.entries())
-    coins = Coins.from_os_entropy()
-    used = rows_of_persons(table, neighbours, specs, coins)
-    charge = None
+    _check_table(table, neighbours, specs)
+    check_dates(
+        table, {n: declared.date_format(n, specs[n]) for n, t in plan.columns.items() if t == "datetime"}
+    )
+    coins, charge = Coins.from_os_entropy(), None
     if budget is not None:
         fit = budget.draw(planned, f"the domain of {what}, epsilon {epsilon:g}")
         charge = {"when": fit.when, "what": fit.what}
+    used = rows_of_persons(table, neighbours, coins)
     names = [name for name in map(str, table.columns) if name in specs]
     domain = build_domain(used[names], declared, specs, max_bins, plan, ledger, coins.spawn("domain"))
     ledger.charge(*person_entry(neighbours))
     return _with(file, domain, ledger, charge)
 
 
-def rows_of_persons(
-    table: pd.DataFrame, neighbours: Neighbours, learned: Collection[str], coins: Coins
-) -> pd.DataFrame:
-    """The rows that are looked at: of every person at most as many as protected, chosen secretly.
-
-    Parameters
-    ----------
-    table : DataFrame
-        All rows.
-    neighbours : Neighbours
-        Names the persons' column, or none.
-    learned : collection of str
-        Columns of the model, of which the persons' must not be one.
-    coins : Coins
-        Source of the choice.
-    """
-    person = neighbours.person
-    if person is None:
-        return table
-    if person not in table.columns:
-        raise ValueError(
-            f"person ({person!r}) must be a column of the table: {list(map(str, table.columns))}"
-        )
+def _check_table(table: pd.DataFrame, neighbours: Neighbours, learned: Collection[str]) -> None:
+    """Refuse a table that lacks a column, or names one twice, before anything is drawn for it."""
+    names, person = list(map(str, table.columns)), neighbours.person
+    if person is not None and person not in names:
+        raise ValueError(f"person ({person!r}) must be a column of the table: {names}")
     if person in learned:
         raise ValueError(
             f'person ({person!r}) would be a column of the model: give it "sdtype": "id" in the domain file'
         )
-    return table.iloc[choose_rows(table[person], neighbours.rows, coins.spawn("persons"))]
+    wrong = sorted(name for name in learned if names.count(name) != 1)
+    if wrong:
+        raise ValueError(f"data must have each declared column once: {wrong} are missing, or there twice")
+
+
+def rows_of_persons(table: pd.DataFrame, neighbours: Neighbours, coins: Coins) -> pd.DataFrame:
+    """The rows that are looked at: of every person at most as many as protected, chosen secretly."""
+    if neighbours.person is None:
+        return table
+    return table.iloc[choose_rows(table[neighbours.person], neighbours.rows, coins.spawn("persons"))]
 
 
 def _with(

@@ -95,11 +95,7 @@ class Budget:
             If the fit makes no claim, protects others than the earlier fits, or costs what the filter cannot
             count; nothing is charged.
         """
-        if not planned.claims_privacy:
-            raise ValueError(
-                f"budget: a fit without a claim cannot draw from it. {planned.sentence()} Mend that, or fit "
-                "with budget=None and release nothing of it"
-            )
+        self.check_claim(planned)
         cost = self._filter.cost(planned.losses, planned.delta)
         when = datetime.now(timezone.utc).isoformat(timespec="seconds")
         with locked(self._path):
@@ -110,6 +106,14 @@ class Budget:
             fit = Fit(when=when, what=what, cost=cost)
             state.with_fit(fit, planned.neighbours).write(self._path)
         return fit
+
+    def check_claim(self, planned: PrivacyLedger) -> None:
+        """Raise ValueError for a fit that makes no claim, which can draw nothing."""
+        if not planned.claims_privacy:
+            raise ValueError(
+                f"budget: a fit without a claim cannot draw from it. {planned.sentence()} Mend that, or fit "
+                "with budget=None and release nothing of it"
+            )
 
     def holds(self, when: str, what: str) -> bool:
         """Whether a charge is in this budget."""

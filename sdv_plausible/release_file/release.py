@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -53,6 +54,13 @@ SECTIONS = (
     "seeds",
     "settings",
     "versions",
+)
+
+
+_FROM_ROWS = (
+    "this file was made by a version that read types of columns off the real rows, beside its total ({}). "
+    "Where it holds values, pass it on to nobody: they are left out of what was read, and saving that again "
+    "writes a file without them (SECURITY.md)"
 )
 
 
@@ -400,8 +408,15 @@ class Release:
         ledger, statement = read_ledger(f["ledger"])
         settings = read_settings(f["settings"])
         credit_split(ledger, statement, settings["split"])
+        whole = rules.whole(domain)
+        schema = read_schema(f["schema"], whole)
+        told = schema.taken_from_rows(whole)
+        if told and ledger.claims_privacy:
+            warnings.warn(
+                _FROM_ROWS.format("; ".join(f"{n}: {what}" for n, what in told.items())), stacklevel=2
+            )
         return cls(
-            schema=read_schema(f["schema"], rules.whole(domain)),
+            schema=schema.without_values(whole),
             domain=domain,
             rules=rules,
             model=model,
@@ -422,7 +437,7 @@ class Release:
         return {
             "format": FORMAT,
             "ledger": write_ledger(self.ledger, self.statement),
-            "schema": write_schema(self.schema),
+            "schema": write_schema(self.schema, self.rules.whole(self.domain)),
             "domain": write_domain(self.domain),
             "model": write_model(self.model, self.domain),
             "seeds": write_seeds(self.seeds, self.model, self.domain),

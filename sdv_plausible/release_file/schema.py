@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from sdv_plausible.release_file.reading import LONGEST_NAME, Part
 from sdv_plausible.release_file.values import read_value, read_zone, write_value
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.domain import Domain
-from sdv_plausible.table.output_types import output_type
+from sdv_plausible.table.output_types import invented_type, output_type
 
 TYPE = (
     r"object|str|bool|boolean|string(\[(python|pyarrow)\])?|u?int(8|16|32|64)|U?Int(8|16|32|64)|float(16|32|64)|Float(32|64)"
@@ -87,9 +87,51 @@ class TableSchema:
         """Types in which the columns are written, by label."""
         return pd.Series([c.dtype for c in self.columns], index=[c.label for c in self.columns], dtype=object)
 
+    def taken_from_rows(self, domain: Domain) -> dict[str, str]:
+        """Columns whose types were read off the real rows, as versions before 0.2 did, with what they tell.
 
-def write_schema(schema: TableSchema) -> dict[str, Any]:
-    """Section of a schema."""
+        Parameters
+        ----------
+        domain : Domain
+            Of the modelled columns; those that were inferred make no claim, and are passed over.
+        """
+        found, known = {}, {attribute.name: attribute for attribute in domain}
+        for column in self.columns:
+            attribute = known.get(column.name)
+            if attribute is None and isinstance(column.dtype, pd.CategoricalDtype):
+                found[column.name] = "every value of the real column"
+            elif attribute is None and column.dtype != invented_type(column.spec):
+                found[column.name] = f"stored as {column.dtype}"
+            elif attribute is not None and column.dtype != output_type(attribute, column.dtype):
+                is_category = isinstance(column.dtype, pd.CategoricalDtype)
+                found[column.name] = f"stored as {'a category' if is_category else column.dtype}"
+        return found
+
+    def without_values(self, domain: Domain) -> TableSchema:
+        """The schema without values of columns that are not modelled."""
+        columns = [
+            replace(c, dtype=invented_type(c.spec))
+            if c.name not in domain and isinstance(c.dtype, pd.CategoricalDtype)
+            else c
+            for c in self.columns
+        ]
+        return replace(self, columns=tuple(columns))
+
+
+def write_schema(schema: TableSchema, domain: Domain) -> dict[str, Any]:
+    """Section of a schema.
+
+    Raises
+    ------
+    ValueError
+        If a column that is not modelled has a category's type, which holds all values of the real column.
+    """
+    if schema.without_values(domain) != schema:
+        names = [name for name, told in schema.taken_from_rows(domain).items() if told.startswith("every")]
+        raise ValueError(
+            f"columns {names} are not modelled, and their type holds every value of the real column: no "
+            "release file may hold them; use invented_type(spec)"
+        )
     return {
         "table": schema.table,
         "columns": [_write_column(column) for column in schema.columns],
@@ -206,17 +248,12 @@ def _read_dtype(part: Part) -> Any:
 
 
 def _fits(column: Column, domain: Domain) -> bool:
-    """Whether a column's type holds what is written in it.
-
-    That of its domain, or any that changes no value.
-    """
+    """Whether a column's type holds its values: that of its domain, or one that changes none."""
     if column.name not in domain:
-        return not isinstance(column.dtype, pd.CategoricalDtype)
+        return True
     attribute = domain[column.name]
-    if attribute.provenance != "inferred":
-        arrow = column.dtype == "string[pyarrow]"  # the type that Arrow's texts are written in is pandas' own
-        stored = pd.api.types.pandas_dtype("int64[pyarrow]") if arrow else column.dtype
-        return bool(output_type(attribute, stored) == column.dtype)
+    if output_type(attribute, column.dtype) == column.dtype and attribute.provenance != "inferred":
+        return True
     ends = np.arange(attribute.cardinality) if attribute.values else np.array([0, attribute.cardinality - 1])
     written = pd.Series(ColumnCodec(attribute).decode(ends, Coins.from_seed(0)))
     try:

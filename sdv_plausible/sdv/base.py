@@ -102,8 +102,10 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             If it does not match the metadata.
         """
         given, frame = sdv_compat.split_input(data)
+        _check_labels(frame)
+        if not self._sdv_sees_rows:
+            self._check_columns(frame)
         self._before_rows(frame)
-        frame = self._rows_used(frame)
         if not frame.shape[1] or (not len(frame) and self._needs_rows):
             raise ValueError(
                 f"data has {len(frame)} rows and {frame.shape[1]} columns: there is nothing to fit"
@@ -132,18 +134,11 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         if self._sdv_sees_rows:
             return frame.copy(deep=False)
         self._check_columns(frame)
-        errors = self._validate(frame)
-        if errors:
-            raise InvalidDataError(errors)
         self._rows = frame.set_axis(frame.columns.astype(str), axis=1)
         return stand_in_table(frame.dtypes, self._column_specs(), self._data_processor._keys)
 
     def _before_rows(self, frame: pd.DataFrame) -> None:
-        """Whatever a fit must have done before its first look at a row of the frame."""
-
-    def _rows_used(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The rows that a fit uses, of those given."""
-        return frame
+        """Whatever a fit must have checked before its first look at a row of the frame."""
 
     def _check_columns(self, frame: pd.DataFrame) -> None:
         """Refuse a table whose columns are not those of the metadata: a look at the schema, not at a row."""

@@ -12,6 +12,7 @@ from sdv.errors import SamplingError
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.sampler import PrefixSampler
 from sdv_plausible.release_file.answers import Answers
+from sdv_plausible.release_file.invented import check_locales
 from sdv_plausible.release_file.ledger import Statement
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.schema import Column, TableSchema
@@ -121,9 +122,10 @@ def _settings(synth: Any) -> dict[str, Any]:
         if name not in ("self", *NOT_SETTINGS)
     ]
     plain = {name: value for name in names if is_plain(value := as_json(getattr(synth, name)))}
-    if synth._public_rows is not None:  # the table itself is in no file
-        plain |= {"public_rows": synth._public_rows, "public_source": synth.public_source}
-    locales = [synth.locales] if isinstance(synth.locales, str) else list(synth.locales)
+    rows, source = synth._public_said
+    if rows is not None:  # the table itself is in no file
+        plain |= {"public_rows": rows, "public_source": source}
+    locales = check_locales(synth.locales)
     return plain | said_privacy(synth._settings) | {"locales": locales, "returns_tables": synth._returns_dict}
 
 
@@ -167,8 +169,7 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     synth._take(release.schema.dtypes, Codec(release.domain), sampler, release.ledger, release.rules)
     synth._returns_dict, synth._frame_kind = release.settings["returns_tables"], None
     if synth.public is None:
-        synth._public_rows = release.settings.get("public_rows")
-        synth.public_source = release.settings.get("public_source")
+        synth._public_said = tuple(release.settings.get(name) for name in ("public_rows", "public_source"))
     return synth
 
 

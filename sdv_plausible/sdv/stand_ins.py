@@ -15,19 +15,9 @@ import pandas as pd
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sdv.schema import is_invented
 from sdv_plausible.table.domain import Domain
-from sdv_plausible.table.output_types import Storage, of_storage, output_type, storage
+from sdv_plausible.table.output_types import invented_type, output_type
 
 Specs = Mapping[str, Mapping[str, Any]]
-FRACTIONS = (
-    "latitude",
-    "longitude",
-    "coordinate",
-    "latlng",
-    "local_latlng",
-    "location_on_land",
-    "pyfloat",
-    "pydecimal",
-)
 NUM_ROWS = 3
 _DAYS = pd.Series(pd.date_range("2000-01-01", periods=NUM_ROWS))
 
@@ -48,7 +38,7 @@ def stand_in_table(dtypes: pd.Series[Any], specs: Specs, keys: Collection[str]) 
     for name, dtype in dtypes.items():
         spec = specs.get(str(name), {})
         invented = is_invented(spec, str(name) in keys)
-        columns[name] = _invented(spec, storage(dtype)) if invented else _modelled(spec, dtype)
+        columns[name] = _invented(spec) if invented else _modelled(spec, dtype)
     return pd.DataFrame(columns)
 
 
@@ -80,13 +70,10 @@ def hide_invented(
     return table.assign(**hidden)
 
 
-def _invented(spec: Mapping[str, Any], kind: Storage) -> pd.Series[Any]:
-    sdtype = spec.get("sdtype")
-    if sdtype in FRACTIONS:
-        return pd.Series([0.5, 1.5, 2.5]).astype(of_storage("Float64", kind))
-    if sdtype == "id" and not spec.get("regex_format"):
-        return pd.Series(range(NUM_ROWS)).astype(of_storage("Int64", kind))
-    return pd.Series(["a", "b", "c"], dtype=object)
+def _invented(spec: Mapping[str, Any]) -> pd.Series[Any]:
+    dtype = invented_type(spec)
+    made = {"f": [0.5, 1.5, 2.5], "i": range(NUM_ROWS)}.get(dtype.kind, ["a", "b", "c"])
+    return pd.Series(made, dtype=dtype)
 
 
 def _modelled(spec: Mapping[str, Any], dtype: Any) -> pd.Series[Any]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from sdv.errors import SamplingError
+from sdv.errors import InvalidDataError, SamplingError
 
 from sdv_plausible.declaring.files import note_look
 from sdv_plausible.declaring.private import Earlier, earlier_losses
@@ -32,6 +32,7 @@ from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_model
 from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release.side_entries import Types, side_entries
+from sdv_plausible.release_file.invented import check_locales
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.rules.checking import check_rows, rule_entries
 from sdv_plausible.rules.moments import DateAndTime
@@ -43,6 +44,7 @@ from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
 from sdv_plausible.sdv.constraints import as_rules
 from sdv_plausible.sdv.copula import learner_of
+from sdv_plausible.sdv.parameters import fixed_parameters
 from sdv_plausible.sdv.published import check_public, public_entries, starts, with_public
 from sdv_plausible.sdv.releasing import rebuilt, released
 from sdv_plausible.sdv.schema import with_id
@@ -52,7 +54,8 @@ from sdv_plausible.table.cells import numbers_alone
 from sdv_plausible.table.checking import Check, mostly_outside, often_missing
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.column_types import metadata_columns
-from sdv_plausible.table.declarations import Specs, Undeclared, read_declarations
+from sdv_plausible.table.dates import check_dates
+from sdv_plausible.table.declarations import Specs, Undeclared, domain_document, read_declarations
 from sdv_plausible.table.domain import MAX_BINS, Attribute, Domain
 from sdv_plausible.table.output_types import usual_types
 from sdv_plausible.table.persons import choose_rows, person_entry, unknown_persons
@@ -189,13 +192,14 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     watch: Callable[[PrivacyLedger], object] | None = None
     """Told the ledger after each charge of a fit, before the rows are asked: for its holder; never saved."""
     _points: list[np.ndarray] | None = None  # only while rows are sampled with their latent points
-    _drawn: PrivacyLedger | None = None  # what a fit drew from the budget, while it is under way
     _earlier = Earlier()  # what the domain cost when it was learned
     _lost_budget = False  # saved files hold no budget
-    public: pd.DataFrame | None = None
-    _public_rows: int | None = None  # saved files hold no published table
+    _public_given: pd.DataFrame | None = None  # only to be told from the rows; saved files hold none
+    _public_said: tuple[int | None, str | None] = (None, None)  # its rows, and who published it
     _rules = RuleSet()
-    _split_from: Specs | None = None  # the metadata's columns, where some dates are split unasked
+    _split_from: tuple[Any, ...] | None = (
+        None  # columns, rules and declarations, where dates are split unasked
+    )
 
     def __init__(
         self,
@@ -238,34 +242,22 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         public_source: str | None = None,
         model_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
-        self.epsilon, self.delta, self.k, self.gamma, self.epsilon0 = epsilon, delta, k, gamma, epsilon0
-        self.omega, self.privacy_test, self.model, self.structure = omega, privacy_test, model, structure
-        self.model_parameters, self.domain, self.undeclared, self.max_bins = (
-            model_parameters, domain, undeclared, max_bins,
-        )  # fmt: skip
-        self.split, self.row_cap, self.seed_free_share, self.random_state = (
-            split,
-            row_cap,
-            seed_free_share,
-            random_state,
-        )
-        self.least_rows, self.types = least_rows, types
-        self.person, self.rows_per_person, self.neighbours = person, rows_per_person, neighbours
-        if not isinstance(budget, (Budget, type(None))):
-            raise ValueError(f"budget ({budget!r}) must be a Budget, or None: try Budget(1.0, 1e-8, path)")
-        self.budget, self.rules, self.source = budget, rules, source
+        _check_budget(budget)
+        given = locals()
+        sdv_sets = ("metadata", "enforce_min_max_values", "enforce_rounding", "locales")
+        for name in PARAMETERS:
+            if name not in sdv_sets:
+                setattr(self, name, given[name])  # a copy, fixed from now on: see parameters.py
+        structure, model_parameters, domain = self.structure, self.model_parameters, self.domain
         self._settings = Settings(
             epsilon=epsilon, delta=delta, k=k, gamma=gamma, epsilon0=epsilon0, omega=omega,
-            privacy_test=privacy_test, row_cap=row_cap, seed_free_share=seed_free_share, split=split,
+            privacy_test=privacy_test, row_cap=row_cap, seed_free_share=seed_free_share, split=self.split,
             least_rows=least_rows,
             neighbours=Neighbours.parse(neighbours, person, rows_per_person),
             max_plausible=max_plausible, max_check_plausible=max_check_plausible, hidden_omega=hidden_omega,
             threshold_noise=threshold_noise, accounting=accounting,
         )  # fmt: skip
-        self.max_plausible, self.max_check_plausible = max_plausible, max_check_plausible
-        self.hidden_omega, self.threshold_noise = hidden_omega, threshold_noise
-        self.noise, self.accounting, self.model_kwargs = noise, accounting, model_kwargs
-        model = learner_of(model, model_kwargs)
+        model = learner_of(model, self.model_kwargs)
         if noise == "calibrated":
             self._learner = make_learner(model, structure, model_parameters)
         else:  # the paper's learner alone has printed noise
@@ -277,38 +269,39 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if types not in ("declared", "detected"):
             raise ValueError(f'types ({types!r}) must be "declared" or "detected"')
         _check_source(domain, source)
+        check_locales(locales)
         metadata = with_id(metadata, person)
         columns = metadata_columns(metadata)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
         as_they_are = isinstance(structure, Mapping) or getattr(self._learner, "fitted", None) is not None
-        self._read_words(columns, split_dates=not as_they_are)  # a model that was fitted names its columns
+        said = (as_rules(self.rules), domain if _is_no_file(domain) else domain_document(domain))
+        self._read_words(columns, *said, split_dates=not as_they_are)  # a fitted model names its columns
         self._earlier = earlier_losses(domain, self._settings.neighbours)
         check_number_of_columns(self._learner, len(self._modelled_specs()))
         self._settings.check_learner(self._learner)
         check_public(public, public_source, columns, self._learner)
-        self.public, self.public_source = public, public_source
-        self._public_rows = None if public is None else len(public)
+        self._public_given, self._public_said = (
+            public,
+            (None if public is None else len(public), public_source),
+        )
         self._sampler = self._ledger = None
 
-    def _read_words(self, columns: Specs, *, split_dates: bool) -> None:
+    def _read_words(self, columns: Specs, rules: Any, domain: Any, *, split_dates: bool) -> None:
         """Read rules and declarations; no row is looked at."""
         given, seen, self._rules = rules_with_declarations(
-            as_rules(self.rules), self.domain, columns, self.max_bins, split_dates=split_dates
+            rules, domain, columns, self.max_bins, split_dates=split_dates
         )
         self._declared = read_declarations(given, self.undeclared, self.max_bins, seen)
         self.__dict__.pop("_split_from", None)
         if split_dates and any(isinstance(rule, DateAndTime) for rule in self._rules.making):
-            self._split_from = columns
+            self._split_from = (columns, rules, domain)
 
     def _leave_dates_whole(self) -> None:
         """Do not split dates once SDV constraints or the user's transformers change the columns first."""
         if self._split_from is not None and self._sdv_sees_rows:
-            self._read_words(self._split_from, split_dates=False)
+            self._read_words(*self._split_from, split_dates=False)
 
     # --- what SDV calls ---------------------------------------------------------------------------
-
-    def _validate(self, table_data: pd.DataFrame) -> list[str]:
-        return self._settings.test.complaints(len(table_data))
 
     def _preprocess(self, table_data: pd.DataFrame) -> pd.DataFrame:
         processed = super()._preprocess(table_data)
@@ -318,13 +311,17 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _fit_rows(self, table: pd.DataFrame, dtypes: pd.Series[Any]) -> None:
         if self._taken is not None:
             return self._hold(*self._taken)
-        coins = self._fit_coins()
+        coins, ledger = self._fit_coins(), self._opened_ledger()
+        table = self._of_persons(table, coins).reset_index(drop=True)  # the index may hold the primary key
+        errors = self._settings.test.complaints(len(table))
+        if errors:
+            raise InvalidDataError(errors)
+        self._warn_of_public(table if self._rows is None else self._rows)
         raw, table = table, self._folded(table)
         specs = self._rules.model_columns(self._column_specs())
         order = {name: i for i, name in enumerate(specs)}
         names = sorted(map(str, table.columns), key=lambda name: (order.get(name, len(order)), name))
-        table = table[names].reset_index(drop=True)  # the index may hold the primary key
-        ledger = self._drawn_ledger()
+        table = table[names]
         ledger.charge(*self._earlier.entries)
         raw_specs = self._raw_specs(table, specs)
         private = self._plan_private(raw_specs, self._settings)
@@ -349,6 +346,16 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             learner = with_public(learner, self.public, domain, self._rules)
         sampler = fit_release(rows, domain, self._settings, learner, ledger, coins, transcript)
         return self._hold(dtypes, codec, sampler, self._closed(ledger), rules)
+
+    def _warn_of_public(self, table: pd.DataFrame) -> None:
+        """Tell the holder that a published table repeats the rows."""
+        if self.public is not None and starts(self.public, table):
+            warnings.warn(
+                "public holds the first rows of the table to be protected (for you, not for publication): "
+                "nothing protects them then, whatever the ledger says. Leave it out",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def _folded(self, table: pd.DataFrame) -> pd.DataFrame:
         """Rows as the model sees them: without the columns that rules make."""
@@ -473,78 +480,85 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     # --- hooks of the base class ------------------------------------------------------------------
 
     def _before_rows(self, frame: pd.DataFrame) -> None:
-        """Draw the whole fit from the budget."""
-        self.__dict__.pop("_drawn", None)  # of a fit that failed
+        """Refuse what can be refused without a look at a row."""
         self._leave_dates_whole()
+        if self._input_metadata.to_dict() != self._original_metadata.to_dict():
+            raise ValueError(
+                "metadata was changed after this synthesizer was made, which read it then: make a new one, "
+                "PlausibleDeniabilitySynthesizer(metadata, ...)"
+            )
         self._check_public(frame)
         if self._lost_budget and self.budget is None:
             raise ValueError(
                 "budget: this synthesizer drew from one, which its saved file does not hold: set "
                 "synthesizer.budget = Budget(...) before you fit again"
             )
-        if self.budget is not None:
-            if not self._sdv_sees_rows:
-                self._check_columns(frame)  # a wrong schema costs nothing
-            planned = self.plan().ledger
-            self.budget.draw(
-                self._earlier.not_in(self.budget, planned), f"{self._table_name}, epsilon {self.epsilon:g}"
-            )
-            self._drawn = planned
+        _check_budget(self.budget)
+        if self._sdv_sees_rows:
+            if self.budget is not None:
+                self.budget.check_claim(self.plan().ledger)  # SDV will look before anything can be drawn
+            return
+        check_dates(frame.rename(columns=str), self._date_formats(frame))
+
+    def _date_formats(self, frame: pd.DataFrame) -> dict[str, str | None]:
+        """Formats of the table's dates, but for those that are read off the rows or have a zone declared."""
+        known, names, found = self._declared, set(frame.columns.astype(str)), dict(self._rules.formats)
+        for name, spec in self._column_specs().items():
+            attribute = known.known(name)
+            if name not in found and spec.get("sdtype") == "datetime":
+                found[name] = known.date_format(name, spec)
+            open_ = attribute is None and known.undeclared == "infer"
+            if name not in names or open_ or (attribute is not None and attribute.time_zone is not None):
+                found.pop(name, None)
+        return found
 
     def _check_public(self, frame: pd.DataFrame) -> None:
         """Refuse a published table that is lost, is the rows themselves, or cannot be read as they are."""
-        if self.public is None and self._public_rows is not None:
+        if self.public is None and self._public_said[0] is not None:
             raise ValueError(
                 "public: this synthesizer was fitted with a published table, which its saved file does not "
                 "hold: make a new one with public=..., or without it"
             )
         if self.public is None:
             return
-        if self.public is frame:
+        if self._public_given is frame:
             raise ValueError("public must be a published table, and is the one to be protected: leave it out")
         if self._sdv_sees_rows:
             raise ValueError(
                 "public does not go with SDV constraints or transformers of your own, which change what the "
                 "columns are: leave one of them out"
             )
-        # It may have been set after this object was made: the ledger speaks of the table that is used.
-        check_public(self.public, self.public_source, metadata_columns(self.metadata), self._learner)
-        self._public_rows = len(self.public)
-        if starts(self.public, frame):
-            warnings.warn(
-                "public holds the first rows of the table to be protected (for you, not for publication): "
-                "nothing protects them then, whatever the ledger says. Leave it out",
-                UserWarning,
-                stacklevel=4,
-            )
 
-    def _drawn_ledger(self) -> PrivacyLedger:
-        """Ledger of a fit: what it charges is covered by what was drawn from the budget, if there is one."""
+    def _opened_ledger(self) -> PrivacyLedger:
+        """Ledger of a fit, all of it drawn from the budget: the last thing before the first look."""
         ledger = self._settings.empty_ledger()
-        if self._drawn is not None:
-            ledger.before_charge = only_planned(self._drawn)
+        if self.budget is not None:
+            planned = self.plan().ledger
+            self.budget.draw(
+                self._earlier.not_in(self.budget, planned), f"{self._table_name}, epsilon {self.epsilon:g}"
+            )
+            ledger.before_charge = only_planned(planned)
         if self.watch is not None:
             ledger.after_charge = self.watch
         return ledger
 
     def _closed(self, ledger: PrivacyLedger) -> PrivacyLedger:
         """The ledger of a fit that is done, without its budget, nor a trace that there was one."""
-        self.__dict__.pop("_drawn", None)
         for name in ("before_charge", "after_charge"):
             ledger.__dict__.pop(name, None)
         return ledger
 
-    def _rows_used(self, frame: pd.DataFrame) -> pd.DataFrame:
-        if self.person is None:
-            return frame
-        self._check_columns(frame)
-        persons = frame.set_axis(frame.columns.astype(str), axis=1)[self.person]
+    def _of_persons(self, table: pd.DataFrame, coins: Coins) -> pd.DataFrame:
+        """Of every person at most as many rows as the ledger says, chosen secretly."""
+        unit = self._settings.neighbours
+        if unit.person is None or self._rows is None:
+            return table
         try:
-            chosen = choose_rows(persons, self.rows_per_person, self._fit_coins().spawn("persons"))
+            chosen = choose_rows(self._rows[unit.person], unit.rows, coins.spawn("persons"))
         except TypeError as error:
             kinds = "values that cannot be compared, such as lists: it must be numbers or text"
-            raise ValueError(f"person ({self.person!r}) holds {kinds}") from error
-        return frame.iloc[chosen]
+            raise ValueError(f"person ({unit.person!r}) holds {kinds}") from error
+        return table.iloc[chosen]
 
     @property
     def _needs_rows(self) -> bool:
@@ -560,7 +574,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._sampler = self._ledger = None
 
     def _fit_nothing(self) -> None:
-        ledger = self._drawn_ledger()
+        ledger = self._opened_ledger()
         ledger.charge(*self._side_entries())
         self._ledger = self._closed(ledger)
 
@@ -605,8 +619,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         held = copy(self)
         if self.budget is not None:  # the data holder's, with a path of this machine
             held.budget, held._lost_budget = None, True
-        held.public = None  # of it the model alone is kept
-        held.__dict__.pop("_drawn", None)
+        held.__dict__["public"] = held._public_given = None  # of it the model alone is kept
         held.__dict__.pop("watch", None)
         super(PlausibleDeniabilitySynthesizer, held).save(filepath)
 
@@ -641,6 +654,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         return rebuilt(cls, release, parameters)
 
     # --- the guarantee and the model --------------------------------------------------------------
+
+    def get_parameters(self) -> dict[str, Any]:
+        """Return copies of the constructor's parameters."""
+        return {name: getattr(self, name) for name in PARAMETERS if name != "metadata"}
 
     def __repr__(self) -> str:
         return shown.as_text(self)
@@ -704,7 +721,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             If the model cannot be learned again from answers.
         """
         sampler, domain = self._fitted_sampler(), self._codec.domain
-        if self._public_rows is not None:
+        if self._public_said[0] is not None:
             raise ValueError(
                 "sample_multiple does not go with public=: its tables vary as the noise does, and what a "
                 "published table lacks is no noise. Fit without it"
@@ -975,7 +992,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """Entries for what stands beside the mechanism: rows used, coins, constraints, SDV transformers."""
         return (
             rule_entries(self._rules)
-            + public_entries(self._public_rows, self.public_source)
+            + public_entries(*self._public_said)
             + person_entry(self._settings.neighbours)
             + side_entries(
                 self.random_state,
@@ -984,6 +1001,16 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 types="detected" if "inferred" in self._declared.origins.values() else self.types,
             )
         )
+
+
+def _check_budget(budget: Any) -> None:
+    """Refuse what nothing can be drawn from; it may be set after the synthesizer was made."""
+    if not isinstance(budget, (Budget, type(None))):
+        raise ValueError(f"budget ({budget!r}) must be a Budget, or None: try Budget(1.0, 1e-8, path)")
+
+
+def _is_no_file(domain: Any) -> bool:
+    return domain is None or (isinstance(domain, str) and domain == "metadata")
 
 
 def _check_source(domain: Any, source: Any) -> None:
@@ -1038,5 +1065,6 @@ def _sampled_given(sampler: Sampler, num_rows: int, known: Mapping[int, int], co
     return codes
 
 
+PARAMETERS = fixed_parameters(PlausibleDeniabilitySynthesizer, but=("metadata", "budget"))
 # Saved files name the public module: it imports SDV first, whatever a program that loads one has imported.
 PlausibleDeniabilitySynthesizer.__module__ = RowCapExceededError.__module__ = "sdv_plausible.synthesizer"

@@ -15,6 +15,7 @@ from sdv_plausible.release.budget import Budget, only_planned
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.release.side_entries import Types, side_entries
 from sdv_plausible.release_file.answers import Answers
+from sdv_plausible.release_file.invented import check_locales
 from sdv_plausible.release_file.ledger import Statement
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.settings import as_json, is_plain, said_privacy, versions_of
@@ -115,6 +116,9 @@ rules, budget, types, locales, random_state
     """
     _refuse(privacy_test)
     check.whole("rows", rows, 1, f"try {PART_ROWS}")
+    check_locales(locales)
+    if not isinstance(table_name, str) or not table_name:
+        raise ValueError(f"table_name ({table_name!r}) must be a text that is not empty; try 'table'")
     settings = Settings(
         epsilon=epsilon, delta=delta, k=k, gamma=GAMMA, epsilon0=epsilon0, omega=omega,
         privacy_test="release", row_cap=1_000_000, seed_free_share=0.5, split=split,
@@ -129,9 +133,10 @@ rules, budget, types, locales, random_state
             *person_entry(settings.neighbours),
             *side_entries(random_state, has_constraints=False, transformers={}, types=types),
         ),
-        split_dates=not isinstance(structure, Mapping),
+        structure=structure,
     )  # fmt: skip
     table = open_source(source, columns, rows, progress=progress)
+    fit.check_types(table)
     check_person(table, settings.neighbours, scratch)
     check_scratch(table, scratch)
     ledger, planned = settings.empty_ledger(), fit.planned()
@@ -140,12 +145,12 @@ rules, budget, types, locales, random_state
         budget.draw(fit.earlier.not_in(budget, planned), f"{table_name}, epsilon {epsilon:g}")
         ledger.before_charge = only_planned(planned)
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
-    found = fit.run(table, ledger, coins, structure, scratch)
+    found = fit.run(table, ledger, coins, scratch)
     ledger.__dict__.pop("before_charge", None)  # nor a trace that there was a budget
     plain = {name: said for name, value in given.items() if is_plain(said := as_json(value))}
     others = {"max_bins": max_bins, "types": types, "locales": list(locales)}
     return Release(
-        schema=fit.schema(table, found, table_name), domain=found.domain, rules=found.rules,
+        schema=fit.schema(found, table_name), domain=found.domain, rules=found.rules,
         model=found.sampler.model, seeds=found.sampler.seeds,
         answers=Answers(found.sampler.answers, found.domain.names), ledger=ledger,
         statement=Statement.of(ledger), settings=_said(settings) | plain | others,

@@ -31,9 +31,10 @@ from sdv_plausible.sources.raw_columns import SourceColumns
 from sdv_plausible.sources.source import LocalSource, Source
 from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.column_types import ColumnType
+from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.declarations import Declarations, Specs, read_declarations
 from sdv_plausible.table.domain import Domain
-from sdv_plausible.table.output_types import output_type
+from sdv_plausible.table.output_types import invented_type, output_type
 from sdv_plausible.table.private_domain import DomainPlan
 
 
@@ -66,6 +67,8 @@ class SourceFit:
         What stands beside the mechanism.
     earlier : Earlier
         What the domain cost when it was learned.
+    structure : str, mapping or None
+        As for the synthesizer: its names are checked before a row is looked at.
     """
 
     types: Mapping[str, ColumnType]
@@ -77,6 +80,7 @@ class SourceFit:
     max_bins: int
     side: tuple[LedgerEntry, ...]
     earlier: Earlier
+    structure: Any = None
 
     @classmethod
     def read(
@@ -89,7 +93,7 @@ class SourceFit:
         settings: Settings,
         learner: Any,
         side: Sequence[LedgerEntry],
-        split_dates: bool,
+        structure: Any = None,
     ) -> SourceFit:
         """Read rules and declarations.
 
@@ -104,7 +108,7 @@ class SourceFit:
             )
         columns = {name: column.words for name, column in types.items()}
         given, seen, rule_set = rules_with_declarations(
-            rules, domain, columns, max_bins, split_dates=split_dates
+            rules, domain, columns, max_bins, split_dates=not isinstance(structure, Mapping)
         )
         modelled = {name: words for name, words in columns.items() if types[name].is_modelled}
         if not modelled:
@@ -123,12 +127,15 @@ class SourceFit:
             max_bins=max_bins,
             side=(*rule_entries(rule_set), *side),
             earlier=earlier_losses(domain, settings.neighbours),
+            structure=structure,
         )
 
     def planned(self) -> PrivacyLedger:
         """Return the ledger of this fit, before any row is looked at."""
         private = self._private()
         domain = self.declared.planned(self.specs, private.columns)
+        if isinstance(self.structure, Mapping):
+            check_structure(self.structure, domain)
         extra = (
             *self.earlier.entries,
             *private.entries(),
@@ -138,19 +145,20 @@ class SourceFit:
         assumed = self.declared.assumed(self.specs)
         return plan(self.settings, self.learner, domain, extra=extra, assumed=assumed).ledger
 
-    def run(
-        self, table: Source, ledger: PrivacyLedger, coins: Coins, structure: Any = None, scratch: Any = None
-    ) -> Found:
+    def check_types(self, table: Source) -> None:
+        """Raise ValueError if a column's type in the source does not go with how its dates are declared."""
+        dates = [name for name, kind in self.types.items() if kind.sdtype == "datetime"]
+        check_dates(table.empty(dates), {name: self.types[name].datetime_format for name in dates})
+
+    def run(self, table: Source, ledger: PrivacyLedger, coins: Coins, scratch: Any = None) -> Found:
         """Choose each person's rows; learn undeclared value sets, then the model; put the test in front."""
         with ExitStack() as stack:
             folders = (
                 Path(stack.enter_context(TemporaryDirectory(dir=scratch))) for _ in range(2 if scratch else 0)
             )
-            return self._run(table, ledger, coins, structure, folders)
+            return self._run(table, ledger, coins, folders)
 
-    def _run(
-        self, table: Source, ledger: PrivacyLedger, coins: Coins, structure: Any, folders: Iterator[Path]
-    ) -> Found:
+    def _run(self, table: Source, ledger: PrivacyLedger, coins: Coins, folders: Iterator[Path]) -> Found:
         names = [name for name, column in self.types.items() if column.is_modelled]
         if self.settings.neighbours.person is not None:
             assert isinstance(table, LocalSource)  # check_person refused others
@@ -164,8 +172,6 @@ class SourceFit:
         )  # fmt: skip
         rules = self.rules.fitted(domain, empty)
         domain = replace(domain, possible=possible_pairs(self.rules, domain))
-        if isinstance(structure, Mapping):
-            check_structure(structure, domain)
         ledger.charge(*domain_entries(domain, self.declared), *self.side)
         coder = Coder(domain, self.rules, coins.spawn("cells outside the domain"))
         rows = SourceCounts(table, coder, names)
@@ -176,9 +182,9 @@ class SourceFit:
         assert isinstance(sampler, PrefixSampler)
         return Found(domain=domain, rules=rules, sampler=sampler)
 
-    def schema(self, table: Source, found: Found, name: str) -> TableSchema:
-        """Columns of the release: of the source, their names and the storage of their types."""
-        whole, stored = found.rules.whole(found.domain), table.empty(list(self.types)).dtypes
+    def schema(self, found: Found, name: str) -> TableSchema:
+        """Columns of the release: types from what was released and declared, none from the source."""
+        whole = found.rules.whole(found.domain)
         return TableSchema(
             table=name,
             columns=tuple(
@@ -186,7 +192,7 @@ class SourceFit:
                     name=column,
                     label=column,
                     spec=spec.words,
-                    dtype=output_type(whole[column], stored[column]) if column in whole else stored[column],
+                    dtype=output_type(whole[column]) if column in whole else invented_type(spec.words),
                 )
                 for column, spec in self.types.items()
             ),

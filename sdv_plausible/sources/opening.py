@@ -57,6 +57,9 @@ def open_source(
         with.
     """
     found = _opened(data, types, rows, progress=progress)
+    twice = sorted({name for name in types if list(found.names).count(name) > 1})
+    if twice:
+        raise ValueError(f"source has several columns named {twice}: rename them, every column needs its own")
     absent = [name for name in types if name not in found.names]
     if absent:
         raise ValueError(f"source lacks the declared columns {absent}; it has {list(found.names)[:20]}")

@@ -14,7 +14,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.table.columns import ExactColumns, FrameColumns
-from sdv_plausible.table.dates import date_style, holds_dates
+from sdv_plausible.table.dates import date_style
 from sdv_plausible.table.declarations import Declarations, Specs
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.inference import infer_attribute
@@ -65,9 +65,6 @@ def build_domain(
         for name, sdtype in private.columns.items()
         if sdtype == "datetime"
     }
-    for name, form in forms.items():
-        if name in table:
-            _check_dates(name, table[name], form)
     held = FrameColumns(table) if engine is None else engine
     rows = Queryable(held, ledger, private.entries(), coins, transcript=transcript)
     styles = {
@@ -86,23 +83,10 @@ def build_domain(
             # How dates are written is the table's schema, not its rows.
             form = declarations.date_format(name, spec)
             style = {"datetime_format": None, **date_style(table[name], form)}
-            _check_dates(name, table[name], form)
             attributes.append(replace(declared, **style))
         else:
             attributes.append(declared)
     return Domain(tuple(map(declarations.marked, attributes)))
-
-
-def _check_dates(name: str, column: pd.Series[Any], form: str | None) -> None:
-    """Refuse text dates without a format where a claim is made.
-
-    Pandas would read all rows as the first one suggests.
-    """
-    if not holds_dates(column) and form is None:
-        raise ValueError(
-            f"column {name!r} holds dates as text: give its datetime_format, such as '%Y-%m-%d', in the "
-            "metadata"
-        )
 
 
 def domain_entries(domain: Domain, declarations: Declarations | None = None) -> list[LedgerEntry]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -72,11 +73,45 @@ def _of_numpy(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def date_style(column: pd.Series[Any], datetime_format: str | None) -> dict[str, Any]:
-    """How a column's dates are written: its dtype's time zone, or the text format where it holds text."""
-    column = _of_numpy(column.iloc[:0])
-    if isinstance(column.dtype, pd.DatetimeTZDtype):
-        return {"time_zone": str(column.dtype.tz)}
-    return {"datetime_format": None if pd.api.types.is_datetime64_dtype(column.dtype) else datetime_format}
+    """How a column's dates are written: in the declared format, else as dates in its type's time zone.
+
+    Whether the column holds dates or text does not count where a format is declared: one cell that is no date
+    would change it.
+    """
+    if datetime_format is not None:
+        return {"datetime_format": datetime_format}
+    zone = getattr(_of_numpy(column.iloc[:0]).dtype, "tz", None)
+    return {"datetime_format": None} if zone is None else {"time_zone": str(zone)}
+
+
+def check_dates(table: pd.DataFrame, formats: Mapping[str, str | None]) -> None:
+    """Refuse columns whose types do not go with how their dates are written: a look at the schema alone.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of it the types alone count.
+    formats : mapping
+        Formats of the columns of dates.
+
+    Raises
+    ------
+    ValueError
+        If text has no format (pandas would read all rows as the first one suggests), or a format is given for
+        dates of a time zone.
+    """
+    for name, form in formats.items():
+        column = _of_numpy(table[name].iloc[:0])
+        if form is None and not holds_dates(column):
+            raise ValueError(
+                f"column {name!r} holds dates as text: give its datetime_format, such as '%Y-%m-%d', in the "
+                "declaration or the metadata"
+            )
+        if form is not None and isinstance(column.dtype, pd.DatetimeTZDtype):
+            raise ValueError(
+                f"column {name!r} has dates of a time zone ({column.dtype.tz}), and datetime_format "
+                f"({form!r}) is for text: leave the format out, or turn the column into text"
+            )
 
 
 def check_style(name: str, time_zone: Any, datetime_format: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.table.dates import NANOSECONDS, as_nanoseconds, date_style
+from sdv_plausible.table.dates import NANOSECONDS, as_nanoseconds, date_style, holds_dates
 from sdv_plausible.table.domain import MAX_BINS, Attribute, Kind
 
 FEW_CELLS = 20  # of a table too small to tell a name from a category
@@ -61,7 +61,8 @@ def infer_attribute(
         lower, upper = quantile_bins(present, max_bins)
         return Attribute(
             name=name, kind="datetime", lower=lower, upper=upper, nullable=nullable or not lower,
-            unit=unit, provenance="inferred", **date_style(column, spec.get("datetime_format")),
+            unit=unit, provenance="inferred",
+            **date_style(column, None if holds_dates(column) else spec.get("datetime_format")),
         )  # fmt: skip
     _check_texts(name, column)
     values = _ordered_values(column, spec.get("range_values") if sdtype == "ordinal" else None)

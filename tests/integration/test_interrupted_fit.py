@@ -86,12 +86,12 @@ def test_an_interrupted_second_fit_leaves_the_first(when, monkeypatch):
 
 
 def test_rows_that_stay_would_be_found(monkeypatch):
-    def keep(self, frame):
-        self._kept = frame
-        return frame
+    def keep(self, table, coins):
+        self._kept = self._rows
+        return table
 
     synth = make()
-    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_rows_used", keep)
+    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_of_persons", keep)
     synth.fit(table())
     assert len(secrets_in(synth)) == len(SECRETS)  # the number as bytes, not as text
 

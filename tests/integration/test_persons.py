@@ -112,17 +112,25 @@ def test_the_person_column_is_invented_whatever_it_was() -> None:
 
 
 def used_rows(monkeypatch: pytest.MonkeyPatch, frame: pd.DataFrame, **options: Any) -> pd.DataFrame:
-    """The rows that reach the model, as the fit sees them."""
-    seen: list[pd.DataFrame] = []
-    honest = PlausibleDeniabilitySynthesizer._shown_to_sdv
+    """The rows that reach the model, with the columns that do not."""
+    seen: dict[str, pd.DataFrame] = {}
+    choose, fold = PlausibleDeniabilitySynthesizer._of_persons, PlausibleDeniabilitySynthesizer._folded
 
-    def look(self: Any, used: pd.DataFrame) -> pd.DataFrame:
-        seen.append(used)
-        return honest(self, used)
+    def chosen(self: Any, rows: pd.DataFrame, coins: Any) -> pd.DataFrame:
+        seen["chosen"] = choose(self, rows, coins)
+        return seen["chosen"]
 
-    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_shown_to_sdv", look)
+    def folded(self: Any, used: pd.DataFrame) -> pd.DataFrame:
+        seen["modelled"] = used
+        return fold(self, used)
+
+    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_of_persons", chosen)
+    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_folded", folded)
     fitted(frame, **options)
-    return seen[0]
+    used = frame.iloc[seen["chosen"].index]
+    modelled = seen["modelled"].set_axis(used.index)
+    pd.testing.assert_frame_equal(modelled, used[list(modelled.columns)])
+    return used
 
 
 def test_the_fit_uses_so_many_rows_of_each_person(monkeypatch: pytest.MonkeyPatch) -> None:

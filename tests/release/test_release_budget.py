@@ -234,7 +234,7 @@ def test_a_second_fit_that_does_not_fit_is_refused_before_any_row(path, monkeypa
     synth = synthesizer(Budget(1.0, 1e-8, path))
     synth.fit(table())
     kept = synth.privacy_ledger().to_json()
-    monkeypatch.setattr(synth, "_rows_used", lambda frame: pytest.fail("looked at rows"))
+    monkeypatch.setattr(synth, "_of_persons", lambda *_: pytest.fail("looked at rows"))
     with pytest.raises(BudgetExceededError, match="this fit would exceed it"):
         synth.fit(table())
     assert synth.privacy_ledger().to_json() == kept
@@ -287,7 +287,7 @@ def test_planted_a_charge_forgotten_after_a_failed_fit_is_caught(path, monkeypat
 def test_it_is_charged_before_rows_are_chosen(path, monkeypatch):
     budget = Budget(1.0, 1e-8, path)
     synth = synthesizer(budget)
-    monkeypatch.setattr(synth, "_rows_used", lambda frame: 1 / 0)
+    monkeypatch.setattr(synth, "_of_persons", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         synth.fit(table())
     assert budget.charged()["epsilon"] > 0.5
@@ -364,13 +364,13 @@ def test_a_saved_synthesizer_holds_no_budget_and_asks_for_one(path, tmp_path):
 def test_a_file_saved_after_a_failed_fit_holds_no_budget(path, tmp_path, monkeypatch):
     synth = synthesizer(Budget(2.0, 1e-8, path))
     synth.fit(table())
-    monkeypatch.setattr(synth, "_rows_used", lambda frame: 1 / 0)
+    monkeypatch.setattr(synth, "_of_persons", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         synth.fit(table())
     monkeypatch.undo()
     synth.save(tmp_path / "s")
     assert str(path).encode() not in (tmp_path / "s").read_bytes()
-    assert PlausibleDeniabilitySynthesizer.load(tmp_path / "s")._drawn is None
+    assert PlausibleDeniabilitySynthesizer.load(tmp_path / "s").budget is None
 
 
 def test_without_a_budget_nothing_changes(tmp_path):

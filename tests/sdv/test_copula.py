@@ -180,6 +180,8 @@ def test_a_fitted_instance_keeps_its_dates_whole():
         )
         made.fit(to_native("table", rows))
         assert ("when" in made.get_domain().names) == (model is theirs)
-        drawn = from_native(made.sample(200))["when"]
-        assert not drawn.isin(set(rows["when"])).any()
+        drawn = pd.to_datetime(from_native(made.sample(200))["when"])
+        assert (
+            drawn.isin(set(rows["when"])).mean() < 0.1
+        )  # by chance about one of 500; copies would be all of them
         assert drawn.dt.year.eq(2020).all()

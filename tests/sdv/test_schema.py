@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from sdv_plausible.sdv.schema import SCHEMA_KEYS, without_details
 from sdv_plausible.sdv.versions import detect_metadata
 from sdv_plausible.table.column_types import metadata_columns
-from sdv_plausible.table.output_types import storage
 
 TABLE = pd.DataFrame(
     {
@@ -69,18 +67,3 @@ def test_details_that_a_user_wrote_are_no_schema_either():
 def test_what_is_no_metadata_is_left_to_sdv(thing):
     assert without_details(thing) is thing
     assert metadata_columns(thing) == {}
-
-
-@pytest.mark.parametrize(
-    ("dtype", "kind"),
-    [
-        ("int64", "numpy"), ("float32", "numpy"), (object, "numpy"), ("M8[ns]", "numpy"), ("category", "numpy"),
-        (pd.DatetimeTZDtype("ns", "UTC"), "numpy"), ("Int8", "nullable"), ("Float32", "nullable"), ("boolean", "nullable"),
-        ("string", "numpy"),
-    ],
-)  # fmt: skip
-def test_storage_is_whose_types_a_column_has(dtype, kind):
-    assert storage(pd.Series(dtype=dtype).dtype) == kind
-    arrow = pytest.importorskip("pyarrow")
-    assert storage(pd.ArrowDtype(arrow.int64())) == "arrow"
-    assert storage(np.dtype("int8")) == "numpy"

@@ -1,4 +1,4 @@
-"""Column types of the output: functions of the domain and the storage, of no single row."""
+"""Column types of the output: functions of the domain and the declaration, of no row."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from sdv_plausible.sdv.stand_ins import stand_in_table
+from sdv_plausible.table.dates import check_dates, date_style
 from sdv_plausible.table.domain import Attribute, Domain
-from sdv_plausible.table.output_types import output_type, usual_types
+from sdv_plausible.table.output_types import invented_type, output_type, usual_types
 
 
 def types(table: pd.DataFrame, domain: Domain) -> dict[str, str]:
@@ -56,6 +57,9 @@ def test_output_types_do_not_show_one_row():
         ("string", "object"),
         ("int8", "float64"),
         ("bool", "object"),
+        ("int64", "Int64"),
+        ("object", "category"),
+        ("M8[ns]", "object"),
     ],
 )
 def test_a_type_that_one_finer_or_odd_row_widens_is_not_written(first, second):
@@ -69,6 +73,30 @@ def test_a_type_that_one_finer_or_odd_row_widens_is_not_written(first, second):
     for attribute in attributes:
         written = [output_type(attribute, pd.Series(dtype=t).dtype) for t in (first, second)]
         assert written[0] == written[1]
+
+
+@pytest.mark.parametrize(("spec", "expected"), [
+    ({"sdtype": "id"}, "int64"), ({"sdtype": "id", "regex_format": "A[0-9]"}, "object"), ({"sdtype": "email"}, "object"),
+    ({"sdtype": "latitude", "pii": True}, "float64"),
+])  # fmt: skip
+def test_an_invented_column_has_the_type_of_its_declaration(spec, expected):
+    assert invented_type(spec) == np.dtype(expected)
+    for dtype in ("int64", "float64", "uint64", "object", "category", "Int64"):
+        dtypes = pd.Series({"x": pd.Series(dtype=dtype).dtype})
+        assert stand_in_table(dtypes, {"x": spec}, []).dtypes["x"] == np.dtype(expected)
+
+
+def test_dates_with_a_declared_format_are_text_however_they_are_stored():
+    """One cell that is no date makes a column of dates one of objects."""
+    attribute = Attribute(name="d", kind="datetime", lower=(0,), upper=(9,), datetime_format="%d.%m.%Y")
+    dates = pd.Series(pd.to_datetime(["2020-01-01"]))
+    assert date_style(dates, "%d.%m.%Y") == date_style(dates.astype(object), "%d.%m.%Y")
+    assert output_type(attribute) == np.dtype(object)
+    assert date_style(dates.dt.tz_localize("Europe/Zurich"), None) == {"time_zone": "Europe/Zurich"}
+    with pytest.raises(ValueError, match="column 'd' has dates of a time zone"):
+        check_dates(pd.DataFrame({"d": dates.dt.tz_localize("UTC")}), {"d": "%Y"})
+    with pytest.raises(ValueError, match="column 'd' holds dates as text"):
+        check_dates(pd.DataFrame({"d": ["2020-01-01"]}), {"d": None})
 
 
 def test_settled_types_are_those_of_the_values():

@@ -1,0 +1,37 @@
+"""The command ``sdv-plausible types``: whether an older release file holds types of real columns."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from pathlib import Path
+
+from sdv_plausible.commands.files import UsageError, check_output
+from sdv_plausible.commands.speaking import say
+
+CLEAN = "No type of a column was read off the rows."
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Which file, and where one without such types may go."""
+    command.add_argument("release", type=Path, help="the release file")
+    command.add_argument("-o", "--output", type=Path, help="write the release without values of real columns")
+    command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Name the columns, and what their types tell."""
+    from sdv_plausible.release_file.release import Release
+
+    if not options.release.is_file():
+        raise UsageError(f"there is no file {options.release}")
+    if options.output is not None:
+        check_output(options.output, options.overwrite, (".release",))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        release = Release.load(options.release)
+    found = [str(warning.message) for warning in said]
+    if options.output is not None:
+        release.save(options.output)
+    written = [] if options.output is None else [f"Wrote {options.output}"]
+    say(options, "\n".join([*(found or [CLEAN]), *written]), {"found": found, "output": options.output})

@@ -1,0 +1,48 @@
+"""The constructor's parameters after construction: what was given, fixed, as copies."""
+
+from __future__ import annotations
+
+import inspect
+from copy import deepcopy
+from typing import Any
+
+SHARED = ("model", "public")
+"""Given back as they are: a learner is the caller's own, and plan and fit ask it anew; a large table is not
+copied at every look (it was when it was given)."""
+
+
+class Parameter:
+    """A parameter that a plan, a fit and its ledger read alike: it is set once, by the constructor.
+
+    Whoever changes it afterwards, or what it holds, would get a fit that its ledger does not describe.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, synth: Any, owner: Any = None) -> Any:
+        if synth is None:
+            return self
+        try:
+            value = vars(synth)[self.name]
+        except KeyError:
+            raise AttributeError(self.name) from None
+        return value if self.name in SHARED else deepcopy(value)
+
+    def __set__(self, synth: Any, value: Any) -> None:
+        if self.name in vars(synth):
+            kind, shown = type(synth).__name__, " ".join(repr(vars(synth)[self.name]).split())
+            raise AttributeError(
+                f"{self.name} ({shown:.60}) is fixed when a synthesizer is made, so that "
+                f"plan, fit and ledger agree: make a new one, {kind}(metadata, {self.name}=...)"
+            )
+        vars(synth)[self.name] = value if self.name == "model" else deepcopy(value)
+
+
+def fixed_parameters(kind: type[Any], *, but: tuple[str, ...]) -> tuple[str, ...]:
+    """Fix the constructor's parameters of a class, but for some, and return all their names."""
+    names = tuple(name for name in inspect.signature(kind.__init__).parameters if name != "self")
+    for name in names:
+        if name not in but:
+            setattr(kind, name, Parameter(name))
+    return names
