@@ -12,20 +12,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGKILL") if hasattr(signal, name)]
+AS_USUAL = "import signal\n" + "".join(  # though the tests run under nohup
+    f"signal.signal({int(number)}, signal.SIG_DFL)\n" for number in SIGNALS if number.name != "SIGKILL"
+)
 READY = "print('ready', flush=True); signal.pause()"
 
 
 @contextmanager
-def waiting(
-    script: str, *arguments: str | Path, **environment: str
-) -> Iterator[subprocess.Popen[str]]:
-    """A program that has said that it is ready, and waits for a signal (``READY``); ended in any case.
-
-    Standard error is shown with a failure, and goes to the test's own otherwise.
-    """
+def waiting(script: str, *arguments: str | Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """A program that has said that it is ready, and waits for a signal (``READY``); ended in any case."""
     place = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     running = subprocess.Popen(
-        [sys.executable, "-c", script, *map(str, arguments)],
+        [sys.executable, "-c", AS_USUAL + script, *map(str, arguments)],
         stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": place, **environment},
     )  # fmt: skip
     assert running.stdout is not None

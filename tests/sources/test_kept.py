@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -85,17 +87,17 @@ fit_source(batches, domain={PEOPLE}, scratch=sys.argv[1], person=sys.argv[2] or 
 """
 
 
-def fit_again(scratch: Path, person: str) -> None:
+def fit_again(scratch: Path, person: str, **more: Any) -> None:
     """A fit of other people in the same folder."""
     frame = pd.DataFrame({"name": ["Carla", "Daniel"] * 50, "sex": ["f", "m"] * 50})
-    fit_source(frame, domain=PEOPLE, scratch=scratch, person=person or None)
+    fit_source(frame, domain=PEOPLE, scratch=scratch, person=person or None, **more)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no such locks")
 @pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("person", ["", "name"])
+@pytest.mark.parametrize(("person", "is_refused"), [("", False), ("name", False), ("name", True)])
 def test_the_next_fit_removes_what_a_killed_one_left_and_nothing_else(
-    person: str, number: int, tmp_path: Path
+    person: str, is_refused: bool, number: int, tmp_path: Path
 ) -> None:
     (tmp_path / "thesis").mkdir()
     with waiting(SCRIPT, tmp_path, person) as running:
@@ -107,5 +109,6 @@ def test_the_next_fit_removes_what_a_killed_one_left_and_nothing_else(
         assert list(folder.iterdir()) == rows  # its fit is under way
         assert ended(running, number) == -number  # a library leaves signals to its program
     assert list(folder.iterdir()) == rows
-    fit_again(tmp_path, person)
+    with pytest.raises(ValueError, match="allow_no_claim") if is_refused else nullcontext():
+        fit_again(tmp_path, person, random_state=0 if is_refused else None)
     assert [one.name for one in tmp_path.iterdir()] == ["thesis"]
