@@ -31,7 +31,8 @@ COMMANDS = {
 }
 EXIT_CODES = (
     "exit codes: 0 done; 2 refused or failed, with one line on standard error and no output; "
-    "130 interrupted, without output. Under a privacy claim the rows have no say in it."
+    "130 interrupted, 129 or 143 ended by SIGHUP or SIGTERM, without output. "
+    "Under a privacy claim the rows have no say in it."
 )
 REFUSED, INTERRUPTED = 2, 130
 
@@ -40,12 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; 0 on success, 2 with one clear line on bad input, 130 if interrupted."""
     from sdv_plausible.commands.files import check_nothing_read_is_written
     from sdv_plausible.commands.speaking import to_holder, warnings_in_lines
+    from sdv_plausible.whole_files import exits_on_signals
 
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = parser(given[:1]).parse_args(given)
     options.rows_were_read = False
     try:
-        with warnings_in_lines():
+        with exits_on_signals(), warnings_in_lines():
             check_nothing_read_is_written(options)
             options.run(options)
             sys.stdout.flush()

@@ -3,14 +3,18 @@
 A file is made in a hidden folder beside its place and put there by a rename. If the program is interrupted
 the folder is removed; if it is killed nobody can remove it there and then, so the next write into the same
 place does. It knows a dead program's folder by its lock, which the operating system takes away from the dead.
+Rows that are on disk while a fit or the app runs are in such a folder too.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
+import stat
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -28,12 +32,13 @@ PREFIX = ".sdv-plausible-part-"  # nobody else's: what has it may be removed
 def write_whole(
     path: str | Path, content: str | bytes | Callable[[Path], object], *, owner_only: bool = False
 ) -> None:
-    """Write a file whole or not at all.
+    """Write a file whole or not at all; it is on the disk when this returns.
 
     Parameters
     ----------
     path : str or Path
-        The file. One that exists is replaced, but only once the new one is complete.
+        The file. One that exists is replaced, but only once the new one is complete, which is for those who
+        could read the old one. Of a link, what it leads to is replaced.
     content : str, bytes or callable
         Text, written as UTF-8; or bytes; or a function that writes to the path it is given, which has the
         same file name.
@@ -41,16 +46,22 @@ def write_whole(
         Whether nobody but the owner may read it: for what shows real rows. It is so from the first moment
         that the file is in its place.
     """
-    path = Path(path)
-    with part_folder(path.parent) as folder:
+    path, target = Path(path), Path(os.path.realpath(path))
+    with part_folder(target.parent) as folder:
         temporary = folder / path.name
         if callable(content):
             content(temporary)
         else:
             temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
-        if owner_only:
-            temporary.chmod(0o600)
-        temporary.replace(path)
+        with temporary.open("rb+") as file:
+            if owner_only:
+                temporary.chmod(0o600)
+            elif target.exists():
+                _give_access_of(target, temporary)
+            os.fsync(file.fileno())
+        temporary.replace(target)
+        with suppress(OSError):  # Windows opens no folder, and some file systems cannot
+            _sync_folder(target.parent)
 
 
 @contextmanager
@@ -77,7 +88,7 @@ def part_folder(parent: Path) -> Iterator[Path]:
     It is on the file system of the place where they belong, so that the last step is a rename; and files in
     it are made anew, with the permissions that the user's files have.
     """
-    _remove_leftovers(parent)
+    remove_leftovers(parent)
     folder, lock = _locked_folder(parent)
     try:
         yield folder
@@ -85,6 +96,46 @@ def part_folder(parent: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
         if lock is not None:
             os.close(lock)
+
+
+def remove_leftovers(parent: Path) -> None:
+    """Remove the folders of programs that were killed: nobody holds their locks."""
+    for folder in parent.glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            lock = _lock(folder)
+            if lock is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(lock)
+
+
+@contextmanager
+def exits_on_signals() -> Iterator[None]:
+    """Make an exit of SIGTERM and SIGHUP while the block runs, so that what is on disk is removed.
+
+    For programs: the package's functions leave signals to whoever calls them. So do these lines where a
+    signal is ignored (``nohup``) or has a handler already, in threads other than the main one, and in forked
+    workers. A second signal does not stop the removal.
+    """
+    process, replaced = os.getpid(), list[int]()
+
+    def leave(number: int, _: object) -> None:
+        if os.getpid() != process:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        for one in replaced:
+            signal.signal(one, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    if threading.current_thread() is threading.main_thread():
+        known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+        replaced += [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
+    for number in replaced:
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number in replaced:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
@@ -99,6 +150,29 @@ def new_folders(folder: Path) -> Iterator[None]:
             with suppress(OSError):  # another program uses it by now
                 place.rmdir()
         raise
+
+
+def _give_access_of(old: Path, new: Path) -> None:
+    """Let those read a new file, and no others, who can read the old one."""
+    shutil.copystat(old, new)  # the mode, and lists of access where there are some
+    os.utime(new)
+    was, now = old.stat(), new.stat()
+    if (was.st_uid, was.st_gid) == (now.st_uid, now.st_gid):
+        return
+    for whose in ((-1, was.st_gid), (was.st_uid, -1)):  # the first is for members, the second for root alone
+        with suppress(OSError):
+            os.chown(new, *whose)
+    if new.stat().st_gid != was.st_gid:
+        new.chmod(stat.S_IMODE(now.st_mode) & ~stat.S_IRWXG)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _locked_folder(parent: Path) -> tuple[Path, int | None]:
@@ -118,16 +192,6 @@ def _locked_folder(parent: Path) -> tuple[Path, int | None]:
             return folder, lock
         if lock is not None:
             os.close(lock)
-
-
-def _remove_leftovers(parent: Path) -> None:
-    """Remove the folders of programs that were killed: nobody holds their locks."""
-    for folder in parent.glob(f"{PREFIX}*"):
-        with suppress(OSError):
-            lock = _lock(folder)
-            if lock is not None:
-                shutil.rmtree(folder, ignore_errors=True)
-                os.close(lock)
 
 
 def _lock(folder: Path) -> int | None:

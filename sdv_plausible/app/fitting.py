@@ -18,7 +18,7 @@ from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.type_votes import vote_entry
 from sdv_plausible.table.writing import write_table
-from sdv_plausible.whole_files import write_whole
+from sdv_plausible.whole_files import exits_on_signals, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +106,8 @@ def run(order: Order, folder: Path, told: Told) -> None:
 def run_alone(order: Order, folder: Path, told: Told) -> None:
     """Do the same as a process's main function."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
-    run(order, folder, told)
+    with exits_on_signals():  # and leaves nothing half
+        run(order, folder, told)
 
 
 def _release(order: Order, folder: Path, told: Told) -> None:

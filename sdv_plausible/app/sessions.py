@@ -1,6 +1,7 @@
 """Who is working: each browser has a state and a private folder of its own, and sees no other.
 
-The folder is gone when the browser says so, or when the program ends. What fits have charged is remembered
+The folder is gone when the browser says so, or when the program ends; if it is killed, when the next one
+begins. What fits have charged is remembered
 until then: totals add up, whoever opens the rows again.
 """
 
@@ -18,6 +19,7 @@ from sdv_plausible.app.columns import ColumnsPage
 from sdv_plausible.app.running import Fit
 from sdv_plausible.declaring.review import Review
 from sdv_plausible.declaring.web.guard import Keys, is_same
+from sdv_plausible.whole_files import part_folder
 
 MOST = 8  # browsers at once: each may hold a table on disk
 
@@ -174,8 +176,8 @@ class Sessions:
 @contextmanager
 def private_sessions(token: Callable[[], str]) -> Iterator[Sessions]:
     """Sessions in a temporary folder that nobody else may read, removed with all that is in it."""
-    with tempfile.TemporaryDirectory(prefix="sdv-plausible-", ignore_cleanup_errors=True) as folder:
-        sessions = Sessions(Path(folder), token)
+    with part_folder(Path(tempfile.gettempdir())) as folder:
+        sessions = Sessions(folder, token)
         try:
             yield sessions
         finally:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import signal
-import sys
 import threading
 import traceback
 from collections.abc import Callable
@@ -38,10 +36,6 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.app.uploads import MEGABYTE
     from sdv_plausible.declaring.command import serving
     from sdv_plausible.declaring.web.server import new_token, serve
-
-    for name in ("SIGTERM", "SIGHUP"):  # else the folder would stay; Windows has the first alone
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), lambda number, _: sys.exit(128 + number))
 
     def on_error(error: Exception) -> None:
         if options.debug:

@@ -129,8 +129,9 @@ def check_output(path: Path, overwrite: bool, endings: Sequence[str]) -> None:
         raise UsageError(
             "writing Parquet needs pyarrow: pip install 'sdv-plausible[parquet]', or name a .csv file"
         )
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise UsageError(f"cannot write to {path}: its folder {path.parent} is missing or not writable")
+    folder = Path(os.path.realpath(path)).parent  # of a link, what it leads to is written
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise UsageError(f"cannot write to {path}: its folder {folder} is missing or not writable")
 
 
 def is_same(path: Path, other: Path) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -79,14 +78,7 @@ class State:
             "fits": [asdict(fit) for fit in self.fits],
         }
         text = json.dumps(content | {"sha256": _digest(content)}, indent=1, allow_nan=False) + "\n"
-
-        def write(place: Path) -> None:
-            with place.open("w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-
-        write_whole(path, write)
+        write_whole(path, text)
 
     @classmethod
     def read(cls, path: Path) -> State:

@@ -91,7 +91,8 @@ rules, budget, types, locales, random_state
     scratch : str or Path, optional
         A folder on a disk of yours for the codes of all rows, a byte or two for each cell, which are removed
         after the fit: cells are then read and coded once, not once for every pass. They are as secret as the
-        rows. With ``person`` also for the declared columns of the rows used, some 8 bytes for each cell.
+        rows. With ``person`` also for the declared columns of the rows used, some 8 bytes for each cell. What
+        a program that was killed left there, the next fit in the folder removes.
     progress : bool
         Whether every pass shows how many rows it has read.
     allow_no_claim : bool

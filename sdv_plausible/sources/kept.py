@@ -14,6 +14,7 @@ import pandas as pd
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.source import LocalSource, Source
 from sdv_plausible.sources.unchanged import Fingerprint
+from sdv_plausible.whole_files import remove_leftovers
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,8 @@ class Kept(Coder):
 def check_scratch(source: Source, scratch: str | Path | None) -> None:
     """Refuse a folder that cannot be used, before a budget has paid for the fit.
 
+    What killed fits left in one that can goes, though the budget should refuse this fit.
+
     Raises
     ------
     ValueError
@@ -82,6 +85,7 @@ def check_scratch(source: Source, scratch: str | Path | None) -> None:
         )
     if not Path(scratch).is_dir() or not os.access(scratch, os.W_OK):
         raise ValueError(f"scratch ({str(scratch)!r}) must be a folder that can be written to: make it first")
+    remove_leftovers(Path(scratch))
 
 
 def keep_codes(source: LocalSource, coder: Coder, names: Sequence[str], folder: Path) -> SourceCounts:

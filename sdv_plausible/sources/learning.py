@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from sdv_plausible.declaring.private import Earlier, earlier_losses
@@ -36,6 +35,7 @@ from sdv_plausible.table.declarations import Declarations, Specs, read_declarati
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.output_types import invented_type, output_type
 from sdv_plausible.table.private_domain import DomainPlan
+from sdv_plausible.whole_files import part_folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,17 +152,15 @@ class SourceFit:
 
     def run(self, table: Source, ledger: PrivacyLedger, coins: Coins, scratch: Any = None) -> Found:
         """Choose each person's rows; learn undeclared value sets, then the model; put the test in front."""
-        with ExitStack() as stack:
-            folders = (
-                Path(stack.enter_context(TemporaryDirectory(dir=scratch))) for _ in range(2 if scratch else 0)
-            )
-            return self._run(table, ledger, coins, folders)
+        with nullcontext() if scratch is None else part_folder(Path(scratch)) as folder:
+            return self._run(table, ledger, coins, folder)
 
-    def _run(self, table: Source, ledger: PrivacyLedger, coins: Coins, folders: Iterator[Path]) -> Found:
+    def _run(self, table: Source, ledger: PrivacyLedger, coins: Coins, folder: Path | None) -> Found:
         names = [name for name, column in self.types.items() if column.is_modelled]
         if self.settings.neighbours.person is not None:
             assert isinstance(table, LocalSource)  # check_person refused others
-            table = bounded(table, self.settings.neighbours, names, coins.spawn("persons"), next(folders))
+            assert folder is not None
+            table = bounded(table, self.settings.neighbours, names, coins.spawn("persons"), folder)
         empty, transcript = table.empty(names), Transcript()
         folded = (self.rules.fold(empty) if self.rules else empty)[list(self.specs)]
         ledger.charge(*self.earlier.entries)
@@ -175,7 +173,7 @@ class SourceFit:
         ledger.charge(*domain_entries(domain, self.declared), *self.side)
         coder = Coder(domain, self.rules, coins.spawn("cells outside the domain"))
         rows = SourceCounts(table, coder, names)
-        if (folder := next(folders, None)) is not None:
+        if folder is not None:
             assert isinstance(table, LocalSource)  # check_scratch refused others
             rows = keep_codes(table, coder, names, folder)
         sampler = fit_release(rows, domain, self.settings, self.learner, ledger, coins, transcript)

@@ -177,11 +177,25 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
         if name in file.private and name in attributes:  # paid for by this fit, and so not simply declared
             attributes[name] = replace(attributes[name], provenance=spec.provenance)
     words = {name: spec for name, spec in given.items() if isinstance(spec, Mapping)}
+    for name, attribute in attributes.items():
+        _check_texts(name, attribute)
     return replace(
         _sorted_out(attributes, given, undeclared),
         origins={name: origin for name, spec in words.items() if (origin := _origin(spec)) != "declared"},
         sources={name: spec["source"] for name, spec in words.items() if spec.get("source")},
     )
+
+
+def _check_texts(name: str, attribute: Attribute) -> None:
+    """Refuse texts that no file can hold: the fit would be paid, and its release lost."""
+    for text in (name, *(value for value in attribute.values if isinstance(value, str))):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"column {name!r}: {text!r} holds half a character (a lone surrogate), which no file can "
+                "hold: leave it out"
+            ) from None
 
 
 def _origin(spec: Mapping[str, Any]) -> Provenance:

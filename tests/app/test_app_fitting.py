@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from killing import READY, SIGNALS, ended, waiting
 from reviewing import COLUMNS, write_people
 
 from sdv_plausible import Release
@@ -143,3 +144,28 @@ def test_dates_that_are_split_leave_the_report_without_a_network(ordered, tmp_pa
     columns = {"at": moments, "town": {"sdtype": "categorical", "range_values": ["Bern", "Chur"]}}
     run(read_order(table, drafted(table.names, columns), {"rows": "50"})[0], tmp_path, heard)
     assert heard.of("failed") == heard.of("without") == []
+
+
+ALONE = f"""
+import signal, sys
+from pathlib import Path
+from sdv_plausible.app import fitting
+from sdv_plausible.whole_files import write_whole
+
+def half(path):
+    path.write_text("a real row")
+    {READY}
+
+fitting._release = lambda order, folder, told: write_whole(folder / "page.html", half)
+fitting.run_alone(None, Path(sys.argv[1]), None)
+"""
+
+
+@pytest.mark.skipif(len(SIGNALS) == 1, reason="no such signals")
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_process_that_is_asked_to_end_leaves_nothing(number, tmp_path):
+    with waiting(ALONE, tmp_path) as running:
+        assert list(tmp_path.glob("*/page.html"))
+        is_asked = number != SIGNALS[-1]  # nobody hears SIGKILL: what it leaves is the control
+        assert ended(running, number) == (128 + number if is_asked else -number)
+    assert bool(list(tmp_path.iterdir())) is not is_asked

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 
 import pytest
 from apps import new_token
+from killing import READY, SIGNALS, ended, waiting
 
 from sdv_plausible.app.sessions import MOST, private_sessions
 
@@ -32,6 +34,33 @@ def test_everything_is_removed_whatever_happens(error):
     with pytest.raises(error):
         interrupted()
     assert not seen[0].exists()
+
+
+APP = f"""
+import signal
+from sdv_plausible.app.sessions import private_sessions
+
+with private_sessions(lambda: "t" * 43) as sessions:
+    (sessions.begin().folder / "people.csv").write_text("a")
+    {READY}
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such locks")
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_next_app_removes_what_a_killed_one_left(number, tmp_path, monkeypatch):
+    def uploads():
+        return list(tmp_path.glob("*/*/people.csv"))
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with waiting(APP, TMPDIR=str(tmp_path)) as running:
+        with private_sessions(new_token):
+            assert uploads()  # of an app that runs
+        assert ended(running, number) == -number
+    assert uploads()
+    with private_sessions(new_token):
+        assert not uploads()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_session_is_found_by_its_cookie_alone():

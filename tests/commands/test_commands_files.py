@@ -108,3 +108,10 @@ def test_a_file_in_a_folder_that_is_written_to(tmp_path, capsys):
     assert main(words) == 2
     assert "audit.json) are the same file" in capsys.readouterr().err
     assert declared.read_text() == "{}"
+
+
+def test_a_link_into_a_folder_that_is_not_there_is_refused_before_anything_is_read(tmp_path, capsys):
+    (tmp_path / "people.csv").write_text("age\n1\n")
+    (tmp_path / "o.csv").symlink_to("none/o.csv")
+    assert main(["synthesize", str(tmp_path / "people.csv"), "-o", str(tmp_path / "o.csv")]) == 2
+    assert f"its folder {tmp_path / 'none'} is missing" in capsys.readouterr().err

@@ -12,6 +12,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from killing import READY, SIGNALS, ended, waiting
 
 from sdv_plausible import cli
 from sdv_plausible.commands import check, speaking
@@ -86,12 +87,37 @@ def test_exit_codes(error, code, words, monkeypatch, capsys):
     assert "Traceback" not in captured.err
 
 
+PAGE = f"""
+import signal, sys
+from sdv_plausible import cli
+from sdv_plausible.commands import check
+from sdv_plausible.whole_files import write_whole
+
+def half(path):
+    path.write_text("a real row")
+    {READY}
+
+check.run = lambda options: write_whole(options.data, half)
+sys.exit(cli.main(["check", sys.argv[1]]))
+"""
+
+
+@pytest.mark.skipif(len(SIGNALS) == 1, reason="no such signals")
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_command_that_is_asked_to_end_leaves_nothing(number, tmp_path):
+    with waiting(PAGE, tmp_path / "page.html") as running:
+        assert list(tmp_path.glob("*/page.html"))
+        is_asked = number != SIGNALS[-1]  # nobody hears SIGKILL: what it leaves is the control
+        assert ended(running, number) == (128 + number if is_asked else -number)
+    assert bool(list(tmp_path.iterdir())) is not is_asked
+
+
 def test_help_says_the_exit_codes(capsys):
     for arguments in (["--help"], ["synthesize", "--help"]):
         with pytest.raises(SystemExit, match="0"):
             cli.main(arguments)
         said = " ".join(capsys.readouterr().out.split())
-        for code in ("0 done", "2 refused or failed", "130 interrupted"):
+        for code in ("0 done", "2 refused or failed", "130 interrupted", "129 or 143 ended"):
             assert code in said
     assert "sdv-plausible synthesize DATA -o OUTPUT [options]" in said
 

@@ -11,6 +11,7 @@ import pytest
 from reviewing import CHROMIUM, COLUMNS, DRIVER, NO_BROWSER, browser, fits, served, write_people
 
 from sdv_plausible import Release
+from sdv_plausible.whole_files import PREFIX
 
 pytest.importorskip("selenium", reason="selenium is not installed: pip install selenium")
 pytestmark = [
@@ -135,7 +136,7 @@ def test_from_an_upload_to_a_download(folder, width):
         press(driver, ".end button")
         assert "Closed" in find(driver, "h1").text
         assert running.wait(30) == 0
-    assert list(held.glob("sdv-plausible-*")) == []
+    assert list(held.glob(f"{PREFIX}*")) == []
 
 
 def test_cancelled_and_without_script(folder):
@@ -161,12 +162,12 @@ def test_an_interrupted_program_leaves_nothing(folder, number):
         driver.get(address)
         to_the_budget(driver, folder)
         press(driver, "#begin")
-        assert list(held.glob("sdv-plausible-*/*/*/table/people.csv"))
+        assert list(held.glob(f"{PREFIX}*/*/*/table/people.csv"))
         children = children_of(running.pid)
         assert children
         running.send_signal(number)
         assert running.wait(30) in (0, 128 + number)
-        assert list(held.glob("sdv-plausible-*")) == []
+        assert list(held.glob(f"{PREFIX}*")) == []
         for _ in range(50):
             if not any(map(is_running, children)):
                 break

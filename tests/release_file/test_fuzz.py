@@ -27,10 +27,10 @@ from sdv_plausible import Release
 from sdv_plausible.release.mechanism import TooFewReleasedError
 from sdv_plausible.release_file import reading, rules, seeds
 from sdv_plausible.release_file.reading import Part
+from sdv_plausible.release_file.release import schema_document
 
 # Of damaged types, as if an older version had taken them from rows.
 pytestmark = pytest.mark.filterwarnings("ignore:this file was made by a version:UserWarning")
-from sdv_plausible.release_file.release import schema_document
 
 LONGEST, EXCERPT = 500, 60
 MANY, FEW, PARTS = 10_000, 300, 10

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import stat
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from killing import READY, SIGNALS, ended, waiting
 from tables import COLUMNS, DECLARED, held
 from test_coded import DOMAIN, FRAME, NAMES, SETS, agree, whole
 
@@ -64,3 +69,46 @@ def test_a_folder_that_is_not_there_costs_no_budget(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="make it first"):
         fit_source(FRAME, COLUMNS, DECLARED, budget=budget, scratch=tmp_path / "none")
     fit_source(FRAME, COLUMNS, DECLARED, budget=budget, scratch=tmp_path)
+
+
+# --- programs that are ended in the middle of a fit ---------------------------------------------------------
+
+PEOPLE = {"name": {"sdtype": "id"}, "sex": {"range_values": ["f", "m"]}}
+SCRIPT = f"""
+import signal, sys
+import pyarrow as pa
+from sdv_plausible import fit_source
+
+def batches():
+    yield from [pa.RecordBatch.from_pydict({{"name": ["Anna", "Beat"], "sex": ["f", "m"]}})] * 2
+    {READY}
+
+fit_source(batches, domain={PEOPLE}, scratch=sys.argv[1], person=sys.argv[2] or None)
+"""
+
+
+def fit_again(scratch: Path, person: str, **more: Any) -> None:
+    """A fit of other people in the same folder."""
+    frame = pd.DataFrame({"name": ["Carla", "Daniel"] * 50, "sex": ["f", "m"] * 50})
+    fit_source(frame, domain=PEOPLE, scratch=scratch, person=person or None, **more)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such locks")
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize(("person", "is_refused"), [("", False), ("name", False), ("name", True)])
+def test_the_next_fit_removes_what_a_killed_one_left_and_nothing_else(
+    person: str, is_refused: bool, number: int, tmp_path: Path
+) -> None:
+    (tmp_path / "thesis").mkdir()
+    with waiting(SCRIPT, tmp_path, person) as running:
+        (folder,) = (one for one in tmp_path.iterdir() if one.name != "thesis")
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        rows = list(folder.iterdir())
+        assert rows
+        fit_again(tmp_path, person)
+        assert list(folder.iterdir()) == rows  # its fit is under way
+        assert ended(running, number) == -number  # a library leaves signals to its program
+    assert list(folder.iterdir()) == rows
+    with pytest.raises(ValueError, match="allow_no_claim") if is_refused else nullcontext():
+        fit_again(tmp_path, person, random_state=0 if is_refused else None)
+    assert [one.name for one in tmp_path.iterdir()] == ["thesis"]

@@ -16,6 +16,8 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_plausible.whole_files import part_folder
+
 SCRIPT = """
 import json, sys
 import pandas as pd
@@ -108,11 +110,11 @@ def anonymeter_risks(
             f"python ({python}) has no anonymeter: make an environment of its own (python -m venv there; "
             "there/bin/pip install anonymeter) and give python='there/bin/python'"
         )
-    with tempfile.TemporaryDirectory() as folder:
+    with part_folder(Path(tempfile.gettempdir())) as folder:  # rows: also a killed audit's go, with the next
         for name, frame in (("real", real), ("control", control), ("synthetic", synthetic)):
             plain = pd.DataFrame({str(c): _plain(frame[c]) for c in frame.columns})
-            plain.to_csv(Path(folder) / f"{name}.csv", index=False)
-        arguments = [folder, str(attacks), str(confidence), str(max(1, len(real.columns) // 2))]
+            plain.to_csv(folder / f"{name}.csv", index=False)
+        arguments = [str(folder), str(attacks), str(confidence), str(max(1, len(real.columns) // 2))]
         done = subprocess.run(
             [str(python), "-W", "ignore", "-c", SCRIPT, *arguments],
             capture_output=True, text=True, check=False, timeout=seconds,

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import tempfile
 
 import pytest
 from attacked import CopyCat, people
+from killing import READY, SIGNALS, ended, waiting
 
+from sdv_plausible.audit.attacks import external
 from sdv_plausible.audit.attacks.external import anonymeter_risks
 
 PYTHON = os.environ.get("SDV_PLAUSIBLE_ANONYMETER")  # interpreter of an environment that has it
@@ -17,6 +21,40 @@ def test_a_missing_library_is_named_with_a_way_out() -> None:
     rows = people(50)
     with pytest.raises(ModuleNotFoundError, match="environment of its own"):
         anonymeter_risks(rows, rows, rows, python=sys.executable)
+
+
+ATTACK = f"""
+import signal, subprocess
+import pandas as pd
+from sdv_plausible.audit.attacks import external
+
+def run(arguments, **options):
+    if arguments[1] != "-c":
+        {READY}
+    return subprocess.CompletedProcess(arguments, 0)
+
+external.subprocess.run = run
+rows = pd.DataFrame({{"name": ["Anna"]}})
+external.anonymeter_risks(rows, rows, rows, python="python")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such locks")
+def test_the_next_attack_removes_the_rows_that_a_killed_one_left(tmp_path, monkeypatch) -> None:
+    def done(arguments, **options):
+        seen.append(list(tmp_path.glob("*/real.csv")))
+        return subprocess.CompletedProcess(arguments, 0, "", "")
+
+    seen, rows = [], people(5)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(external.subprocess, "run", done)
+    with waiting(ATTACK, TMPDIR=str(tmp_path)) as running:
+        ended(running, SIGNALS[-1])
+    assert list(tmp_path.glob("*/real.csv"))
+    with pytest.raises(RuntimeError, match="anonymeter failed"):
+        anonymeter_risks(rows, rows, rows, python="python")
+    assert [len(files) for files in seen] == [1, 1]  # before its own, what was left; then its own
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

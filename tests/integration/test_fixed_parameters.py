@@ -1,0 +1,171 @@
+"""Parameters after construction: whatever is set, or changed in what was given, the ledger stays true of the fit."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible.release.budget import Budget
+from sdv_plausible.rules import Inequality
+from sdv_plausible.sdv import parameters
+from sdv_plausible.sdv.versions import metadata_from_columns
+
+COLUMNS = {
+    "home": {"sdtype": "id"},
+    "sex": {"sdtype": "categorical"},
+    "age": {"sdtype": "numerical"},
+    "since": {"sdtype": "numerical"},
+}
+DOMAIN = {
+    "sex": {"range_values": ["m", "f"], "range_is_nullable": False},
+    "age": {"range_min": 0, "range_max": 99, "range_is_nullable": False},
+    "since": {"range_min": 0, "range_max": 99, "range_is_nullable": False},
+}
+NAMES = [
+    name
+    for name in inspect.signature(PlausibleDeniabilitySynthesizer).parameters
+    if name not in ("metadata", "budget")
+]
+
+
+def table(n: int = 400) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    since = rng.integers(0, 50, n)
+    return pd.DataFrame(
+        {"home": np.arange(n) % 40, "sex": rng.choice(["m", "f"], n), "age": since + 10, "since": since}
+    )
+
+
+def make(**options: Any) -> PlausibleDeniabilitySynthesizer:
+    return PlausibleDeniabilitySynthesizer(
+        metadata_from_columns(COLUMNS), **{"domain": DOMAIN, "model": "independent", **options}
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_is_fixed(name):
+    synth = make()
+    before = synth.get_parameters()[name]
+    with pytest.raises(AttributeError, match=rf"^{name} \(.*make a new one, .*{name}=\.\.\.\)") as raised:
+        setattr(synth, name, "something else")
+    assert "\n" not in str(raised.value)
+    assert synth.get_parameters()[name] == before
+
+
+def test_the_cap_on_a_persons_rows_is_read_where_the_ledger_reads_it(monkeypatch):
+    """Even by whoever goes around the constructor: noise, ledger and choice have one number."""
+    synth, used, honest = make(person="home"), [], PlausibleDeniabilitySynthesizer._of_persons
+    vars(synth)["rows_per_person"] = 2000
+
+    def chosen(*given: Any) -> pd.DataFrame:
+        used.append(honest(*given))
+        return used[-1]
+
+    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_of_persons", chosen)
+    synth.fit(table())
+    assert len(used[0]) == 40
+    assert "at most 1 is used" in str(synth.privacy_ledger())
+
+
+def change_domain(given: dict[str, Any]) -> None:
+    given["domain"]["age"]["range_max"] = 30
+
+
+def change_rules(given: dict[str, Any]) -> None:
+    given["rules"].clear()
+
+
+def change_split(given: dict[str, Any]) -> None:
+    given["split"][2] = 0.0
+
+
+def change_model_parameters(given: dict[str, Any]) -> None:
+    given["model_parameters"]["max_cost"] = 2
+
+
+def change_locales(given: dict[str, Any]) -> None:
+    given["locales"].append("xx_XX")
+
+
+CHANGES: list[Callable[[dict[str, Any]], None]] = [
+    change_domain,
+    change_rules,
+    change_split,
+    change_model_parameters,
+    change_locales,
+]
+
+
+def given() -> dict[str, Any]:
+    return {
+        "domain": {name: dict(spec) for name, spec in DOMAIN.items()},
+        "rules": [Inequality("since", "age")],
+        "split": [0.3, 0.3, 0.4],
+        "model_parameters": {"max_cost": 300},
+        "locales": ["en_US"],
+        "model": "bayesian_network",
+        "random_state": 3,
+    }
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("through", ["what was given", "what is shown", "get_parameters"])
+def test_what_was_given_is_copied(change, through):
+    first, second = given(), given()
+    plain, synth = make(**first), make(**second)
+    shown = {name: getattr(synth, name) for name in second}
+    change(
+        {"what was given": second, "what is shown": shown, "get_parameters": synth.get_parameters()}[through]
+    )
+    assert str(synth.plan()) == str(plain.plan())
+    for made in (plain, synth):
+        made.fit(table())
+    assert synth.privacy_ledger().to_json() == plain.privacy_ledger().to_json()
+    pd.testing.assert_frame_equal(synth.sample(50), plain.sample(50))
+    assert synth.get_parameters()["domain"] == DOMAIN
+
+
+def test_without_copies_a_change_would_be_seen(monkeypatch):
+    """The control of the test above."""
+    monkeypatch.setattr(parameters, "deepcopy", lambda value: value)
+    options = given()
+    synth = make(**options)
+    change_domain(options)
+    assert synth.get_parameters()["domain"] != DOMAIN
+
+
+def test_metadata_is_copied_and_a_change_of_the_copy_is_refused():
+    metadata = metadata_from_columns(COLUMNS)
+    synth = PlausibleDeniabilitySynthesizer(metadata, domain=DOMAIN)
+    metadata.update_column("sex", "table", sdtype="id")
+    synth.fit(table())
+    assert "sex" in synth.get_domain().names
+    synth.metadata.update_column("sex", "table", sdtype="id")
+    with pytest.raises(ValueError, match="metadata was changed after this synthesizer was made"):
+        synth.fit(table())
+
+
+def test_a_budget_may_be_set_later_and_must_be_one(tmp_path):
+    synth = make()
+    synth.budget = 3  # type: ignore[assignment]
+    with pytest.raises(ValueError, match=r"budget \(3\) must be a Budget"):
+        synth.fit(table())
+    synth.budget = budget = Budget(2.0, 1e-8, tmp_path / "b")
+    synth.fit(table())
+    assert budget.charged()["epsilon"] > 0.9
+
+
+def test_objects_saved_before_parameters_were_fixed_are_read(tmp_path):
+    """They hold parameters as plain attributes, as those of today do."""
+    synth = make(epsilon=0.5)
+    synth.fit(table())
+    synth.save(tmp_path / "s")
+    loaded = PlausibleDeniabilitySynthesizer.load(tmp_path / "s")
+    assert loaded.epsilon == 0.5
+    assert vars(loaded)["epsilon"] == 0.5

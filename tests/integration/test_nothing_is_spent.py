@@ -1,0 +1,207 @@
+"""A mistake that can be seen without the rows costs nothing: the draw is the last thing before the first look.
+
+Cases come from the signatures of the doors, so that a new parameter is tried without being listed here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
+from sdv_plausible.declaring.private import learned_file
+from sdv_plausible.release.budget import Budget
+from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.table.domain_file import DomainFile
+
+COLUMNS = {
+    "home": {"sdtype": "id"},
+    "sex": {"sdtype": "categorical"},
+    "age": {"sdtype": "numerical"},
+    "day": {"sdtype": "datetime"},
+}
+DOMAIN: dict[str, Any] = {
+    "home": {"sdtype": "id"},
+    "sex": {"sdtype": "categorical", "range_values": ["m", "f"], "range_is_nullable": False},
+    "age": {"sdtype": "numerical", "range_min": 0, "range_max": 99, "range_is_nullable": False},
+    "day": {
+        "sdtype": "datetime",
+        "range_min": "2020-01-01",
+        "range_max": "2020-12-31",
+        "range_is_nullable": False,
+    },
+}
+Door = Callable[..., Any]
+
+
+def table(n: int = 200) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    day = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, n), unit="D")
+    return pd.DataFrame(
+        {
+            "home": np.arange(n) % 20,
+            "sex": rng.choice(["m", "f"], n),
+            "age": rng.integers(0, 99, n),
+            "day": day,
+        }
+    )
+
+
+def by_synthesizer(budget: Budget, table: pd.DataFrame, **options: Any) -> None:
+    columns = {name: dict(spec) for name, spec in COLUMNS.items()}
+    domain = {
+        "domain": {n: {k: v for k, v in s.items() if k != "sdtype"} for n, s in DOMAIN.items() if n != "home"}
+    }
+    metadata = options.pop("metadata", None) or metadata_from_columns(columns)
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata, **{**domain, "budget": budget, "model": "independent", **options}
+    )
+    synth.fit(table)
+
+
+def by_source(budget: Budget, table: Any, **options: Any) -> None:
+    fit_source(**{"source": table, "domain": DOMAIN, "budget": budget, "model": "independent", **options})
+
+
+DOORS: dict[str, tuple[Door, Any]] = {
+    "synthesizer": (by_synthesizer, PlausibleDeniabilitySynthesizer),
+    "source": (by_source, fit_source),
+}
+ODD = [3.5, -1, "no such thing", ["\ud800"], {"nobody": ["sex"]}, b"x", object(), float("nan")]
+CASES = [
+    (door, name)
+    for door, (_, signature) in DOORS.items()
+    for name in inspect.signature(signature).parameters
+    if name != "budget"
+]
+
+
+def charged(budget: Budget) -> float:
+    return budget.charged()["epsilon"]
+
+
+def refused(door: Door, budget: Budget, given: Any, /, **options: Any) -> bool:
+    """Try a fit; True if it refused. What it refuses must have cost nothing."""
+    before = charged(budget)
+    try:
+        door(budget, given, **options)
+    except Exception as error:
+        if charged(budget) != before:
+            raise AssertionError(f"spent for nothing by {options!r:.200}: {error!r:.200}") from error
+        return True
+    return False
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("door", "name"), CASES)
+def test_no_odd_parameter_spends_a_budget_and_then_fails(door, name, tmp_path):
+    budget, (fit, _) = Budget(1e4, 1e-3, tmp_path / "b"), DOORS[door]
+    for value in ODD:
+        refused(fit, budget, table(), **{name: value})
+
+
+def date_texts() -> pd.DataFrame:
+    rows = table()
+    return rows.assign(day=rows["day"].dt.strftime("%d.%m.%Y"))
+
+
+def named_twice() -> pd.DataFrame:
+    rows = table()
+    return pd.concat([rows, rows[["sex"]]], axis=1)
+
+
+SURROGATE = {**DOMAIN, "sex": {**DOMAIN["sex"], "range_values": ["m", "\ud800"]}}
+MISTAKES: dict[str, tuple[pd.DataFrame, dict[str, Any]]] = {
+    "a column that is not there, in the structure": (table(), {"structure": {"nobody": ["sex"]}, "model": "bayesian_network"}),
+    "a column named twice": (named_twice(), {}),
+    "dates as text, without a format": (date_texts(), {}),
+    "a lost column": (table().drop(columns="age"), {}),
+    "a locale that nobody knows": (table(), {"locales": ["xx_XX"]}),
+    "locales of another type": (table(), {"locales": 5}),
+    "a lone surrogate": (table(), {"domain": SURROGATE}),
+    "a person who is no column": (table(), {"person": "nobody"}),
+    "a zone and a format": (
+        table().assign(day=lambda t: t["day"].dt.tz_localize("UTC")),
+        {"domain": {**DOMAIN, "day": {**DOMAIN["day"], "datetime_format": "%Y-%m-%d"}}},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_that_read_no_row_cost_nothing(door, mistake, tmp_path):
+    rows, options = MISTAKES[mistake]
+    if door == "synthesizer" and "domain" in options:
+        domain = {n: s for n, s in options["domain"].items() if n != "home"}
+        options = {
+            **options,
+            "domain": {n: {k: v for k, v in s.items() if k != "sdtype"} for n, s in domain.items()},
+        }
+    budget = Budget(2.0, 1e-8, tmp_path / "b")
+    assert refused(DOORS[door][0], budget, rows, **options)
+
+
+PRIVATE = DomainFile(columns={n: {"sdtype": s["sdtype"]} for n, s in DOMAIN.items()})
+
+
+@pytest.mark.parametrize(
+    "rows", [named_twice(), date_texts(), table().drop(columns="age")], ids=["twice", "text", "lost"]
+)
+def test_a_private_declaration_costs_nothing_either(rows, tmp_path):
+    budget = Budget(2.0, 1e-8, tmp_path / "b")
+    with pytest.raises(ValueError, match="there twice|holds dates as text"):
+        learned_file(rows, PRIVATE, 0.5, 1e-9, budget=budget)
+    assert charged(budget) == 0
+    learned_file(table(), PRIVATE, 0.5, 1e-9, budget=budget)
+    assert charged(budget) > 0.4
+
+
+def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
+    """At every door: what is chosen has been looked at."""
+    from sdv_plausible.declaring import private
+    from sdv_plausible.sdv import synthesizer
+    from sdv_plausible.sources import learning
+
+    budget = Budget(10.0, 1e-7, tmp_path / "b")
+    seen: list[float] = []
+
+    def note(honest: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args: seen.append(charged(budget)) or honest(*args)  # type: ignore[func-returns-value]
+
+    for module, name in ((private, "choose_rows"), (synthesizer, "choose_rows"), (learning, "bounded")):
+        monkeypatch.setattr(module, name, note(getattr(module, name)))
+    by_synthesizer(budget, table(), person="home")
+    by_source(budget, table(), person="home", scratch=Path(tmp_path))
+    from sdv_plausible.privacy.neighbours import Neighbours
+
+    person = Neighbours.parse("add_remove", "home", 1)
+    learned_file(table(), PRIVATE, 0.5, 1e-9, budget=budget, neighbours=person)
+    assert len(seen) == 3
+    assert seen == sorted(set(seen))
+    assert seen[0] > 0
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_draw_before_the_checks_would_be_seen(door, tmp_path, monkeypatch):
+    """The control: a check that comes too late has cost something."""
+    from sdv_plausible.sdv import synthesizer
+    from sdv_plausible.sources.learning import SourceFit
+
+    monkeypatch.setattr(synthesizer, "check_dates", lambda *_: None)
+    monkeypatch.setattr(SourceFit, "check_types", lambda *_: None)
+    budget = Budget(2.0, 1e-8, tmp_path / "b")
+    rows = date_texts()
+
+    def late(*_: Any) -> None:
+        raise ValueError("dates as text")
+
+    for module in ("sdv_plausible.sdv.synthesizer", "sdv_plausible.sources.learning"):
+        monkeypatch.setattr(f"{module}.build_domain", late)
+    with pytest.raises(AssertionError, match="spent for nothing"):
+        refused(DOORS[door][0], budget, rows)
