@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +32,7 @@ from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_model
 from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release.side_entries import Types, side_entries
+from sdv_plausible.release_file.domain import with_charges
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.rules.checking import check_rows, rule_entries
 from sdv_plausible.rules.moments import DateAndTime
@@ -59,6 +60,11 @@ from sdv_plausible.table.persons import choose_rows, person_entry, unknown_perso
 from sdv_plausible.table.private_domain import DomainPlan
 from sdv_plausible.table.words import MODELLED_SDTYPES
 
+NO_FILE = (
+    "No file keeps a record of this look at {}, but this object: its declarations were made before, and what "
+    "it fits keeps its claim. Save them as a domain file to keep the claim: edited from now on they make "
+    "none, unless each cites its public source"
+)
 WARNED_FROM = 5000  # rows that a fit looks at before it warns that a declaration does not fit
 
 
@@ -188,9 +194,14 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     budget: Budget | None = None
     watch: Callable[[PrivacyLedger], object] | None = None
     """Told the ledger after each charge of a fit, before the rows are asked: for its holder; never saved."""
+    record: Callable[[Collection[str]], list[str] | None] | None = None
+    """Writes looks at columns down, where ``domain`` is what was made of a file; never saved."""
+    _looked: tuple[str, ...] = ()  # columns that were compared with rows, where no file keeps the record
     _points: list[np.ndarray] | None = None  # only while rows are sampled with their latent points
     _drawn: PrivacyLedger | None = None  # what a fit drew from the budget, while it is under way
+    _paid: Mapping[str, str] | None = None  # and as what charge
     _earlier = Earlier()  # what the domain cost when it was learned
+    _charge: Mapping[str, str] | None = None  # in the budget, that paid for the fit
     _lost_budget = False  # saved files hold no budget
     public: pd.DataFrame | None = None
     _public_rows: int | None = None  # saved files hold no published table
@@ -370,6 +381,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         rules: FittedRules,
     ) -> None:
         """Keep what a fit made."""
+        self._charge = self.__dict__.pop("_paid", None)
         self._codec, self._sampler, self._ledger, self._fitted_rules = codec, sampler, ledger, rules
         write_as_domain(self._data_processor, rules.whole(codec.domain), dtypes)
         self._model = sampler  # SDV asks whether there is a model
@@ -386,9 +398,15 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             (missing, "cells of {} are missing, which was not declared, and get random values"),
         ):
             if names:
-                told = what.format(", ".join(names))
+                told = f"{what.format(', '.join(names))} (for you, not for publication)"
                 way_out = "synth.check(table) or sdv-plausible check says why"
-                warnings.warn(f"{told} (for you, not for publication): {way_out}", UserWarning, stacklevel=2)
+                try:  # before it is told: it is a look
+                    columns = {column for name in names for column in self._rules.behind(name)}
+                    noted = "".join(f". {line}" for line in self._noted(columns)[:1])
+                except (OSError, ValueError) as error:
+                    told = "some columns do not fit (for you, not for publication), and are not named"
+                    way_out, noted = f"the look cannot be written down: {error}", ""
+                warnings.warn(f"{told}: {way_out}{noted}", UserWarning, stacklevel=2)
 
     def _known(self, name: str) -> Attribute:
         known = self._declared.known(name)
@@ -474,7 +492,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _before_rows(self, frame: pd.DataFrame) -> None:
         """Draw the whole fit from the budget."""
-        self.__dict__.pop("_drawn", None)  # of a fit that failed
+        for name in ("_drawn", "_paid"):  # of a fit that failed
+            self.__dict__.pop(name, None)
         self._leave_dates_whole()
         self._check_public(frame)
         if self._lost_budget and self.budget is None:
@@ -486,10 +505,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             if not self._sdv_sees_rows:
                 self._check_columns(frame)  # a wrong schema costs nothing
             planned = self.plan().ledger
-            self.budget.draw(
+            charge = self.budget.draw(
                 self._earlier.not_in(self.budget, planned), f"{self._table_name}, epsilon {self.epsilon:g}"
             )
-            self._drawn = planned
+            self._drawn, self._paid = planned, {"when": charge.when, "what": charge.what}
 
     def _check_public(self, frame: pd.DataFrame) -> None:
         """Refuse a published table that is lost, is the rows themselves, or cannot be read as they are."""
@@ -606,8 +625,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if self.budget is not None:  # the data holder's, with a path of this machine
             held.budget, held._lost_budget = None, True
         held.public = None  # of it the model alone is kept
-        held.__dict__.pop("_drawn", None)
-        held.__dict__.pop("watch", None)
+        for name in ("_drawn", "_paid", "_charge", "watch", "record"):
+            held.__dict__.pop(name, None)
         super(PlausibleDeniabilitySynthesizer, held).save(filepath)
 
     # --- the release as a file --------------------------------------------------------------------
@@ -748,7 +767,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         -------
         Check
             What does not fit, by column, without values; true if everything fits. A domain file keeps a
-            record of the columns that do not: edited afterwards, they make no claim without a source.
+            record of the columns that were compared: edited afterwards, they make no claim without a source.
+            Where there is no file, this object keeps it, and says so: its own fit's claim stands.
 
         Raises
         ------
@@ -765,11 +785,19 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         known = {name: (self._known(name), declared.says_missing(name)) for name in declared.names}
         lines: list[str] = []
         found, looked = check_rows(rules, known, frame, lines.append)
-        if isinstance(self.domain, (str, os.PathLike)) and self.domain != "metadata":
-            lines += note_look(Path(self.domain), looked, rules.digests or None)
-        for line in lines:
+        for line in [*lines, *self._noted(looked, rules.digests or None)]:
             show(line)
         return found
+
+    def _noted(self, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
+        """Write a look down where the declarations are kept, and return what whoever looked is told."""
+        if self.record is not None:
+            return self.record(names) or []
+        if isinstance(self.domain, (str, os.PathLike)) and self.domain != "metadata":
+            return note_look(Path(self.domain), names, rules)
+        new = sorted(set(names) - set(self._looked))
+        self._looked = (*self._looked, *new)
+        return [NO_FILE.format(", ".join(new))] if new else []
 
     def plan(
         self,
@@ -830,11 +858,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def get_domain(self) -> Domain:
         """Return the domain of the fit: what each modelled column may hold, and where that is from.
 
-        It can be saved (``Domain.save``), edited and given to another synthesizer. What was learned privately
-        was paid for in this fit's ledger: the totals of both add up.
+        It can be saved (``Domain.save``), edited and given to another synthesizer. It holds what learning it
+        cost (``Domain.learned``): the other's fit charges that again, and draws it once from one budget.
         """
         self._fitted_sampler()
-        return self._codec.domain
+        assert self._ledger is not None
+        return with_charges(self._codec.domain, self._ledger, self._charge)
 
     def get_structure(self) -> dict[str, list[str]]:
         """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""
