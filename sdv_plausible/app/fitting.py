@@ -116,13 +116,16 @@ def _release(order: Order, folder: Path, told: Told) -> None:
     if voted := order.open_columns:
         document = _with_types(order, document, voted, told)
     synth = order.synthesizer(document)
+    warned_of: set[str] = set()
+    synth.record = warned_of.update
     synth.watch = lambda ledger: told.send(("charged", cost(ledger), [e.name for e in ledger.entries]))
     rows = order.table.read(column_types(document))
     told.send(("stage", 1))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         synth.fit(rows)
-    told.send(("warnings", [str(one.message) for one in caught if FOR_YOU in str(one.message)]))
+    texts = [str(one.message) for one in caught if FOR_YOU in str(one.message)]
+    told.send(("warnings", texts, sorted(warned_of)))
     told.send(("stage", 2))
     done = Done(synth, rows, synth.sample(int(order.numbers["rows"] or 1)), folder, told)
     _write_release(done)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -64,6 +64,7 @@ class Fit:
         self.order, self.folder, self.state = order, folder, "running"
         self.stage, self.charged, self.entries = 0, NOTHING, list[str]()
         self.error, self.warnings, self.without = "", list[str](), dict[str, str]()
+        self.warned_of: Sequence[str] = ()  # columns that the warnings name
         self.sentence = self.meaning = self.ledger = ""
         self.is_released = self.claims_privacy = False
         self._files: list[str] = []
@@ -120,7 +121,7 @@ class Fit:
                 case "charged":
                     self.charged, self.entries = said
                 case "warnings":
-                    self.warnings = said[0]
+                    self.warnings, self.warned_of = said
                 case "file":
                     self._files.append(said[0])
                 case "without":

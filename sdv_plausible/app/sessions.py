@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,11 +100,17 @@ class Session:
             self.past.append(Past(table or "a table", fit, self.keys))
             self.fit = fit
 
-    def note_look(self) -> None:
-        """Write down that real rows are about to be shown: what is changed afterwards may repeat them."""
+    def note_look(self, names: Collection[str] | None = None) -> None:
+        """Write down that real rows are about to be shown: what is changed afterwards may repeat them.
+
+        Parameters
+        ----------
+        names : collection of str, optional
+            Columns that a fit warned of; by default all, and the rules.
+        """
         with self.lock:
             if self.review is not None and self.fit is not None:
-                self.review.note_look(self.fit.order.rule_digests)
+                self.review.note_look(self.fit.order.rule_digests if names is None else None, names)
 
     def spent(self, *, but: Fit | None = None) -> list[str]:
         """What fits have charged, but for one: another browser's table is not named.

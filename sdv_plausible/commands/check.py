@@ -7,6 +7,7 @@ import argparse
 from sdv_plausible.commands.files import (
     HOW_READ,
     HOW_SPELLED,
+    UsageError,
     add_reading,
     check_inputs,
     declared_types,
@@ -34,6 +35,11 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.table.reading import count_unreadable
 
     check_inputs(options)
+    if options.domain == "metadata":
+        raise UsageError(
+            "--domain metadata compares nothing with the rows: declare the ranges in a domain file, which "
+            "also keeps a record of the look (--domain domain.json)"
+        )
     types = declared_types(options)
     options.rows_were_read, unread = True, {}
     if not is_parquet(options.data):
@@ -42,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
     lines = [
         f"NOT private, for your eyes. Cells that cannot be read, and count as missing: {counts or 'none'}"
     ]
-    given = None if options.domain == "metadata" else options.domain
+    given = options.domain
     if given is not None or options.rules:
         words = {name: kind.words for name, kind in types.items()}
         domain, words, rules = rules_with_declarations(options.rules or (), given, words, MAX_BINS)

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.commands.files import add_reading, check_outputs, declared_types, read
+from sdv_plausible.commands.fitting import allow_no_claim, check_claim
+from sdv_plausible.commands.looking import recorder
 from sdv_plausible.commands.parameters import default_of
 from sdv_plausible.commands.speaking import say
 from sdv_plausible.commands.undeclared import before_vote, undeclared, vote
@@ -39,6 +41,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--only-declared", action="store_true", help="leave out columns whose type is not declared"
     )
+    allow_no_claim(command)
     command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
     command.set_defaults(ledger=None)
 
@@ -48,12 +51,13 @@ def run(options: argparse.Namespace) -> None:
     check_outputs(options, (".json", ".release"))
     types = declared_types(options)
     rest = undeclared(options, types)
-    synthesizer(options, before_vote(options, rest)).plan()  # what is refused is refused before a cell votes
+    check_claim(options, synthesizer(options, before_vote(options, rest)))  # before a cell votes
     options.rows_were_read = True  # from here on errors of others may quote cells
     document = vote(options, rest)
     synth = synthesizer(options, document)
+    synth.record = recorder(options.domain)
     synth.fit(read(options, column_types(document)))
-    digest = synth.release(allow_no_claim=True).save(options.output, readable=True)
+    digest = synth.release(allow_no_claim=options.allow_no_claim).save(options.output, readable=True)
     ledger = synth.privacy_ledger()
     say(
         options,

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sdv_plausible.commands.files import UsageError, check_outputs
-from sdv_plausible.commands.fitting import ROW_BY_ROW, add_fitting, fitted
+from sdv_plausible.commands.fitting import ROW_BY_ROW, add_fitting, allow_no_claim, check_claim, fitted
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.whole_files import write_whole
-
-if TYPE_CHECKING:
-    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -20,10 +17,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add_fitting(command)
     command.add_argument("-o", "--output", type=Path, required=True, help="release file to write (.release)")
     command.add_argument("--readable", action="store_true", help="with line breaks, for people")
-    command.add_argument(
-        "--allow-no-claim", action="store_true",
-        help="write the file even without a privacy claim: it may hold single people's values",
-    )  # fmt: skip
+    allow_no_claim(command)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -36,16 +30,8 @@ def run(options: argparse.Namespace) -> None:
             "synthesize"
         )
 
-    def check(synth: PlausibleDeniabilitySynthesizer) -> None:
-        ledger = synth.plan().ledger
-        if not ledger.claims_privacy and not options.allow_no_claim:
-            raise UsageError(
-                f"{ledger.sentence()} The file may hold single people's values: mend that, or add "
-                "--allow-no-claim. Nothing was fitted"
-            )
-
     with steps("reading", "fitting", "writing") as begin:
-        synth, found = fitted(options, begin, check)
+        synth, found = fitted(options, begin, partial(check_claim, options))
         begin()
         ledger = synth.privacy_ledger()
         digest = synth.release(allow_no_claim=options.allow_no_claim).save(

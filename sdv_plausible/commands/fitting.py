@@ -15,6 +15,7 @@ from sdv_plausible.commands.files import (
     names_of,
     read,
 )
+from sdv_plausible.commands.looking import recorder
 from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
 from sdv_plausible.commands.undeclared import (
     Undeclared,
@@ -72,6 +73,24 @@ def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> Pla
     return PlausibleDeniabilitySynthesizer(metadata, **known)
 
 
+def allow_no_claim(command: argparse.ArgumentParser) -> None:
+    """The option without which no release is written that protects nobody."""
+    command.add_argument(
+        "--allow-no-claim", action="store_true",
+        help="write the file even without a privacy claim: it may hold single people's values",
+    )  # fmt: skip
+
+
+def check_claim(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesizer) -> None:
+    """Refuse a release without a claim before anything is fitted, unless it was allowed."""
+    ledger = synth.plan().ledger
+    if not ledger.claims_privacy and not options.allow_no_claim:
+        raise UsageError(
+            f"{ledger.sentence()} The file may hold single people's values: mend that, or add "
+            "--allow-no-claim. Nothing was fitted"
+        )
+
+
 def plan_first(synth: PlausibleDeniabilitySynthesizer) -> None:
     """Have refused what the plan of a fit refuses."""
     synth.plan()
@@ -99,7 +118,7 @@ def fitted(
     from sdv_plausible.sdv.versions import metadata_of
     from sdv_plausible.table.column_types import column_types
 
-    known = dict(known or {})
+    known, given_domain = dict(known or {}), options.domain
     if options.public is not None and not options.public.is_file():
         raise UsageError(f"there is no file {options.public}")
     open_blanks(options)
@@ -131,6 +150,7 @@ def fitted(
     )
     if check is not None:
         check(synth)
+    synth.record = recorder(given_domain)
     options.rows_were_read = True
     table = read(options, {**types, **found.detected})
     begin()

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 NO_RECORD = "No domain file (--domain) keeps a record of this look:"
+
+
+def recorder(domain: Any) -> Callable[[Collection[str]], list[str]] | None:
+    """Who writes down what a fit warns of: the domain file that was given, whatever was made of it since."""
+    from sdv_plausible.declaring.files import note_look
+
+    return None if domain in (None, "metadata") or isinstance(domain, Mapping) else partial(note_look, domain)
 
 
 def note_rows_shown(domain: str | Path | None, rules: Path | None, names: Collection[str]) -> list[str]:

@@ -1,12 +1,14 @@
-"""Domain files: read, written whole, and marked when cells that do not fit them are shown."""
+"""Domain files: read, written whole, and marked when they are compared with the rows."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from sdv_plausible.table.domain import SCHEMA
 from sdv_plausible.table.domain_file import DomainFile, read_json
+from sdv_plausible.table.words import MODELLED_SDTYPES
 
 
 def read_domain_file(path: str | Path) -> DomainFile:
@@ -31,7 +33,7 @@ def read_domain_file(path: str | Path) -> DomainFile:
 def record_look(
     path: str | Path, names: Collection[str], rules: Collection[str] | None = None
 ) -> tuple[str, ...]:
-    """Write down that cells of columns which do not fit their words are about to be shown.
+    """Write down that columns were compared with their words, which is about to be told.
 
     Parameters
     ----------
@@ -64,14 +66,15 @@ def record_look(
 def note_look(path: str | Path, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
     """Write a look down, and return what whoever looked is told.
 
-    That no row breaks a rule is told about all rows, too: so rules are written down whatever was found.
+    That everything fits is told about all rows, too: so columns and rules are written down whatever was
+    found. Else ever narrower ranges are tried until one person's value is the bound.
 
     Parameters
     ----------
     path : str or Path
         The file that was given as the domain.
     names : collection of str
-        Columns of which cells that do not fit are about to be shown.
+        Columns that were compared with the rows, or whose cells are about to be shown.
     rules : collection of str, optional
         Digests of the rules, if rows that break one are about to be counted.
     """
@@ -81,7 +84,8 @@ def note_look(path: str | Path, names: Collection[str], rules: Collection[str] |
     if isinstance(document, dict) and document.get("schema") == SCHEMA:
         return [f"{path} is a finished domain, which keeps no record: do not edit it now"]
     record_look(path, names, rules)
-    seen = ", ".join(name for name in read_domain_file(path).looked if name in names)
+    file = read_domain_file(path)
+    seen = ", ".join(name for name in file.looked if name in names)
     told = []
     if seen:
         told.append(
@@ -92,4 +96,14 @@ def note_look(path: str | Path, names: Collection[str], rules: Collection[str] |
         what = "which rules there are" if rules else "that there are no rules"
         change = "If one is changed" if rules else "If one is made"
         told.append(f"Written down in {path}: {what}. {change} now, the file must name their rules_source")
+    left = [name for name, words in file.columns.items() if name not in file.looked and _is_open(words)]
+    if left:
+        told.append(
+            f"Left open, and not compared: {', '.join(left)}. Their ranges and values may be declared later"
+        )
     return told
+
+
+def _is_open(words: Any) -> bool:
+    """Whether a column is modelled, and its values are not declared."""
+    return isinstance(words, Mapping) and words.get("sdtype") in MODELLED_SDTYPES

@@ -19,7 +19,7 @@ from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import Budget
-from sdv_plausible.release_file.ledger import Statement, read_ledger, write_ledger
+from sdv_plausible.release_file.ledger import read_ledger, write_learned
 from sdv_plausible.release_file.reading import Part
 from sdv_plausible.table.building import build_domain
 from sdv_plausible.table.column_types import column_types
@@ -29,6 +29,8 @@ from sdv_plausible.table.domain import MAX_BINS, Domain
 from sdv_plausible.table.domain_file import DomainFile, digest
 from sdv_plausible.table.persons import choose_rows, person_entry
 from sdv_plausible.table.private_domain import FAILURE_SHARE
+
+EARLIER = "learned earlier"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,8 +165,7 @@ def _with(
             columns[attribute.name] = plain
             if attribute.name in looked:  # what was paid for repeats nothing of what a look has shown
                 looked[attribute.name] = digest(plain)
-    learned = {"charge": charge, "ledger": write_ledger(ledger, Statement.of(ledger))}
-    return replace(file, columns=columns, looked=looked, learned=learned)
+    return replace(file, columns=columns, looked=looked, learned=write_learned(ledger, charge))
 
 
 def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
@@ -173,7 +174,7 @@ def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
     Parameters
     ----------
     domain : as the synthesizer's
-        Only a domain file has such costs.
+        A domain file has such costs, and a Domain of a fit.
     neighbours : Neighbours
         Whom the fit protects.
 
@@ -184,24 +185,33 @@ def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
     """
     if domain is None or (isinstance(domain, str) and domain == "metadata"):
         return Earlier()
-    if not isinstance(domain, (str, os.PathLike, Mapping)):
-        return Earlier()
     learned = domain_document(domain).learned
     if learned is None:
         return Earlier()
     place = str(Path(domain)) if isinstance(domain, (str, os.PathLike)) else "domain"
     parts = Part(learned, f"{place}: learned").fields(("charge", "ledger"))
     ledger, statement = read_ledger(parts["ledger"])
-    if statement.epsilon is None or not ledger.losses:
-        raise parts["ledger"].refuse("must have a claim: learn the domain anew (declare --private)")
+    if not any(entry.losses for entry in ledger.entries):
+        raise parts["ledger"].refuse("must have a loss: learn the domain anew (declare --private)")
     if ledger.neighbours != neighbours:
         raise ValueError(
             f"domain: it was learned for the {ledger.neighbours.relation}, and this fit is for the "
             f"{neighbours.relation}: fit for the same, or declare the domain"
         )
-    at = f"learned earlier at epsilon {statement.epsilon:.3g} and delta {ledger.delta:.3g}"
-    entries = tuple(replace(entry, mechanism=f"{at}: {entry.mechanism}") for entry in ledger.entries)
+    at = "without a claim"
+    if statement.epsilon is not None:
+        at = f"at epsilon {statement.epsilon:.3g} and delta {ledger.delta:.3g}"
+    entries = tuple(_carried(entry, at) for entry in ledger.entries)
     if parts["charge"].value is None:
         return Earlier(entries=entries)
     charge = parts["charge"].fields(("when", "what"))
     return Earlier(entries=entries, when=charge["when"].text(), what=charge["what"].text())
+
+
+def _carried(entry: LedgerEntry, at: str) -> LedgerEntry:
+    """An entry as the later ledger has it, whichever of the fits before it is from."""
+    if entry.mechanism.startswith(EARLIER):
+        return entry
+    how = f"{EARLIER} {at}: {entry.mechanism}"
+    note = f"the domain was learned in a fit without a claim: {entry.note or entry.mechanism}"
+    return replace(entry, mechanism=how, note=note if entry.status == "no claim" else entry.note)

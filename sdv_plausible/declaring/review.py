@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -187,19 +187,21 @@ class Review:
                 )
                 if check.findings:
                     found[name] = Column(unread.get(name, 0), check.findings, tuple(values))
-            notes = note_look(self.output, set(found))
+            notes = note_look(self.output, {*found, *declared.names})
             return Look(found, tuple(notes))
 
-    def note_look(self, rules: Sequence[str]) -> None:
-        """Write down that rows are about to be shown, of all columns.
+    def note_look(self, rules: Sequence[str] | None, names: Collection[str] | None = None) -> None:
+        """Write down that rows are about to be shown, or told about.
 
         Parameters
         ----------
-        rules : sequence of str
-            Digests of the rules.
+        rules : sequence of str or None
+            Digests of the rules, if rows that break one are.
+        names : collection of str, optional
+            Columns; by default all.
         """
         with self._lock:
-            record_look(self.output, self.file.columns, rules)
+            record_look(self.output, self.file.columns if names is None else names, rules)
 
     def plan(self, columns: Mapping[str, Any], epsilon: float, delta: float, rows: int | None) -> Plan:
         """Say what a budget can carry; no row is looked at.

@@ -110,8 +110,8 @@ def schema_document() -> dict[str, Any]:
             "looked": {
                 "type": "object",
                 "additionalProperties": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-                "description": "Written by the program when cells that do not fit a column are shown: "
-                "SHA-256 of its words. Leave it as it is.",
+                "description": "Written by the program when a column is compared with the rows: SHA-256 of "
+                "its words. Leave it as it is.",
             },
             "looked_rules": {
                 "type": "array",

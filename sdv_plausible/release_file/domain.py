@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, get_args
 
 import pandas as pd
 
+from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.release_file.ledger import write_learned
 from sdv_plausible.release_file.reading import LARGEST, LONGEST_NAME, Part
 from sdv_plausible.release_file.values import read_value, read_zone, write_value
 from sdv_plausible.table.domain import Attribute, Domain, Kind, Provenance
@@ -17,6 +22,27 @@ MOST_DIGITS = 30
 MOST_STEPS = 100  # of rounding, and sizes of which it is told
 _OPTIONAL = "groups"  # written where there are some: files without are read as before
 _FIELDS = tuple(name for name in Attribute.__dataclass_fields__ if name != _OPTIONAL)
+
+
+def with_charges(domain: Domain, ledger: PrivacyLedger, charge: Mapping[str, str] | None = None) -> Domain:
+    """The domain of a fit with what learning it cost, for the next fit that is given it.
+
+    Parameters
+    ----------
+    domain : Domain
+        As the fit found it.
+    ledger : PrivacyLedger
+        Of the fit. What ended its claim ends that of the domain, if anything of it was learned.
+    charge : mapping, optional
+        ``when`` and ``what`` of the charge in the budget that paid for the fit.
+    """
+    paid = [e for e in ledger.entries if "domain" in e.parts and e.status == "charged"]
+    if domain.learned is not None or not (paid or any(a.provenance == "private" for a in domain)):
+        return domain
+    ended = (replace(e, losses=(InfiniteLoss(),)) for e in ledger.entries if e.status == "no claim")
+    cost = PrivacyLedger(delta=ledger.delta, covers="the domain", neighbours=ledger.neighbours)
+    cost.charge(*paid, *ended)
+    return replace(domain, learned=write_learned(cost, charge))
 
 
 def write_domain(domain: Domain) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ Its entries with their losses, and what it said when the release was made.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, get_args
 
 from sdv_plausible.privacy.accounting import losses as known_losses
@@ -63,6 +64,19 @@ def write_ledger(ledger: PrivacyLedger, statement: Statement) -> dict[str, Any]:
         "entries": [_write_entry(entry) for entry in ledger.entries],
         "not_covered": list(statement.not_covered),
     }
+
+
+def write_learned(ledger: PrivacyLedger, charge: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """What learning a domain cost, as a domain file and a saved Domain hold it.
+
+    Parameters
+    ----------
+    ledger : PrivacyLedger
+        Of the domain alone.
+    charge : mapping, optional
+        ``when`` and ``what`` of the charge in the budget that paid for it.
+    """
+    return {"charge": charge, "ledger": write_ledger(ledger, Statement.of(ledger))}
 
 
 def _write_entry(entry: LedgerEntry) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.rules.rule import MakingRule, Rule
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.checking import Check, Finding, check_columns
@@ -36,15 +37,20 @@ def check_rows(
     check : Check
         What does not fit.
     looked : set of str
-        Columns of the table about whose cells it tells, be it by a stand-in or by a rule.
+        Columns of the table about whose cells it tells, be it by a stand-in or by a rule: that all of them
+        fit is told, too. None whose values were left open.
     """
     known = {name: attribute for name, (attribute, _) in declared.items()}
     said = {name: missing for name, (_, missing) in declared.items()}
     found = check_columns(rule_set.fold(table), known, said, show)
     check = Check((*found.findings, *rule_findings(rule_set, table)))
-    behind = {_title(rule): set(rule.columns) for rule in rule_set.rules}
-    behind |= {name: set(rule.columns) for rule in rule_set.making for name in rule.added}
-    return check, set[str]().union(*(behind.get(f.column, {f.column}) for f in check.findings))
+    alone = set(declared) - set(rule_set.added)
+    return check, alone.union(*(rule.columns for rule in rule_set.rules if _can_misfit(rule, said)))
+
+
+def _can_misfit(rule: Rule, said: Mapping[str, bool | None]) -> bool:
+    """Whether a row may not fit a rule or its stand-ins: every date has a time of day."""
+    return not isinstance(rule, DateAndTime) or rule.date in said or said.get(rule.time) is not None
 
 
 def rule_findings(rule_set: RuleSet, table: pd.DataFrame) -> list[Finding]:

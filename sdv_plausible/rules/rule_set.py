@@ -110,6 +110,10 @@ class RuleSet:
         """Columns that only the model sees."""
         return tuple(name for rule in self.making for name in rule.added)
 
+    def behind(self, name: str) -> tuple[str, ...]:
+        """Columns of the table that a column of the model stands for."""
+        return next((rule.columns for rule in self.making if name in rule.added), (name,))
+
     @property
     def formats(self) -> dict[str, str | None]:
         """Formats of the columns that hold dates."""

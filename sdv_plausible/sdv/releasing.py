@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sdv.errors import SamplingError
 
+from sdv_plausible.declaring.private import EARLIER
+from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.sampler import PrefixSampler
 from sdv_plausible.release_file.answers import Answers
+from sdv_plausible.release_file.domain import with_charges
 from sdv_plausible.release_file.invented import check_locales
 from sdv_plausible.release_file.ledger import Statement
 from sdv_plausible.release_file.release import Release
@@ -157,20 +161,26 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         )
     settings = {name: tuple(value) if name in ("omega", "split") and isinstance(value, list) else value
                 for name, value in settings.items()}  # fmt: skip
-    attributes = (*release.domain, *release.rules.made.values())
-    declared = Domain(tuple(a for a in attributes if a.provenance == "declared"))
-    rules = release.rules.rule_set.rules
-    given = {**settings, "domain": declared, "rules": rules, **parameters}
+    given = {**settings, "domain": _declared(release), "rules": release.rules.rule_set.rules, **parameters}
     synth = made(_metadata(release.schema), **given)
     sampler = PrefixSampler(
         model=release.model, seeds=release.seeds, coins=Coins.from_os_entropy().spawn("sampling"),
         answers=release.answers.answers,
     )  # fmt: skip
-    synth._take(release.schema.dtypes, Codec(release.domain), sampler, release.ledger, release.rules)
+    codec = Codec(replace(release.domain, learned=None))  # the ledger says what it cost
+    synth._take(release.schema.dtypes, codec, sampler, release.ledger, release.rules)
     synth._returns_dict, synth._frame_kind = release.settings["returns_tables"], None
     if synth.public is None:
         synth._public_said = tuple(release.settings.get(name) for name in ("public_rows", "public_source"))
     return synth
+
+
+def _declared(release: Release) -> Domain:
+    """What was declared: a fit anew learns the rest anew, and pays what was learned before the first one."""
+    attributes = (*release.domain, *release.rules.made.values())
+    before = PrivacyLedger(delta=release.ledger.delta, neighbours=release.ledger.neighbours)
+    before.charge(*(entry for entry in release.ledger.entries if entry.mechanism.startswith(EARLIER)))
+    return with_charges(Domain(tuple(a for a in attributes if a.provenance == "declared")), before)
 
 
 def _metadata(schema: TableSchema) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +32,7 @@ from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_model
 from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release.side_entries import Types, side_entries
+from sdv_plausible.release_file.domain import with_charges
 from sdv_plausible.release_file.invented import check_locales
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.rules.checking import check_rows, rule_entries
@@ -62,6 +63,11 @@ from sdv_plausible.table.persons import choose_rows, person_entry, unknown_perso
 from sdv_plausible.table.private_domain import DomainPlan
 from sdv_plausible.table.words import MODELLED_SDTYPES
 
+NO_FILE = (
+    "No file keeps a record of this look at {}, but this object: its declarations were made before, and what "
+    "it fits keeps its claim. Save them as a domain file to keep the claim: edited from now on they make "
+    "none, unless each cites its public source"
+)
 WARNED_FROM = 5000  # rows that a fit looks at before it warns that a declaration does not fit
 
 
@@ -191,8 +197,13 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     budget: Budget | None = None
     watch: Callable[[PrivacyLedger], object] | None = None
     """Told the ledger after each charge of a fit, before the rows are asked: for its holder; never saved."""
+    record: Callable[[Collection[str]], list[str] | None] | None = None
+    """Writes looks at columns down, where ``domain`` is what was made of a file; never saved."""
+    _looked: tuple[str, ...] = ()  # columns that were compared with rows, where no file keeps the record
     _points: list[np.ndarray] | None = None  # only while rows are sampled with their latent points
+    _paid: Mapping[str, str] | None = None  # the charge in the budget of a fit under way
     _earlier = Earlier()  # what the domain cost when it was learned
+    _charge: Mapping[str, str] | None = None  # in the budget, that paid for the fit
     _lost_budget = False  # saved files hold no budget
     _public_given: pd.DataFrame | None = None  # only to be told from the rows; saved files hold none
     _public_said: tuple[int | None, str | None] = (None, None)  # its rows, and who published it
@@ -377,6 +388,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         rules: FittedRules,
     ) -> None:
         """Keep what a fit made."""
+        self._charge = self.__dict__.pop("_paid", None)
         self._codec, self._sampler, self._ledger, self._fitted_rules = codec, sampler, ledger, rules
         write_as_domain(self._data_processor, rules.whole(codec.domain), dtypes)
         self._model = sampler  # SDV asks whether there is a model
@@ -393,9 +405,15 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             (missing, "cells of {} are missing, which was not declared, and get random values"),
         ):
             if names:
-                told = what.format(", ".join(names))
+                told = f"{what.format(', '.join(names))} (for you, not for publication)"
                 way_out = "synth.check(table) or sdv-plausible check says why"
-                warnings.warn(f"{told} (for you, not for publication): {way_out}", UserWarning, stacklevel=2)
+                try:  # before it is told: it is a look
+                    columns = {column for name in names for column in self._rules.behind(name)}
+                    noted = "".join(f". {line}" for line in self._noted(columns)[:1])
+                except (OSError, ValueError) as error:
+                    told = "some columns do not fit (for you, not for publication), and are not named"
+                    way_out, noted = f"the look cannot be written down: {error}", ""
+                warnings.warn(f"{told}: {way_out}{noted}", UserWarning, stacklevel=2)
 
     def _known(self, name: str) -> Attribute:
         known = self._declared.known(name)
@@ -532,11 +550,13 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _opened_ledger(self) -> PrivacyLedger:
         """Ledger of a fit, all of it drawn from the budget: the last thing before the first look."""
         ledger = self._settings.empty_ledger()
+        self.__dict__.pop("_paid", None)  # of a fit that failed
         if self.budget is not None:
             planned = self.plan().ledger
-            self.budget.draw(
+            charge = self.budget.draw(
                 self._earlier.not_in(self.budget, planned), f"{self._table_name}, epsilon {self.epsilon:g}"
             )
+            self._paid = {"when": charge.when, "what": charge.what}
             ledger.before_charge = only_planned(planned)
         if self.watch is not None:
             ledger.after_charge = self.watch
@@ -620,7 +640,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if self.budget is not None:  # the data holder's, with a path of this machine
             held.budget, held._lost_budget = None, True
         held.__dict__["public"] = held._public_given = None  # of it the model alone is kept
-        held.__dict__.pop("watch", None)
+        for name in ("_paid", "_charge", "watch", "record"):
+            held.__dict__.pop(name, None)
         super(PlausibleDeniabilitySynthesizer, held).save(filepath)
 
     # --- the release as a file --------------------------------------------------------------------
@@ -765,7 +786,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         -------
         Check
             What does not fit, by column, without values; true if everything fits. A domain file keeps a
-            record of the columns that do not: edited afterwards, they make no claim without a source.
+            record of the columns that were compared: edited afterwards, they make no claim without a source.
+            Where there is no file, this object keeps it, and says so: its own fit's claim stands.
 
         Raises
         ------
@@ -782,11 +804,19 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         known = {name: (self._known(name), declared.says_missing(name)) for name in declared.names}
         lines: list[str] = []
         found, looked = check_rows(rules, known, frame, lines.append)
-        if isinstance(self.domain, (str, os.PathLike)) and self.domain != "metadata":
-            lines += note_look(Path(self.domain), looked, rules.digests or None)
-        for line in lines:
+        for line in [*lines, *self._noted(looked, rules.digests or None)]:
             show(line)
         return found
+
+    def _noted(self, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
+        """Write a look down where the declarations are kept, and return what whoever looked is told."""
+        if self.record is not None:
+            return self.record(names) or []
+        if isinstance(self.domain, (str, os.PathLike)) and self.domain != "metadata":
+            return note_look(Path(self.domain), names, rules)
+        new = sorted(set(names) - set(self._looked))
+        self._looked = (*self._looked, *new)
+        return [NO_FILE.format(", ".join(new))] if new else []
 
     def plan(
         self,
@@ -847,11 +877,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def get_domain(self) -> Domain:
         """Return the domain of the fit: what each modelled column may hold, and where that is from.
 
-        It can be saved (``Domain.save``), edited and given to another synthesizer. What was learned privately
-        was paid for in this fit's ledger: the totals of both add up.
+        It can be saved (``Domain.save``), edited and given to another synthesizer. It holds what learning it
+        cost (``Domain.learned``): the other's fit charges that again, and draws it once from one budget.
         """
         self._fitted_sampler()
-        return self._codec.domain
+        assert self._ledger is not None
+        return with_charges(self._codec.domain, self._ledger, self._charge)
 
     def get_structure(self) -> dict[str, list[str]]:
         """Parents of every modelled column: ``{child: [parents]}``, in the resampling order."""

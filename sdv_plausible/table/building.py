@@ -122,7 +122,7 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
 
 
 def _edited_entry(domain: Domain, declarations: Declarations | None) -> list[LedgerEntry]:
-    """Entry of declarations that were changed after cells that do not fit them were shown."""
+    """Entry of declarations that were changed after they were compared with the rows."""
     origins = declarations.origins if declarations else {}
     edited = [a.name for a in domain if a.provenance == "edited"]
     edited += [name for name, origin in origins.items() if origin == "edited" and name not in edited]
@@ -132,7 +132,7 @@ def _edited_entry(domain: Domain, declarations: Declarations | None) -> list[Led
     return [
         _no_claim(
             f"declared, and edited after looking at the rows: {names}",
-            f"the declarations of {names} were changed after their misfit to the rows was shown, and may "
+            f"the declarations of {names} were changed after they were compared with the rows, and may "
             "repeat what was seen; cite a public source for each column (source), or have it learned under "
             'the budget: take it out of the file, with undeclared="private"',
         )

@@ -174,8 +174,6 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
             check_agreement(name, spec, specs[name])
         else:
             attributes[name] = _declare(name, spec, max_bins, specs[name])
-        if name in file.private and name in attributes:  # paid for by this fit, and so not simply declared
-            attributes[name] = replace(attributes[name], provenance=spec.provenance)
     words = {name: spec for name, spec in given.items() if isinstance(spec, Mapping)}
     for name, attribute in attributes.items():
         _check_texts(name, attribute)
@@ -237,7 +235,8 @@ def domain_document(domain: Any) -> DomainFile:
     if isinstance(domain, (str, os.PathLike)):
         domain = _read_file(Path(domain))
     if isinstance(domain, Domain):
-        return DomainFile(columns={attribute.name: attribute for attribute in domain})
+        columns = {attribute.name: attribute for attribute in domain}
+        return DomainFile(columns=columns, learned=domain.learned)
     if not isinstance(domain, Mapping):
         raise ValueError(
             f'domain ({type(domain).__name__}) must be "metadata", a Domain, a mapping or a path'
@@ -273,7 +272,7 @@ def _declare(name: str, spec: Any, max_bins: int, known: Mapping[str, Any]) -> A
     if isinstance(spec, (Attribute, Mapping)):
         check_agreement(name, spec, known)
     if isinstance(spec, Attribute):
-        return _vouched_for(spec)
+        return spec
     if isinstance(spec, Mapping) and form:
         spec = {"datetime_format": form, **spec}
     return declare(name, spec, sdtype, max_bins)
@@ -285,8 +284,3 @@ def _read_file(path: Path) -> Domain | Mapping[str, Any]:
     if isinstance(document, dict) and document and document.get("schema") != DOMAIN_SCHEMA:
         return document
     return Domain.from_dict(document)
-
-
-def _vouched_for(attribute: Attribute) -> Attribute:
-    """What another fit learned under its budget counts as declared: the caller knows that fit's ledger."""
-    return replace(attribute, provenance="declared") if attribute.provenance == "private" else attribute

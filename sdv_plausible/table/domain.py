@@ -3,7 +3,7 @@
 A differentially private release needs a domain that does not depend on the rows. Every :class:`Attribute`
 therefore carries its ``provenance``: ``"declared"`` by the user, ``"private"`` (learned under a budget, see
 :mod:`sdv_plausible.table.private_domain`), ``"inferred"`` from the data, or ``"edited"``: declared, but
-changed after its misfit to the rows was shown. One inferred or edited attribute ends the privacy claim.
+changed after it was compared with the rows. One inferred or edited attribute ends the privacy claim.
 """
 
 from __future__ import annotations
@@ -275,10 +275,14 @@ class Domain:
     possible : mapping, optional
         Structural zeros: for two columns by number, i < j, which pairs of codes can occur; an array of bool
         of shape (cardinality of i, cardinality of j). Declared, never read off rows. What is not named can.
+    learned : mapping, optional
+        What learning some attributes privately cost, as a domain file's: whoever uses them pays it. Take
+        columns out with ``dataclasses.replace(domain, attributes=...)``, which keeps it.
     """
 
     attributes: tuple[Attribute, ...]
     possible: Mapping[tuple[int, int], np.ndarray] = field(default_factory=dict, compare=False, repr=False)
+    learned: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if len({a.name for a in self.attributes}) != len(self.attributes):
@@ -325,7 +329,8 @@ class Domain:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form for JSON; ``Domain.from_dict`` reads it back."""
-        return {"schema": SCHEMA, "attributes": [asdict(a) for a in self.attributes]}
+        cost = {} if self.learned is None else {"learned": dict(self.learned)}
+        return {"schema": SCHEMA, "attributes": [asdict(a) for a in self.attributes], **cost}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Domain:
@@ -346,7 +351,12 @@ class Domain:
                 f"not a domain document: its 'attributes' ({entries!r}) must be a list with one entry per "
                 "column"
             )
-        return cls(tuple(attribute_from_dict(entry) for entry in entries))
+        learned = document.get("learned")
+        if not isinstance(learned, (Mapping, type(None))):
+            raise ValueError(
+                f"not a domain document: its 'learned' ({learned!r}) must be what Domain.save wrote there"
+            )
+        return cls(tuple(attribute_from_dict(entry) for entry in entries), learned=learned)
 
     def save(self, path: str | Path) -> None:
         """Write the domain as JSON, whole or not at all.
@@ -416,11 +426,19 @@ class Domain:
 
     def without_rounding(self) -> Domain:
         """Return the same domain with all digits in the output."""
-        return Domain(tuple(replace(a, decimals=None, rounding=None) for a in self.attributes))
+        return replace(
+            self, attributes=tuple(replace(a, decimals=None, rounding=None) for a in self.attributes)
+        )
 
     def declared(self) -> Domain:
-        """Return the same domain, vouched for by the caller as independent of the rows."""
-        return Domain(tuple(replace(a, provenance="declared") for a in self.attributes))
+        """Return the same domain, vouched for by the caller as independent of the rows.
+
+        What was learned privately is not: it stays so, with what it cost.
+        """
+        free = (
+            a if a.provenance == "private" else replace(a, provenance="declared") for a in self.attributes
+        )
+        return replace(self, attributes=tuple(free))
 
 
 def attribute_from_dict(entry: Mapping[str, Any]) -> Attribute:

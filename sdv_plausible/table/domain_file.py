@@ -1,8 +1,8 @@
 """The domain file: declarations as JSON, where each came from, and which were looked at beside the rows.
 
-A declaration is free because it was made without the rows. Whoever sees on a screen what of the rows does not
-fit, and then changes the words, has read them off the rows: the file keeps a digest of the words that were
-looked at, and says so unless a public source is cited.
+A declaration is free because it was made without the rows. Whoever sees on a screen whether the rows fit, and
+then changes the words, has read them off the rows: the file keeps a digest of the words that were looked at,
+and says so unless a public source is cited.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class DomainFile:
     columns : mapping
         Column name -> declaration in SDV's words, with ``source``: the public text that it was taken from.
     looked : mapping of str to str
-        Column name -> digest of its words when cells of it were first shown.
+        Column name -> digest of its words when they were first compared with the rows, or cells shown.
     detected : bool
         Whether the file was written by something that read the rows: none of it is then a declaration.
     editor_schema : str, optional
         What ``"$schema"`` says, for editors.
     learned : mapping, optional
-        What learning some columns cost; they have the form of an Attribute, with a ``kind``.
+        What learning some columns cost; they are Attributes, or have the form of one, with a ``kind``.
     looked_rules : tuple of str, optional
         Digests of the rules when rows that break one were first counted; None before.
     rules_source : str, optional
@@ -57,11 +57,7 @@ class DomainFile:
     @property
     def private(self) -> tuple[str, ...]:
         """Columns that were learned privately, and are to be paid for by whoever uses them."""
-        return tuple(
-            name
-            for name, words in self.columns.items()
-            if isinstance(words, Mapping) and "kind" in words and words.get("provenance") == "private"
-        )
+        return tuple(name for name, words in self.columns.items() if _provenance(words) == "private")
 
     @property
     def edited(self) -> tuple[str, ...]:
@@ -84,6 +80,12 @@ class DomainFile:
             If a column of a template was not filled in.
         """
         edited, found = self.edited, {}
+        if self.learned is None and self.private:
+            raise ValueError(
+                f"column {self.private[0]!r} was learned privately, and what that cost ('learned') is not "
+                "with it: give the Domain or file whole, as get_domain, Domain.save or declare --private "
+                "made it, or learn the domain anew (version 0.1 saved no cost)"
+            )
         for name, given in self.columns.items():
             words = given
             if isinstance(given, Mapping) and "kind" in given:
@@ -101,18 +103,13 @@ class DomainFile:
         return found
 
     def _attribute(self, name: str, given: Mapping[str, Any]) -> Attribute:
-        if name in self.private and self.learned is None:
-            raise ValueError(
-                f"column {name!r} was learned privately, and the file lacks what that cost ('learned'): put "
-                "the file back as it was"
-            )
         found = attribute_from_dict({"name": name, **given})
         if self.detected or name in self.edited:
             return replace(found, provenance="inferred" if self.detected else "edited")
         return found
 
     def looked_at(self, names: Collection[str], rules: Collection[str] | None = None) -> DomainFile:
-        """The file after cells of these columns were shown; the first look at a column counts.
+        """The file after these columns were compared with the rows; the first look at a column counts.
 
         A column that is not declared counts as a blank: what is declared of it later may repeat it.
 
@@ -231,6 +228,13 @@ def digest(words: Any) -> str:
 def is_blank(words: Mapping[str, Any]) -> bool:
     """Whether a column of a template was not filled in."""
     return "sdtype" in words and words["sdtype"] is None and told_sdtype(words) is None
+
+
+def _provenance(words: Any) -> str | None:
+    """Where the value set of a finished column is from; None of one in words."""
+    if isinstance(words, Attribute):
+        return words.provenance
+    return words.get("provenance") if isinstance(words, Mapping) and "kind" in words else None
 
 
 def _is_digest(value: Any) -> bool:

@@ -12,7 +12,7 @@ _WORDS = {
     "declared": "declared",
     "private": "learned within the budget",
     "inferred": "read off the rows: no claim",
-    "edited": "edited after its misfit was shown: no claim",
+    "edited": "edited after a look at the rows: no claim",
 }
 HEAD = ("column", "may hold", "from")
 

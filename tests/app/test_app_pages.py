@@ -12,6 +12,7 @@ import pytest
 from apps import HOME, Place
 from reviewing import COLUMNS, write_people
 
+from sdv_plausible.app import fitting
 from sdv_plausible.app.pages import INSIDE
 from sdv_plausible.app.running import Fit
 from sdv_plausible.app.steps import steps
@@ -89,6 +90,20 @@ def test_from_an_upload_to_a_download(place, people, domain):
     browser.post("forget")
     assert list(folder.iterdir()) == []
     assert browser.get("files/rows").status_code == 404
+
+
+def test_what_a_fit_warned_of_is_written_down_before_it_is_shown(place, people, monkeypatch):
+    monkeypatch.setattr(fitting, "_compare", lambda *_: None)
+    wrong = {**COLUMNS, "sex": {"sdtype": "categorical", "range_values": ["f", "m"]}}
+    browser = place.browser()
+    browser.open(content=people, domain=("domain.json", json.dumps(wrong).encode()))
+    browser.keep_columns()
+    browser.post("begin", epsilon="1", rows="50")
+    assert told(browser.session.fit) == ("done", "")
+    assert not browser.session.review.file.looked  # nobody has seen it yet
+    assert "most cells of sex are outside" in browser.get("result").text
+    assert set(browser.session.review.file.looked) == {"sex"}
+    assert browser.session.review.file.looked_rules is None
 
 
 def test_refusals_are_beside_their_fields(place, people, domain):

@@ -82,3 +82,24 @@ def test_nothing_but_answers_reaches_the_description(exact, tmp_path, monkeypatc
         assert main(["describe", str(tmp_path / "t.csv"), "-o", str(output), *options]) == 0
         found.append((output.read_text("utf-8"), *capsys.readouterr()))
     assert (len(set(found)) > 1) == exact
+
+
+@pytest.mark.parametrize("history", [{"looked": {"b": "0" * 64}}, {"detected": True}])
+def test_without_a_claim_nothing_is_written_unless_it_was_allowed(history, tmp_path, capsys, monkeypatch):
+    data = table(tmp_path, 300)
+    monkeypatch.chdir(tmp_path)
+    words = {
+        "a": {"range_values": [0, 1, 2, 3]},
+        "b": {"range_values": list("pqrs")},
+        "name": {"sdtype": "id"},
+    }
+    file = {"schema": "sdv-plausible-declarations/1", "columns": words, **history}
+    (tmp_path / "domain.json").write_text(json.dumps(file))
+    arguments = ["describe", data, "-o", "d.json", "--domain", "domain.json"]
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert "No differential-privacy claim" in said.err
+    assert "add --allow-no-claim" in said.err
+    assert not (tmp_path / "d.json").exists()
+    assert main([*arguments, "--allow-no-claim"]) == 0
+    assert not Release.load(tmp_path / "d.json").ledger.claims_privacy

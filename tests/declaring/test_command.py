@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
 from sdv_plausible import read_csv
 from sdv_plausible.cli import main
+from sdv_plausible.declaring.files import read_domain_file
 
 ROWS = ["1,f,x", "2,m,y"]
 
@@ -85,3 +87,43 @@ def test_one_clear_line(table, monkeypatch, capsys, arguments, words):
     assert main(["declare", *arguments]) == 2
     assert words in capsys.readouterr().err
     assert sorted(table.parent.iterdir()) == before
+
+
+def test_a_file_that_is_replaced_leaves_its_looks(table, tmp_path, capsys):
+    """Else the record is gone with one option, and the words that were tried out look new."""
+    output, start = table.with_name("domain.json"), tmp_path / "start.json"
+    words = {"sdtype": "numerical", "range_min": 0, "range_max": 120}
+    start.write_text(json.dumps({"age": words, "sex": {"range_values": ["f", "m"]}, "id": {"sdtype": "id"}}))
+    declared(table, capsys, "--domain", start)
+    assert main(["check", str(table), "--domain", str(output)]) == 0
+    looked = json.loads(output.read_text())["looked"]
+    start.write_text(json.dumps({"age": {**words, "range_max": 2}, "sex": {"range_values": ["f", "m"]}}))
+    said = declared(table, capsys, "--domain", start)[1]
+    assert "Kept from the file that it replaces: age, sex were looked at" in said
+    assert json.loads(output.read_text())["looked"] == looked
+    assert read_domain_file(output).edited == ("age",)
+    # Of other columns, and of what is no domain file, nothing is kept.
+    other = tmp_path / "other.csv"
+    other.write_text("income\n1\n")
+    assert main(["declare", str(other), "-o", str(output), "--overwrite"]) == 0
+    assert "Kept from" not in capsys.readouterr().out
+    assert "looked" not in json.loads(output.read_text())
+    output.write_text("[]")
+    assert main(["declare", str(other), "-o", str(output), "--overwrite"]) == 0
+
+
+def test_a_damaged_record_is_not_replaced(table, capsys):
+    output = table.with_name("domain.json")
+    declared(table, capsys)
+    document = json.loads(output.read_text())
+    output.write_text(json.dumps({**document, "looked": {"age": "gone"}}))
+    assert main(["declare", str(table), "-o", str(output), "--overwrite"]) == 2
+    assert "put back the file as it was" in capsys.readouterr().err
+
+
+def test_the_rules_that_were_compared_stay_on_record(table, capsys):
+    output = table.with_name("domain.json")
+    declared(table, capsys)
+    replace(read_domain_file(output), looked_rules=()).save(output)
+    declared(table, capsys)
+    assert read_domain_file(output).looked_rules == ()

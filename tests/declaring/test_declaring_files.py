@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +12,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
 from sdv_plausible.cli import main
 from sdv_plausible.declaring import files
 from sdv_plausible.declaring.files import read_domain_file, record_look
+from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.domain_file import DomainFile
 
@@ -49,8 +52,8 @@ def test_check_records_which_columns_were_shown(table, domain, capsys):
     assert before.claims_privacy
     assert main(["check", str(table), "--domain", str(domain)]) == 0
     said = capsys.readouterr().out
-    assert "age, size were looked at" in said
-    assert set(read_domain_file(domain).looked) == {"age", "size"}
+    assert "age, sex, size were looked at" in said  # of size a cell cannot be read
+    assert set(read_domain_file(domain).looked) == {"age", "sex", "size"}
     assert fitted(table, domain).claims_privacy  # nothing was edited
 
     found = read_domain_file(domain)
@@ -97,8 +100,9 @@ def test_a_check_of_the_synthesizer_is_written_down_too(table, domain):
     synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=str(domain), undeclared="private")
     shown = []
     assert not synth.check(read_csv(table, domain), show=shown.append)
-    assert "age were looked at" in shown[-1]
-    assert set(read_domain_file(domain).looked) == {"age"}
+    assert "age, sex were looked at" in shown[-2]
+    assert "Left open, and not compared: size." in shown[-1]
+    assert set(read_domain_file(domain).looked) == {"age", "sex"}
 
 
 def test_looks_are_added(domain):
@@ -124,3 +128,157 @@ def test_no_domain_file(tmp_path):
     path.write_text("[]")
     with pytest.raises(ValueError, match="is no domain file"):
         read_domain_file(path)
+
+
+# --- a look at which everything fits ------------------------------------------------------------------------------------
+
+
+def write_columns(domain, **columns):
+    file = read_domain_file(domain)
+    replace(file, columns={**file.columns, **columns}).save(domain)
+
+
+def by_command(table, domain):
+    assert main(["check", str(table), "--domain", str(domain)]) == 0
+
+
+def by_object(table, domain):
+    made = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=str(domain))
+    made.check(read_csv(table, domain), show=lambda _: None)
+
+
+def by_page(table, domain):
+    marks = {"encoding": "utf-8", "separator": ",", "quote": '"'}
+    Review(
+        read_domain_file(domain), Table(table, ("age",), marks), domain, lambda *_: None, is_saved=True
+    ).compare()
+
+
+@pytest.mark.parametrize("look", [by_command, by_object, by_page])
+def test_ranges_tried_until_one_person_is_the_bound_end_the_claim(look, table, domain):
+    """Each try fits or does not: five of them find the oldest. The first words were declared, the last were not."""
+    for highest in (120, 110, 100, 99):  # the oldest is 99: every try fits
+        write_columns(domain, age={**COLUMNS["age"], "range_max": highest})
+        look(table, domain)
+    file = read_domain_file(domain)
+    assert file.edited == ("age",)
+    assert not fitted(table, domain).claims_privacy
+    write_columns(domain, age={**COLUMNS["age"], "range_max": 120})  # as it was at the first look
+    assert fitted(table, domain).claims_privacy
+
+
+def test_what_was_left_open_may_be_declared_later(table, domain, capsys):
+    table.write_text("id,age,sex,size\n" + "\n".join(f"i{i},{i % 90},f,{i}" for i in range(100)))
+    by_command(table, domain)
+    said = capsys.readouterr().out
+    assert "every cell fits" in said
+    assert "age, sex were looked at" in said
+    assert "Left open, and not compared: size. Their ranges and values may be declared later" in said
+    write_columns(domain, size={"sdtype": "numerical", "range_min": 0, "range_max": 150})
+    assert fitted(table, domain).claims_privacy
+    by_command(table, domain)
+    write_columns(domain, size={"sdtype": "numerical", "range_min": 0, "range_max": 100})
+    assert not fitted(table, domain).claims_privacy
+
+
+def test_what_a_rule_is_about_was_compared(table, domain, tmp_path, capsys):
+    """Else rules are the tries, and the range is declared once they have found it."""
+    rules = tmp_path / "rules.json"
+    rules.write_text(json.dumps([{"rule": "inequality", "low": "size", "high": "age", "strict": False}]))
+    assert main(["check", str(table), "--domain", str(domain), "--rules", str(rules)]) == 0
+    assert "size" in read_domain_file(domain).looked
+
+
+def test_dates_with_a_time_of_day_are_left_open_too(tmp_path, capsys):
+    """The time of day has a value set of its own, which every date fits: to compare it tells nothing."""
+    table, domain = tmp_path / "t.csv", tmp_path / "domain.json"
+    table.write_text("a,b\n" + "2020-01-01 10:00,2020-01-01 10:00\n" * 30)
+    form = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %H:%M"}
+    declared = {**form, "range_min": "2020-01-01 00:00", "range_max": "2021-01-01 00:00"}
+    domain.write_text(json.dumps({"a": form, "b": declared}))
+    by_command(table, domain)
+    assert set(read_domain_file(domain).looked) == {"b"}
+
+
+# --- looks of an object, and of a fit -------------------------------------------------------------------------------------
+
+
+def test_an_object_keeps_the_look_where_there_is_no_file(table):
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(COLUMNS), domain=COLUMNS)
+    rows, shown = read_csv(table, COLUMNS), []
+    synth.check(rows, show=shown.append)
+    assert "No file keeps a record of this look at age, sex" in shown[-1]
+    assert "domain file" in shown[-1]
+    assert pickle.loads(pickle.dumps(synth))._looked == ("age", "sex")
+    shown.clear()
+    synth.check(rows, show=shown.append)
+    assert not any("No file keeps" in line for line in shown)  # it was said
+    synth.fit(rows)
+    assert synth.privacy_ledger().claims_privacy  # the words were written before the look
+
+
+WRONG = {**COLUMNS, "sex": {"sdtype": "categorical", "range_values": [1, 2]}}
+
+
+@pytest.fixture
+def wrong(tmp_path):
+    path = tmp_path / "wrong.json"
+    path.write_text(json.dumps(WRONG))
+    return path
+
+
+def test_what_a_fit_warns_of_is_a_look(table, wrong):
+    with pytest.warns(UserWarning, match=r"most cells of sex .* Written down in .*: sex were looked at"):
+        ledger = fitted(table, wrong)
+    assert ledger.claims_privacy
+    assert set(read_domain_file(wrong).looked) == {
+        "sex"
+    }  # that at most half of the others' is outside is coarse
+    write_columns(wrong, sex=COLUMNS["sex"])
+    assert not fitted(table, wrong).claims_privacy
+    write_columns(wrong, sex={**COLUMNS["sex"], "source": "the law"})
+    assert fitted(table, wrong).claims_privacy
+
+
+def test_a_fit_without_a_file_says_so_too(table):
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(WRONG), domain=WRONG)
+    with pytest.warns(UserWarning, match="No file keeps a record of this look at sex"):
+        synth.fit(read_csv(table, WRONG))
+    assert synth.privacy_ledger().claims_privacy
+
+
+def test_a_fit_names_nothing_that_cannot_be_written_down(table, wrong, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(wrong), domain=str(wrong))
+    monkeypatch.setattr(files.DomainFile, "save", full)
+    with pytest.warns(UserWarning, match="not named: .*No space left") as told:
+        synth.fit(read_csv(table, wrong))
+    assert "sex" not in "".join(str(one.message) for one in told)
+    assert synth.privacy_ledger().claims_privacy
+
+
+@pytest.mark.parametrize("command", ["fit", "synthesize", "describe"])
+@pytest.mark.parametrize("is_blank", [False, True])
+def test_commands_write_down_what_their_fit_warns_of(command, is_blank, table, wrong, capsys):
+    if is_blank:  # its type is voted for
+        wrong.write_text(
+            json.dumps({**WRONG, "size": {"sdtype": None}})
+            if command != "describe"
+            else json.dumps({n: w for n, w in WRONG.items() if n != "size"})
+        )
+    output = table.with_name("out.csv" if command == "synthesize" else "out.json")
+    assert main([command, str(table), "-o", str(output), "--domain", str(wrong), "--epsilon", "2"]) == 0
+    assert "most cells of sex" in capsys.readouterr().err
+    assert set(read_domain_file(wrong).looked) == {"sex"}
+
+
+def test_metadata_alone_compares_nothing(table, tmp_path, capsys):
+    metadata = tmp_path / "metadata.json"
+    metadata_of(COLUMNS).save_to_json(metadata)
+    assert main(["check", str(table), "--metadata", str(metadata), "--domain", "metadata"]) == 2
+    said = capsys.readouterr()
+    assert not said.out
+    assert "compares nothing" in said.err
+    assert "--domain domain.json" in said.err

@@ -26,7 +26,7 @@ DOMAIN = Domain(
     [
         (NAME, "a, b, c, d and 2 more; missing", "declared"),
         ("age", "0 to 110 in 2 bins", "learned within the budget"),
-        ("day", "1970-01-01 to 1970-01-11 in 1 bin", "edited after its misfit was shown: no claim"),
+        ("day", "1970-01-01 to 1970-01-11 in 1 bin", "edited after a look at the rows: no claim"),
         ("pay", "0 to 1,000,000,000 in 1 bin; N", "read off the rows: no claim"),
     ],
 )
