@@ -81,22 +81,23 @@ def test_nothing_is_looked_at_before_the_ledger_agrees():
 
 
 def test_how_dates_are_written_is_the_tables_schema():
-    """A declared range of dates takes the form of the column: text in its format, dates, or dates with a zone."""
+    """A declared range of dates takes the declared format, whatever the column's type; else dates, or dates with a zone."""
     stamps = pd.Series(pd.date_range("2021-01-01", periods=50))
-    for column, form, zone in ((stamps, None, None), (stamps.dt.tz_localize("Asia/Tokyo"), None, "Asia/Tokyo"), (stamps.dt.strftime("%Y-%m-%d"), "%Y-%m-%d", None)):  # fmt: skip
-        found = build(table(50, day=column), Declarations({"day": DAYS}))["day"]
+    bare = {**SPECS, "day": {"sdtype": "datetime"}}
+    for column, specs, form, zone in (
+        (stamps, SPECS, "%Y-%m-%d", None),
+        (stamps.dt.strftime("%Y-%m-%d"), SPECS, "%Y-%m-%d", None),
+        (stamps, bare, None, None),
+        (stamps.dt.tz_localize("Asia/Tokyo"), bare, None, "Asia/Tokyo"),
+    ):
+        found = build(table(50, day=column), Declarations({"day": DAYS}), specs)["day"]
         assert (found.datetime_format, found.time_zone) == (form, zone)
         assert (found.lower, found.provenance) == (DAYS.lower, "declared")
 
 
-def test_text_dates_without_a_format_are_refused_under_a_claim():
-    """pandas would read all rows as the first one suggests. Without a claim they are inferred."""
+def test_text_dates_without_a_format_are_inferred_without_a_claim():
+    """Under a claim they are refused before anything is drawn: tests/integration/test_nothing_is_spent.py."""
     specs = {**SPECS, "day": {"sdtype": "datetime"}}
-    with pytest.raises(ValueError, match="column 'day' holds dates as text: give its datetime_format"):
-        build(table(50), Declarations({}, "private"), specs)
-    plain = Attribute(name="day", kind="datetime", lower=(0,), upper=(10**18,))
-    with pytest.raises(ValueError, match="column 'day' holds dates as text"):
-        build(table(50), Declarations({"day": plain}), specs)
     iso = table(50, day=["2021-01-01"] * 50)
     assert build(iso, Declarations({}, "infer"), specs)["day"].provenance == "inferred"
 

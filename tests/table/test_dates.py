@@ -45,8 +45,8 @@ def test_without_that_a_bad_date_is_an_error_of_its_column():
 def test_zones_are_read_in_utc_and_written_again():
     column = pd.Series(pd.to_datetime(["2020-07-01 12:00"]).tz_localize("Europe/Zurich"))
     assert as_nanoseconds(column).tolist() == [pd.Timestamp("2020-07-01 10:00").value]
-    assert date_style(column, "%Y") == {"time_zone": "Europe/Zurich"}
-    assert date_style(pd.Series(pd.to_datetime(["2020-07-01"])), "%Y") == {"datetime_format": None}
+    assert date_style(column, None) == {"time_zone": "Europe/Zurich"}
+    assert date_style(pd.Series(pd.to_datetime(["2020-07-01"])), None) == {"datetime_format": None}
     assert date_style(pd.Series(["2020"]), "%Y") == {"datetime_format": "%Y"}
 
 
