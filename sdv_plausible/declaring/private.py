@@ -19,7 +19,7 @@ from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import Budget
-from sdv_plausible.release_file.ledger import Statement, read_ledger, write_ledger
+from sdv_plausible.release_file.ledger import read_ledger, write_ledger
 from sdv_plausible.release_file.reading import Part
 from sdv_plausible.table.building import build_domain
 from sdv_plausible.table.column_types import column_types
@@ -168,7 +168,7 @@ def _with(
             columns[attribute.name] = plain
             if attribute.name in looked:  # what was paid for repeats nothing of what a look has shown
                 looked[attribute.name] = digest(plain)
-    learned = {"charge": charge, "ledger": write_ledger(ledger, Statement.of(ledger))}
+    learned = {"charge": charge, "ledger": write_ledger(ledger)}
     return replace(file, columns=columns, looked=looked, learned=learned)
 
 
@@ -196,15 +196,15 @@ def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
         return Earlier()
     place = str(Path(domain)) if isinstance(domain, (str, os.PathLike)) else "domain"
     parts = Part(learned, f"{place}: learned").fields(("charge", "ledger"))
-    ledger, statement = read_ledger(parts["ledger"])
-    if statement.epsilon is None or not ledger.losses:
+    ledger, _ = read_ledger(parts["ledger"])
+    if not ledger.claims_privacy or not ledger.losses:
         raise parts["ledger"].refuse("must have a claim: learn the domain anew (declare --private)")
     if ledger.neighbours != neighbours:
         raise ValueError(
             f"domain: it was learned for the {ledger.neighbours.relation}, and this fit is for the "
             f"{neighbours.relation}: fit for the same, or declare the domain"
         )
-    at = f"learned earlier at epsilon {statement.epsilon:.3g} and delta {ledger.delta:.3g}"
+    at = f"learned earlier at epsilon {ledger.total():.3g} and delta {ledger.delta:.3g}"
     entries = tuple(replace(entry, mechanism=f"{at}: {entry.mechanism}") for entry in ledger.entries)
     if parts["charge"].value is None:
         return Earlier(entries=entries)

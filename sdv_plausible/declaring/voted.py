@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.privacy.ledger import PrivacyLedger
-from sdv_plausible.release_file.ledger import Statement, write_ledger
+from sdv_plausible.release_file.ledger import write_ledger
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.type_votes import COVERS, vote_entry, vote_types
 
@@ -75,7 +75,7 @@ def _check(document: Mapping[str, Any], names: Collection[str]) -> None:
 
 
 def _with(document: Mapping[str, Any], voted: Mapping[str, Any], ledger: PrivacyLedger) -> dict[str, Any]:
-    learned = {"charge": None, "ledger": write_ledger(ledger, Statement.of(ledger))}
+    learned = {"charge": None, "ledger": write_ledger(ledger)}
     # a type that the cells vote for within the budget repeats nothing of what a look has shown
     looked = {name: words for name, words in document.get("looked", {}).items() if name not in voted}
     known = {key: value for key, value in document.items() if key != "looked"}

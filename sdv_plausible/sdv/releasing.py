@@ -12,7 +12,6 @@ from sdv.errors import SamplingError
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.sampler import PrefixSampler
 from sdv_plausible.release_file.answers import Answers
-from sdv_plausible.release_file.ledger import Statement
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.schema import Column, TableSchema
 from sdv_plausible.release_file.settings import as_json, is_plain, said_privacy, versions_of
@@ -71,7 +70,6 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
         seeds=sampler.seeds,
         answers=Answers(sampler.answers, domain.names),
         ledger=ledger,
-        statement=Statement.of(ledger),
         settings=_settings(synth),
         versions=versions_of(PACKAGES),
     )
