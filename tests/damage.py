@@ -63,6 +63,8 @@ def damage_json(data: bytes, rng: random.Random) -> bytes:
     """Put something else in the place of a value, drop it, or repeat it."""
     document = json.loads(data)
     for _ in range(rng.choice([1, 1, 2])):
+        if not document:
+            break
         holder, key = _somewhere(document, rng)
         kind = rng.randrange(8)
         if kind == 0:
@@ -118,6 +120,17 @@ def damage_arrays(data: bytes, rng: random.Random, section: str | None = None) -
 def damage_seeds(data: bytes, rng: random.Random) -> bytes:
     """The same in what was released of the seeds."""
     return damage_arrays(data, rng, "seeds")
+
+
+def damage_ledger(data: bytes, rng: random.Random) -> bytes:
+    """Junk in what the guarantee rests on: a ledger, its entries, an entry's losses, the settings."""
+    document = json.loads(data)
+    ledger = document["ledger"]
+    charged = [entry for entry in ledger["entries"] if entry["losses"]]
+    places: list[tuple[Any, str]] = [(document, "ledger"), (ledger, "entries"), (document, "settings")]
+    holder, key = rng.choice(places + [(entry, "losses") for entry in charged])
+    holder[key] = json.loads(damage_json(json.dumps(holder[key]).encode(), rng))
+    return json.dumps(document).encode()
 
 
 Damage = Callable[[bytes, random.Random], bytes]

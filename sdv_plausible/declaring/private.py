@@ -190,7 +190,7 @@ def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
         return Earlier()
     place = str(Path(domain)) if isinstance(domain, (str, os.PathLike)) else "domain"
     parts = Part(learned, f"{place}: learned").fields(("charge", "ledger"))
-    ledger, statement = read_ledger(parts["ledger"])
+    ledger, _ = read_ledger(parts["ledger"])
     if not any(entry.losses for entry in ledger.entries):
         raise parts["ledger"].refuse("must have a loss: learn the domain anew (declare --private)")
     if ledger.neighbours != neighbours:
@@ -199,8 +199,8 @@ def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
             f"{neighbours.relation}: fit for the same, or declare the domain"
         )
     at = "without a claim"
-    if statement.epsilon is not None:
-        at = f"at epsilon {statement.epsilon:.3g} and delta {ledger.delta:.3g}"
+    if ledger.claims_privacy:
+        at = f"at epsilon {ledger.total():.3g} and delta {ledger.delta:.3g}"
     entries = tuple(_carried(entry, at) for entry in ledger.entries)
     if parts["charge"].value is None:
         return Earlier(entries=entries)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Status = Literal["charged", "declared", "no claim"]
 Part = Literal["domain", "structure", "parameters", "seeds"]
 """What of a release an entry may pay for."""
+TOLERANCE = 1e-6
+"""Relative: so far may two accounts of the same losses differ, by the machine and the libraries."""
 SAID = ("plausible deniability", "as printed")
 """Names of entries without a loss that are sentences of the ledger, and no lines of its table."""
 NOT_COVERED = (
@@ -119,6 +121,8 @@ class PrivacyLedger:
     """Told of every charge, before what it pays for is asked: during a fit that its holder watches."""
     split: RandomSplit | None = None
     """How the rows were split secretly at random, where that lowers the total."""
+    stated: float = 0.0
+    """The total that was stated when the release was made, where this account of the losses finds less."""
 
     def __init__(
         self,
@@ -153,7 +157,7 @@ class PrivacyLedger:
         extended = (*self._entries, *entries)
         if self.epsilon is not None and math.isfinite(self.epsilon):
             total = _total(extended, self.delta)
-            if total > self.epsilon * (1 + 1e-6):
+            if total > self.epsilon * (1 + TOLERANCE):
                 names = ", ".join(e.name for e in entries)
                 raise BudgetExceededError(
                     f"charging {names} would bring the total to epsilon {total:.4g} at delta "
@@ -171,13 +175,18 @@ class PrivacyLedger:
         """Total epsilon of everything charged so far, composed, at the given (or the ledger's) delta."""
         at = self.delta if delta is None else delta
         whole = _total(self._entries, at)
-        if self.split is None or math.isinf(whole):
-            return whole
-        return min(whole, self.split.total([(e.parts, e.losses) for e in self._entries], at))
+        if self.split is not None and not math.isinf(whole):
+            whole = min(whole, self.split.total([(e.parts, e.losses) for e in self._entries], at))
+        return max(whole, self.stated) if at == self.delta else whole
 
     def said(self, name: str) -> str:
         """Sentence of the ledger, one of ``SAID``; empty if it has none."""
         return next((e.mechanism for e in self._entries if e.name == name and not e.losses), "")
+
+    @property
+    def _lines(self) -> tuple[LedgerEntry, ...]:
+        """Entries that are lines of the table: all that cost something are."""
+        return tuple(e for e in self._entries if e.losses or e.name not in SAID)
 
     @property
     def claims_privacy(self) -> bool:
@@ -234,7 +243,7 @@ class PrivacyLedger:
             "delta": self.delta if claim else None,
             "unit": self.neighbours.unit,
             "neighbours": self.neighbours.relation,
-            "entries": [self._entry_dict(entry, total) for entry in self._entries if entry.name not in SAID],
+            "entries": [self._entry_dict(entry, total) for entry in self._lines],
             "not_covered": list(self.not_covered),
         }
 
@@ -315,9 +324,7 @@ class PrivacyLedger:
     def __str__(self) -> str:
         said = (self.sentence(), *map(self.said, SAID), self.meaning())
         lines = [text for text in said if text] + [""]
-        for entry in self._entries:
-            if entry.name in SAID:
-                continue
+        for entry in self._lines:
             free = {"declared": "free", "no claim": "no claim"}
             cost = free.get(entry.status) or f"{entry.epsilon(self.delta):.3g}"
             lines.append(f"  {entry.name:<12} epsilon {cost:<9} {entry.mechanism} [{entry.scope}]")

@@ -86,7 +86,7 @@ class LedgerRecord:
                 f"{record.headline}"
             )
         largest = max((e.epsilon for e in record.entries if e.epsilon is not None), default=0.0)
-        if record.epsilon < largest * (1 - 1e-6) - ROUNDED or not _agrees(record.headline, record.epsilon):
+        if record.epsilon < largest * (1 - 1e-6) - ROUNDED or not _agrees(record):
             raise ValueError(
                 f"this ledger contradicts itself: its total ({record.epsilon:g}) is not that of its words, "
                 "or below an entry's; write it again with ledger.to_json() or --ledger"
@@ -118,10 +118,12 @@ class LedgerRecord:
         return self.unit.startswith("one person")
 
 
-def _agrees(headline: str, epsilon: float) -> bool:
-    """Whether the words say the total, which they round up to three digits."""
-    found = re.match(r"Total epsilon (\S+) at delta ", headline)
-    return found is None or epsilon * (1 - 1e-9) <= float(found.group(1)) <= epsilon * 1.02 + 1e-12
+def _agrees(record: LedgerRecord) -> bool:
+    """Whether the words say the total, which they round up to three digits, and its delta."""
+    found = re.match(r"Total epsilon (\d[\d.]*(?:e[+-]\d+)?) at delta ([^\s,]+)", record.headline)
+    if found is None or found[2] != f"{record.delta:.3g}":
+        return False
+    return record.epsilon * (1 - 1e-9) <= float(found[1]) <= record.epsilon * 1.02 + 1e-12
 
 
 def at_most(epsilon: float) -> float:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sdv_plausible.privacy.conformance import conformance_items
+from sdv_plausible.privacy.ledger import rounded_up
 from sdv_plausible.privacy.ledger_record import LedgerRecord
-from sdv_plausible.release_file.card import CLAIM, KNOWN, PrivacyCard
-from sdv_plausible.release_file.ledger import Statement
+from sdv_plausible.release_file.card import KNOWN, PrivacyCard
 from sdv_plausible.table.declarations import domain_document
 
 LONGEST = 2000  # characters of what a person says
@@ -51,18 +50,18 @@ def card_of(
     Raises
     ------
     ValueError
-        If the release's words contradict its ledger, something that was said is unknown or no text, the audit
-        was of real rows, the domain file is of another table, or the budget is not the release's.
+        If something that was said is unknown or no text, the audit was of real rows, the domain file is of
+        another table, or the budget is not the release's.
     """
     ledger = release.ledger.to_dict()
-    record = _record(release, ledger)
+    record = LedgerRecord.of(ledger) if release.ledger.claims_privacy else None
     if budget is not None and not budget.covers(release.ledger):
         raise ValueError(
             "budget: this release did not draw from it, for less was charged to it, or for another unit: "
             "give the budget that the fit was given, or none"
         )
     return PrivacyCard(
-        lead=release.statement.sentence,
+        lead=ledger["headline"],
         claim=record is not None,
         said=tuple(text for text in (*ledger["said"], ledger["meaning"]) if text),
         facts=_facts(release, ledger),
@@ -77,7 +76,7 @@ def card_of(
         error_bars=_error_bars(release),
         not_covered=(
             *(() if record is not None else WITHOUT_CLAIM),
-            *(_sentence(text) for text in release.statement.not_covered),
+            *(_sentence(text) for text in ledger["not_covered"]),
             *LIMITS,
         ),
         budget="" if budget is None else budget.sentence(),
@@ -89,25 +88,12 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
-def _record(release: Any, ledger: Mapping[str, Any]) -> LedgerRecord | None:
-    """The ledger's words, checked against its losses; None where there is no claim."""
-    said = release.statement
-    if said.epsilon is None:
-        return None
-    if said.epsilon < ledger["epsilon"] * (1 - 1e-6):
-        raise ValueError(
-            f"this release says epsilon {said.epsilon:g}, and its ledger adds up to {ledger['epsilon']:g}: "
-            "do not file it; ask for the file again, with its digest"
-        )
-    return LedgerRecord.of({**ledger, "headline": said.sentence, "epsilon": said.epsilon})
-
-
 def _facts(release: Any, ledger: Mapping[str, Any]) -> dict[str, str]:
     unit, settings = release.ledger.neighbours, release.settings
     who = f"all rows of any one person, as {unit.person} tells them apart; at most {unit.rows} are used"
     return {
         "table": release.schema.table,
-        "total": total(release.statement, release.ledger.delta),
+        "total": _total(ledger),
         "protected": f"any {ledger['unit']}" if unit.person is None else who,
         "compared with": ledger["neighbours"],
         "covers": release.ledger.covers or "what the entries below name",
@@ -119,10 +105,10 @@ def _facts(release: Any, ledger: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def total(statement: Statement, delta: float) -> str:
+def _total(ledger: Mapping[str, Any]) -> str:
     """The total as the sentence says it, which rounds it up."""
-    found = re.match(rf"{CLAIM}(\S+) at delta", statement.sentence)
-    return "none" if found is None else f"epsilon {found[1]} at delta {delta:g}"
+    epsilon, delta = ledger["epsilon"], ledger["delta"]
+    return "none" if epsilon is None else f"epsilon {rounded_up(epsilon)} at delta {delta:g}"
 
 
 def _known(known: Mapping[str, str]) -> dict[str, str]:

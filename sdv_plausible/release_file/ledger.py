@@ -1,6 +1,7 @@
 """The privacy ledger in a release file.
 
-Its entries with their losses, and what it said when the release was made.
+Its entries with their losses, from which all words and totals are made anew, and what it said when the
+release was made, which is checked and shown to nobody.
 """
 
 from __future__ import annotations
@@ -9,15 +10,23 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, get_args
 
+import numpy as np
+
+from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting import losses as known_losses
 from sdv_plausible.privacy.accounting import sampled_gaussian
 from sdv_plausible.privacy.accounting.losses import Loss
-from sdv_plausible.privacy.accounting.split import RandomSplit
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.ledger import TOLERANCE, LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.ledger import Part as Known
-from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours
+from sdv_plausible.privacy.ledger_record import LedgerRecord
+from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
+from sdv_plausible.release.released_prefixes import ReleasedSeeds
+from sdv_plausible.release_file.answers import Answers
 from sdv_plausible.release_file.reading import LONGEST_NAME, Part
+from sdv_plausible.release_file.settings import privacy_of, splits_of
+from sdv_plausible.table.domain import Domain
 
+MOST_LOSSES, MOST_USES = 1_000, 10_000_000  # in a ledger, and of each: more would keep a reader for minutes
 LOSSES: dict[str, type[Loss]] = {
     name: made
     for name, made in {**vars(known_losses), **vars(sampled_gaussian)}.items()
@@ -29,7 +38,7 @@ _FIELDS = ("sentence", "epsilon", "delta", "neighbours", "covers", "limit", "ent
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Statement:
-    """What a ledger said when the release was made.
+    """What a ledger said when it was written: kept, as the file's digest is of it, and shown to nobody.
 
     Attributes
     ----------
@@ -37,32 +46,38 @@ class Statement:
         The guarantee, total first.
     epsilon : float or None
         The total; None where there is no claim.
+    covers : str or None
+        What the total is for.
     not_covered : tuple of str
         What it does not speak of.
     """
 
     sentence: str
     epsilon: float | None
+    covers: str | None
     not_covered: tuple[str, ...]
 
     @classmethod
     def of(cls, ledger: PrivacyLedger) -> Statement:
         """Let a ledger speak."""
         total = ledger.total() if ledger.claims_privacy else None
-        return cls(sentence=ledger.sentence(), epsilon=total, not_covered=ledger.not_covered)
+        return cls(
+            sentence=ledger.sentence(), epsilon=total, covers=ledger.covers, not_covered=ledger.not_covered
+        )
 
 
-def write_ledger(ledger: PrivacyLedger, statement: Statement) -> dict[str, Any]:
-    """Section of a ledger."""
+def write_ledger(ledger: PrivacyLedger, statement: Statement | None = None) -> dict[str, Any]:
+    """Section of a ledger, with what it says now, or what it said when it was first written."""
+    said = statement or Statement.of(ledger)
     return {
-        "sentence": statement.sentence,
-        "epsilon": statement.epsilon,
+        "sentence": said.sentence,
+        "epsilon": said.epsilon,
         "delta": ledger.delta,
         "neighbours": _write_neighbours(ledger.neighbours),
-        "covers": ledger.covers,
+        "covers": said.covers,
         "limit": ledger.epsilon,
         "entries": [_write_entry(entry) for entry in ledger.entries],
-        "not_covered": list(statement.not_covered),
+        "not_covered": list(said.not_covered),
     }
 
 
@@ -76,7 +91,7 @@ def write_learned(ledger: PrivacyLedger, charge: Mapping[str, str] | None = None
     charge : mapping, optional
         ``when`` and ``what`` of the charge in the budget that paid for it.
     """
-    return {"charge": charge, "ledger": write_ledger(ledger, Statement.of(ledger))}
+    return {"charge": charge, "ledger": write_ledger(ledger)}
 
 
 def _write_entry(entry: LedgerEntry) -> dict[str, Any]:
@@ -93,37 +108,89 @@ def _write_loss(loss: Loss) -> dict[str, Any]:
     return {"type": name, **{field.name: getattr(loss, field.name) for field in _fields(type(loss))}}
 
 
-def read_ledger(part: Part) -> tuple[PrivacyLedger, Statement]:
-    """Ledger of a section, and what it said."""
+def read_ledger(part: Part, settings: Mapping[str, Any] | None = None) -> tuple[PrivacyLedger, Statement]:
+    """Ledger of a section, and what it said; of a release, the settings say what it covers and how it counts.
+
+    Everything that the ledger can be asked is asked here, so that damaged losses are refused and no later
+    call fails of them.
+
+    Raises
+    ------
+    ValueError
+        If it is damaged, or states less than its entries add up to.
+    """
     f = part.fields(_FIELDS)
-    ledger = PrivacyLedger(
-        delta=f["delta"].number(0, 1),
-        covers=f["covers"].maybe(Part.text),
-        neighbours=_read_neighbours(f["neighbours"]),
-    )
-    ledger.charge(
-        *(_read_entry(item) for item in f["entries"].items(100_000))
-    )  # it has been charged: no limit now
-    ledger.epsilon = f["limit"].maybe(lambda p: p.number(0))
-    statement = Statement(
+    said = Statement(
         sentence=f["sentence"].text(),
         epsilon=f["epsilon"].maybe(lambda p: p.number(0)),
+        covers=f["covers"].maybe(Part.text),
         not_covered=tuple(item.text() for item in f["not_covered"].items(1000)),
     )
-    if (statement.epsilon is not None) != ledger.claims_privacy:
+    ledger = PrivacyLedger(
+        delta=f["delta"].checked(lambda: check.share_of_delta("delta", f["delta"].number(0, 1))),
+        covers=None if settings is None else privacy_of(settings).test.covers,
+        neighbours=_read_neighbours(f["neighbours"]),
+    )
+    entries = tuple(_read_entry(item) for item in f["entries"].items(10_000))
+    if sum(len(entry.losses) for entry in entries) > MOST_LOSSES:
+        raise f["entries"].refuse(f"must have at most {MOST_LOSSES} losses in all")
+    ledger.charge(*entries)  # it has been charged: no limit now
+    ledger.epsilon = f["limit"].maybe(lambda p: p.number(0))
+    if (said.epsilon is not None) != ledger.claims_privacy:
         raise f["epsilon"].refuse("must be a number where every entry has a finite loss, and null elsewhere")
-    return ledger, statement
+    with np.errstate(over="raise", divide="raise", invalid="raise"):
+        part.checked(lambda: _recount(ledger, f["epsilon"], settings))
+    return ledger, said
 
 
-def credit_split(ledger: PrivacyLedger, statement: Statement, split: Any) -> None:
-    """Let a ledger that was read count the split as it did: finely only if that gives what it said."""
-    if split is None or statement.epsilon is None or ledger.neighbours != ONE_ROW:
-        return
-    for apart in (True, False):
-        ledger.split = RandomSplit.of(split, apart=apart)
-        if ledger.total() >= statement.epsilon * (1 - 1e-9):
-            return
-    ledger.split = None
+def _recount(ledger: PrivacyLedger, stated: Part, settings: Mapping[str, Any] | None) -> None:
+    """Add the losses up anew, as the fit did, and make all words: what is stated may be more, never less."""
+    if stated.value is not None:
+        for split in (None,) if settings is None else splits_of(settings):
+            if split is not None:
+                ledger.split = split
+            if (total := ledger.total()) <= stated.value * (1 + TOLERANCE):
+                break
+        else:
+            raise stated.refuse(
+                f"must not be below what the entries add up to, {total:.6g} at delta {ledger.delta:.3g}: "
+                "somebody changed the file, or it is damaged; ask for it again, with its digest"
+            )
+        if total < stated.value:
+            ledger.stated = stated.value
+    plain = ledger.to_dict()
+    if stated.value is not None:
+        LedgerRecord.of(plain)
+
+
+def check_ledger(
+    ledger: PrivacyLedger, settings: Mapping[str, Any], domain: Domain, seeds: ReleasedSeeds, answers: Answers
+) -> None:
+    """Refuse a release whose ledger is not that of the rest: something leaves that no entry pays for.
+
+    Raises
+    ------
+    ValueError
+        If the settings contradict the ledger, or an answer, a column or the seeds its claim.
+    """
+    privacy = privacy_of(settings)
+    ours = privacy.neighbours == ledger.neighbours and privacy.privacy_test == "release"
+    if not ours or (ledger.claims_privacy and ledger.split not in splits_of(settings)):
+        raise ValueError(
+            "settings: privacy_test must be 'release', and person, rows_per_person, neighbours, split and "
+            "model those that the ledger counts with: for other ones, fit anew"
+        )
+    charged = [entry for entry in ledger.entries if entry.losses]
+    names, parts = {entry.name for entry in charged}, {part for entry in charged for part in entry.parts}
+    if any(names.isdisjoint(answer.paid_by) for answer in answers):
+        raise ValueError("answers: each must be paid by an entry of the ledger that has a loss")
+    origins = {attribute.provenance for attribute in domain}
+    if ledger.claims_privacy and origins & {"inferred", "edited"}:
+        raise ValueError("ledger: must make no claim, as values of the domain were read off the rows")
+    if "private" in origins and "domain" not in parts:
+        raise ValueError("ledger: an entry with a loss must pay for the domain that was learned")
+    if any(part.kept for part in seeds.parts) and "seeds" not in parts:
+        raise ValueError("ledger: an entry with a loss must pay for the seeds that are released")
 
 
 def _write_neighbours(neighbours: Neighbours) -> dict[str, Any]:
@@ -164,12 +231,14 @@ def _read_loss(part: Part) -> Loss:
     fields = {field.name: field for field in _fields(made)}
     if set(entries) != {"type", *fields}:
         raise part.refuse(f"must have exactly the entries {', '.join(['type', *fields])}")
-    numbers = {name: _read_number(entries[name], str(field.type)) for name, field in fields.items()}
+    numbers = {name: _read_number(entries[name], field) for name, field in fields.items()}
     return part.checked(lambda: made(**numbers))
 
 
-def _read_number(part: Part, kind: str) -> float:
-    return part.whole(1) if kind == "int" else part.number(0)
+def _read_number(part: Part, field: dataclasses.Field[Any]) -> float:
+    if field.type != "int":
+        return part.number(0)
+    return part.whole(1, MOST_USES) if field.name == "count" else part.whole(1)
 
 
 def _fields(made: type[Loss]) -> tuple[dataclasses.Field[Any], ...]:

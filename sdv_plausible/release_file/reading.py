@@ -50,7 +50,7 @@ class Part:
             return make()
         except RefusedError:
             raise
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
             text = _LONG_QUOTE.sub(r"\1...\1", " ".join(str(error).split()))
             raise self.refuse(text if len(text) <= EXCERPT else text[:EXCERPT] + "...") from None
 

@@ -29,7 +29,7 @@ from sdv_plausible.release_file.answers import Answers, read_answers, write_answ
 from sdv_plausible.release_file.card import PrivacyCard
 from sdv_plausible.release_file.card_lines import card_of
 from sdv_plausible.release_file.domain import read_domain, with_charges, write_domain
-from sdv_plausible.release_file.ledger import Statement, credit_split, read_ledger, write_ledger
+from sdv_plausible.release_file.ledger import Statement, check_ledger, read_ledger, write_ledger
 from sdv_plausible.release_file.many_rows import PART_ROWS, Call, in_turn, write_parts
 from sdv_plausible.release_file.models import read_model, write_model
 from sdv_plausible.release_file.reading import LONGEST_NAME, Part
@@ -96,14 +96,19 @@ class Release:
         Every noisy answer that the rows gave, with its noise.
     ledger : PrivacyLedger
         What it cost.
-    statement : Statement
-        What the ledger said when the release was made.
     settings : mapping
         Parameters of the synthesizer.
     versions : mapping of str to str
         Versions of the packages that made it.
     rules : FittedRules
         Rules that every row keeps, and the columns that follow from others by them.
+    written : Statement, optional
+        What the file that it was read from says of its ledger: written again as it stands, and shown nowhere.
+
+    Raises
+    ------
+    ValueError
+        If something in it is paid for by no entry of the ledger, or contradicts its claim.
 
     Examples
     --------
@@ -118,12 +123,13 @@ class Release:
     seeds: ReleasedSeeds
     answers: Answers
     ledger: PrivacyLedger
-    statement: Statement
     settings: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     rules: FittedRules = field(default_factory=FittedRules)
+    written: Statement | None = None
 
     def __post_init__(self) -> None:
+        check_ledger(self.ledger, self.settings, self.domain, self.seeds, self.answers)
         object.__setattr__(self, "domain", with_charges(self.domain, self.ledger))
 
     # --- what it is for ---------------------------------------------------------------------------
@@ -408,9 +414,8 @@ class Release:
         domain = read_domain(f["domain"])
         rules = read_rules(f["rules"], domain)
         model = read_model(f["model"], domain)
-        ledger, statement = read_ledger(f["ledger"])
         settings = read_settings(f["settings"])
-        credit_split(ledger, statement, settings["split"])
+        ledger, written = read_ledger(f["ledger"], settings)
         whole = rules.whole(domain)
         schema = read_schema(f["schema"], whole)
         told = schema.taken_from_rows(whole)
@@ -426,7 +431,7 @@ class Release:
             seeds=read_seeds(f["seeds"], model, domain),
             answers=read_answers(f["answers"], domain),
             ledger=ledger,
-            statement=statement,
+            written=written,
             settings=settings,
             versions={name: item.text(LONGEST_NAME) for name, item in f["versions"].entries(100).items()},
         )
@@ -439,7 +444,7 @@ class Release:
     def _document(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
-            "ledger": write_ledger(self.ledger, self.statement),
+            "ledger": write_ledger(self.ledger, self.written),
             "schema": write_schema(self.schema, self.rules.whole(self.domain)),
             "domain": write_domain(self.domain),
             "model": write_model(self.model, self.domain),
@@ -460,7 +465,7 @@ class Release:
         return (
             f"Release of table {self.schema.table!r}: {len(self.schema.columns)} columns, sha256 "
             f"{self.digest}\n"
-            f"{self.statement.sentence}"
+            f"{self.ledger.sentence()}"
         )
 
     __repr__ = __str__

@@ -14,7 +14,9 @@ from typing import Any, get_args
 
 import numpy as np
 
-from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
+from sdv_plausible.models import make_learner
+from sdv_plausible.privacy.accounting.split import RandomSplit
+from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release_file.invented import LOCALE
 from sdv_plausible.release_file.reading import LONGEST_NAME, Part
@@ -23,6 +25,7 @@ NEWER = ("max_plausible", "max_check_plausible", "hidden_omega", "threshold_nois
 """Settings that older files lack: their defaults hold then."""
 PRIVACY = tuple(f.name for f in dataclasses.fields(Settings) if f.name not in ("neighbours", *NEWER))
 UNIT = ("neighbours", "person", "rows_per_person")
+MODEL = ("model", "structure", "model_parameters")
 OTHERS = (
     "enforce_min_max_values",
     "enforce_rounding",
@@ -37,7 +40,9 @@ _DEEPEST = 3
 
 def said_privacy(settings: Settings) -> dict[str, Any]:
     """The privacy parameters that every file has, in the words of the synthesizer's arguments."""
-    privacy = {name: getattr(settings, name) for name in PRIVACY}
+    who = settings.neighbours
+    unit = ("replace_one" if who.replace else "add_remove", who.person, who.rows)
+    privacy = {name: getattr(settings, name) for name in PRIVACY} | dict(zip(UNIT, unit, strict=True))
     omega = None if settings.omega is None else settings.omega.to_user()
     found: dict[str, Any] = as_json(privacy | {"omega": omega})
     return found
@@ -97,8 +102,7 @@ def read_settings(part: Part) -> dict[str, Any]:
     f["person"].maybe(lambda p: p.text(LONGEST_NAME))
     f["rows_per_person"].whole(1)
     f["privacy_test"].choice(get_args(TestName))
-    unit = part.checked(lambda: Neighbours.parse(*(found[name] for name in UNIT)))
-    part.checked(lambda: Settings(**{name: found[name] for name in (*PRIVACY, *newer)}, neighbours=unit))
+    part.checked(lambda: privacy_of(found))
     for name in ("enforce_min_max_values", "enforce_rounding", "returns_tables"):
         f[name].flag()
     f["max_bins"].whole(2)
@@ -110,6 +114,23 @@ def read_settings(part: Part) -> dict[str, Any]:
         f["public_source"].text(LONGEST_NAME)
     found["locales"] = [item.text(10, LOCALE) for item in f["locales"].items(100)]
     return found
+
+
+def privacy_of(settings: Mapping[str, Any]) -> Settings:
+    """The privacy parameters among the settings, checked."""
+    unit = Neighbours.parse(*(settings[name] for name in UNIT))
+    given = {name: settings[name] for name in (*PRIVACY, *NEWER) if name in settings}
+    return Settings(**given, neighbours=unit)
+
+
+def splits_of(settings: Mapping[str, Any]) -> tuple[RandomSplit | None, ...]:
+    """How a secret split of the rows may lower the total: the way that lowers it least comes first."""
+    privacy = privacy_of(settings)
+    if all(name in settings for name in MODEL):
+        return (privacy.random_split(make_learner(*(settings[name] for name in MODEL))),)
+    if privacy.split is None or privacy.neighbours != ONE_ROW:
+        return (None,)  # else by a learner of the holder's own, which is in no file
+    return tuple(RandomSplit.of(privacy.split, apart=apart) for apart in (False, True))
 
 
 def _is_short(value: Any) -> bool:

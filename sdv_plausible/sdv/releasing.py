@@ -17,7 +17,6 @@ from sdv_plausible.release.sampler import PrefixSampler
 from sdv_plausible.release_file.answers import Answers
 from sdv_plausible.release_file.domain import with_charges
 from sdv_plausible.release_file.invented import check_locales
-from sdv_plausible.release_file.ledger import Statement
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.schema import Column, TableSchema
 from sdv_plausible.release_file.settings import as_json, is_plain, said_privacy, versions_of
@@ -76,7 +75,6 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
         seeds=sampler.seeds,
         answers=Answers(sampler.answers, domain.names),
         ledger=ledger,
-        statement=Statement.of(ledger),
         settings=_settings(synth),
         versions=versions_of(PACKAGES),
     )

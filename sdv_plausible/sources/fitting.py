@@ -16,7 +16,6 @@ from sdv_plausible.release.settings import Settings
 from sdv_plausible.release.side_entries import Types, side_entries
 from sdv_plausible.release_file.answers import Answers
 from sdv_plausible.release_file.invented import check_locales
-from sdv_plausible.release_file.ledger import Statement
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.settings import as_json, is_plain, said_privacy, versions_of
 from sdv_plausible.sources.bounded import check_person
@@ -154,7 +153,7 @@ rules, budget, types, locales, random_state
         schema=fit.schema(found, table_name), domain=found.domain, rules=found.rules,
         model=found.sampler.model, seeds=found.sampler.seeds,
         answers=Answers(found.sampler.answers, found.domain.names), ledger=ledger,
-        statement=Statement.of(ledger), settings=_said(settings) | plain | others,
+        settings=_said(settings) | plain | others,
         versions=versions_of(PACKAGES),
     )  # fmt: skip
 
@@ -162,8 +161,6 @@ rules, budget, types, locales, random_state
 def _said(settings: Settings) -> dict[str, Any]:
     """The settings in the synthesizer's words, for the release."""
     return said_privacy(settings) | {
-        "neighbours": "replace_one" if settings.neighbours.replace else "add_remove",
-        "person": settings.neighbours.person, "rows_per_person": settings.neighbours.rows,
         "enforce_min_max_values": True, "enforce_rounding": True, "undeclared": "private",
         "returns_tables": False,
     }  # fmt: skip

@@ -21,7 +21,7 @@ def test_a_card(holder, tmp_path, capsys, ending):
     assert card(holder, output, *more) == 0
     release = Release.load(holder / "people.release")
     assert capsys.readouterr().out == (
-        f"{release.statement.sentence}\n\nWrote {output}\n"
+        f"{release.ledger.sentence()}\n\nWrote {output}\n"
         "To be filled in: holder, purpose, reviewed_by, date, registry\n"
     )
     text = output.read_text(encoding="utf-8")

@@ -45,7 +45,6 @@ ELSEWHERE = {
             "documents",
             "domain",
             "invented",
-            "ledger",
             "reading",
             "sampling",
             "schema",

@@ -131,7 +131,13 @@ def test_rounding():
 
 
 @pytest.mark.parametrize(
-    "change", [{"epsilon": 0.001}, {"headline": "Total epsilon 8 at delta 1e-09, for ..."}]
+    "change",
+    [
+        {"epsilon": 0.001},
+        {"delta": 1e-12},
+        {"headline": "Total epsilon 8 at delta 1e-09, for ..."},
+        {"headline": "Nobody can learn anything of anybody."},
+    ],
 )
 def test_a_ledger_that_was_edited_in_one_place_is_refused(change):
     """Control: as it was written it is read."""

@@ -1,4 +1,5 @@
-"""Damaged release files: refused with one line, or still well formed -- and then they sample within their domain.
+"""Damaged release files: refused with one line, or still well formed: they sample within their domain, and every paper
+is made, of what their entries add up to.
 
 Ten thousand of them in the slow run, a few hundred in the fast one; the same ones on every run. A loader with a check less
 is caught by the same damage, and as nothing is drawn anew, surely.
@@ -17,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import ruled
-from damage import DAMAGES, damage_json, damage_seeds, damaged
+from damage import DAMAGES, damage_json, damage_ledger, damage_seeds, damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -25,7 +26,7 @@ from releases import fitted
 
 from sdv_plausible import Release
 from sdv_plausible.release.mechanism import TooFewReleasedError
-from sdv_plausible.release_file import reading, rules, seeds
+from sdv_plausible.release_file import ledger, reading, rules, seeds
 from sdv_plausible.release_file.reading import Part
 from sdv_plausible.release_file.release import schema_document
 
@@ -60,6 +61,7 @@ def outcome(data: bytes) -> str:
         check_message(str(error), data)
         return "refused"
     check_rows(release)
+    check_papers(release, json.loads(data)["ledger"]["epsilon"])
     again = release.to_bytes()
     assert Release.from_bytes(again).to_bytes() == again
     VALIDATOR.validate(json.loads(data))
@@ -111,6 +113,18 @@ def check_rows(release: Release) -> None:
             assert (stamps <= pd.Timestamp(attribute.upper[-1], tz="UTC").tz_convert(zone)).all()
 
 
+def check_papers(release: Release, stated: float | None) -> None:
+    """Every paper is made, and none says less than the file does, nor than its losses come to."""
+    said, card = release.ledger, release.card()
+    assert card.to_markdown()
+    assert str(release).endswith(f"\n{card.lead}")
+    assert str(said).startswith(card.lead)
+    assert said.claims_privacy == (stated is not None)
+    if stated is not None:
+        assert said.to_registry(domain=release.domain)
+        assert said.total() >= stated
+
+
 def run(number: int, start: int = 0, kinds: Any = DAMAGES) -> Counter[str]:
     return Counter(outcome(damaged(files(), random.Random(start + i), kinds)) for i in range(number))
 
@@ -140,6 +154,18 @@ def test_ten_thousand_damaged_files(part: int) -> None:
 )
 def test_files_that_are_none(data: bytes) -> None:
     assert outcome(data) == "refused"
+
+
+def test_damaged_ledgers_are_refused_or_say_what_their_entries_add_up_to() -> None:
+    found = run(FEW, kinds=[damage_ledger])
+    assert found["refused"] > FEW / 3
+    assert found["accepted"] > 5
+
+
+@pytest.mark.parametrize("part", [pytest.param(0, marks=pytest.mark.slow), *LATER])
+def test_thousands_of_damaged_ledgers(part: int) -> None:
+    number = MANY // 2 // PARTS
+    assert run(number, start=10**6 + part * number, kinds=[damage_ledger])["accepted"] > 50 / PARTS
 
 
 def damaged_rules(rng: random.Random) -> bytes:
@@ -184,6 +210,7 @@ def any_value(self: Part, *args: Any, **kwargs: Any) -> Any:
 
 
 FAULTS = {
+    "what the entries add up to": (ledger, "_recount", lambda *parts: None, damage_ledger),
     "codes of the seeds": (seeds, "_read", any_codes, damage_seeds),
     "ranges of whole numbers": (Part, "whole", any_value, damage_json),
     "finite numbers": (Part, "number", any_value, damage_json),

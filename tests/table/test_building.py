@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -85,12 +86,13 @@ def test_how_dates_are_written_is_the_tables_schema():
     stamps = pd.Series(pd.date_range("2021-01-01", periods=50))
     bare = {**SPECS, "day": {"sdtype": "datetime"}}
     for column, specs, form, zone in (
-        (stamps, SPECS, "%Y-%m-%d", None),
-        (stamps.dt.strftime("%Y-%m-%d"), SPECS, "%Y-%m-%d", None),
+        (stamps, SPECS, "%d.%m.%Y", None),
+        (stamps.dt.strftime("%d.%m.%Y"), SPECS, "%d.%m.%Y", None),
         (stamps, bare, None, None),
         (stamps.dt.tz_localize("Asia/Tokyo"), bare, None, "Asia/Tokyo"),
     ):
-        found = build(table(50, day=column), Declarations({"day": DAYS}), specs)["day"]
+        declared = replace(DAYS, datetime_format=None)
+        found = build(table(50, day=column), Declarations({"day": declared}), specs)["day"]
         assert (found.datetime_format, found.time_zone) == (form, zone)
         assert (found.lower, found.provenance) == (DAYS.lower, "declared")
 
