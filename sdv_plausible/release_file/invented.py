@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release_file.schema import Column
 
 Place = tuple[int, int]
-LOCALE = r"[a-z]{2,3}(_[A-Z]{2})?"
 # SDV's semantic types and the method of Faker that makes one. Nothing else of Faker is called: the type comes
 # from a file.
 _FAKER = """address bban building_number city city_suffix company company_suffix country country_code
@@ -37,27 +35,6 @@ _LENGTHS = re.compile(r"\[a-z\]\{(\d{1,3}),(\d{1,3})\}")  # text of such lengths
 _TIMES = re.compile(r"\{(\d{1,3})\}")
 _DIGITS = "0123456789"
 _CLASSES = {"d": _DIGITS, "w": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" + _DIGITS + "_"}
-
-
-def check_locales(locales: Any) -> list[str]:
-    """Locales as a list, one text being a list of one.
-
-    Raises
-    ------
-    ValueError
-        If they are none, or unknown to Faker where that is installed.
-    """
-    found = [locales] if isinstance(locales, str) else locales
-    are_texts = isinstance(found, (list, tuple)) and all(isinstance(name, str) for name in found)
-    if not are_texts or not found or not all(re.fullmatch(LOCALE, name) for name in found):
-        raise ValueError(f"locales ({locales!r}) must be a list such as ['en_US']")
-    with suppress(ImportError):
-        from faker.config import AVAILABLE_LOCALES
-
-        unknown = sorted(set(found).difference(AVAILABLE_LOCALES))
-        if unknown:
-            raise ValueError(f"locales: Faker knows no {', '.join(unknown)}; try ['en_US']")
-    return list(found)
 
 
 def invent(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -20,11 +20,13 @@ from sdv_plausible.privacy.ledger import TOLERANCE, LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.ledger import Part as Known
 from sdv_plausible.privacy.ledger_record import LedgerRecord
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
-from sdv_plausible.release.released_prefixes import ReleasedSeeds
-from sdv_plausible.release_file.answers import Answers
 from sdv_plausible.release_file.reading import LONGEST_NAME, Part
 from sdv_plausible.release_file.settings import privacy_of, splits_of
-from sdv_plausible.table.domain import Domain
+
+if TYPE_CHECKING:  # those hold ledgers themselves
+    from sdv_plausible.release.released_prefixes import ReleasedSeeds
+    from sdv_plausible.release_file.answers import Answers
+    from sdv_plausible.table.domain import Domain
 
 MOST_LOSSES, MOST_USES = 1_000, 10_000_000  # in a ledger, and of each: more would keep a reader for minutes
 LOSSES: dict[str, type[Loss]] = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -18,7 +19,6 @@ from sdv_plausible.models import make_learner
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours
 from sdv_plausible.release.settings import Settings, TestName
-from sdv_plausible.release_file.invented import LOCALE
 from sdv_plausible.release_file.reading import LONGEST_NAME, Part
 
 NEWER = ("max_plausible", "max_check_plausible", "hidden_omega", "threshold_noise", "accounting")
@@ -35,7 +35,29 @@ OTHERS = (
     "undeclared",
     "returns_tables",
 )
+LOCALE = r"[a-z]{2,3}(_[A-Z]{2})?"
 _DEEPEST = 3
+
+
+def check_locales(locales: Any) -> list[str]:
+    """Locales as a list, one text being a list of one.
+
+    Raises
+    ------
+    ValueError
+        If they are none, or unknown to Faker where that is installed.
+    """
+    found = [locales] if isinstance(locales, str) else locales
+    are_texts = isinstance(found, (list, tuple)) and all(isinstance(name, str) for name in found)
+    if not are_texts or not found or not all(re.fullmatch(LOCALE, name) for name in found):
+        raise ValueError(f"locales ({locales!r}) must be a list such as ['en_US']")
+    with suppress(ImportError):
+        from faker.config import AVAILABLE_LOCALES
+
+        unknown = sorted(set(found).difference(AVAILABLE_LOCALES))
+        if unknown:
+            raise ValueError(f"locales: Faker knows no {', '.join(unknown)}; try ['en_US']")
+    return list(found)
 
 
 def said_privacy(settings: Settings) -> dict[str, Any]:

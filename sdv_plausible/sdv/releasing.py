@@ -16,10 +16,9 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.sampler import PrefixSampler
 from sdv_plausible.release_file.answers import Answers
 from sdv_plausible.release_file.domain import with_charges
-from sdv_plausible.release_file.invented import check_locales
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.schema import Column, TableSchema
-from sdv_plausible.release_file.settings import as_json, is_plain, said_privacy, versions_of
+from sdv_plausible.release_file.settings import as_json, check_locales, is_plain, said_privacy, versions_of
 from sdv_plausible.sdv.schema import SCHEMA_KEYS
 from sdv_plausible.sdv.versions import metadata_from_table
 from sdv_plausible.table.codec import Codec

@@ -33,8 +33,8 @@ from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, Sampler,
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release.side_entries import Types, side_entries
 from sdv_plausible.release_file.domain import with_charges
-from sdv_plausible.release_file.invented import check_locales
 from sdv_plausible.release_file.release import Release
+from sdv_plausible.release_file.settings import check_locales
 from sdv_plausible.rules.checking import check_rows, rule_entries
 from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.rules.reading import rules_with_declarations

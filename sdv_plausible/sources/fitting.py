@@ -15,9 +15,8 @@ from sdv_plausible.release.budget import Budget, only_planned
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.release.side_entries import Types, side_entries
 from sdv_plausible.release_file.answers import Answers
-from sdv_plausible.release_file.invented import check_locales
 from sdv_plausible.release_file.release import Release
-from sdv_plausible.release_file.settings import as_json, is_plain, said_privacy, versions_of
+from sdv_plausible.release_file.settings import as_json, check_locales, is_plain, said_privacy, versions_of
 from sdv_plausible.sources.bounded import check_person
 from sdv_plausible.sources.kept import check_scratch
 from sdv_plausible.sources.learning import SourceFit
