@@ -28,7 +28,7 @@ from sdv_plausible.release_file import documents
 from sdv_plausible.release_file.answers import Answers, read_answers, write_answers
 from sdv_plausible.release_file.card import PrivacyCard
 from sdv_plausible.release_file.card_lines import card_of
-from sdv_plausible.release_file.domain import read_domain, with_charges, write_domain
+from sdv_plausible.release_file.domain import read_domain, write_domain
 from sdv_plausible.release_file.ledger import Statement, check_ledger, read_ledger, write_ledger
 from sdv_plausible.release_file.many_rows import PART_ROWS, Call, in_turn, write_parts
 from sdv_plausible.release_file.models import read_model, write_model
@@ -87,7 +87,7 @@ class Release:
     schema : TableSchema
         The table's columns, their meaning, and how they are written.
     domain : Domain
-        What each modelled column may hold, with its provenance, and what learning it cost.
+        What each modelled column may hold, with its provenance.
     model : PrefixModel
         The model.
     seeds : ReleasedSeeds
@@ -130,7 +130,6 @@ class Release:
 
     def __post_init__(self) -> None:
         check_ledger(self.ledger, self.settings, self.domain, self.seeds, self.answers)
-        object.__setattr__(self, "domain", with_charges(self.domain, self.ledger))
 
     # --- what it is for ---------------------------------------------------------------------------
 

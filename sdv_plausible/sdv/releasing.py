@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -164,8 +163,7 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         model=release.model, seeds=release.seeds, coins=Coins.from_os_entropy().spawn("sampling"),
         answers=release.answers.answers,
     )  # fmt: skip
-    codec = Codec(replace(release.domain, learned=None))  # the ledger says what it cost
-    synth._take(release.schema.dtypes, codec, sampler, release.ledger, release.rules)
+    synth._take(release.schema.dtypes, Codec(release.domain), sampler, release.ledger, release.rules)
     synth._returns_dict, synth._frame_kind = release.settings["returns_tables"], None
     if synth.public is None:
         synth._public_said = tuple(release.settings.get(name) for name in ("public_rows", "public_source"))

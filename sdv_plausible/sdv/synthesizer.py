@@ -64,9 +64,9 @@ from sdv_plausible.table.private_domain import DomainPlan
 from sdv_plausible.table.words import MODELLED_SDTYPES
 
 NO_FILE = (
-    "No file keeps a record of this look at {}, but this object: its declarations were made before, and what "
-    "it fits keeps its claim. Save them as a domain file to keep the claim: edited from now on they make "
-    "none, unless each cites its public source"
+    "No file keeps a record of this look at {}: this object's declarations were made before it, and what it "
+    "fits keeps its claim. Save them as a domain file to keep the claim: edited from now on they make none, "
+    "unless each cites its public source"
 )
 WARNED_FROM = 5000  # rows that a fit looks at before it warns that a declaration does not fit
 
@@ -199,7 +199,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     """Told the ledger after each charge of a fit, before the rows are asked: for its holder; never saved."""
     record: Callable[[Collection[str]], list[str] | None] | None = None
     """Writes looks at columns down, where ``domain`` is what was made of a file; never saved."""
-    _looked: tuple[str, ...] = ()  # columns that were compared with rows, where no file keeps the record
+    _looked: tuple[str, ...] = ()  # columns that were compared with rows: whatever the rows are
     _points: list[np.ndarray] | None = None  # only while rows are sampled with their latent points
     _paid: Mapping[str, str] | None = None  # the charge in the budget of a fit under way
     _earlier = Earlier()  # what the domain cost when it was learned
@@ -804,18 +804,24 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         known = {name: (self._known(name), declared.says_missing(name)) for name in declared.names}
         lines: list[str] = []
         found, looked = check_rows(rules, known, frame, lines.append)
-        for line in [*lines, *self._noted(looked, rules.digests or None)]:
+        lines += self._noted(looked, rules.digests or None, self._looked)
+        self._looked = tuple(sorted({*self._looked, *looked}))
+        for line in lines:
             show(line)
         return found
 
-    def _noted(self, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
-        """Write a look down where the declarations are kept, and return what whoever looked is told."""
+    def _noted(
+        self, names: Collection[str], rules: Collection[str] | None = None, known: Collection[str] = ()
+    ) -> list[str]:
+        """Write a look down where the declarations are kept, and return what whoever looked is told.
+
+        Where there is no file, columns that are ``known`` to have been compared were told of.
+        """
         if self.record is not None:
             return self.record(names) or []
         if isinstance(self.domain, (str, os.PathLike)) and self.domain != "metadata":
             return note_look(Path(self.domain), names, rules)
-        new = sorted(set(names) - set(self._looked))
-        self._looked = (*self._looked, *new)
+        new = sorted(set(names) - set(known))
         return [NO_FILE.format(", ".join(new))] if new else []
 
     def plan(

@@ -83,8 +83,8 @@ class DomainFile:
         if self.learned is None and self.private:
             raise ValueError(
                 f"column {self.private[0]!r} was learned privately, and what that cost ('learned') is not "
-                "with it: give the Domain or file whole, as get_domain, Domain.save or declare --private "
-                "made it, or learn the domain anew (version 0.1 saved no cost)"
+                "with it: give the Domain or file whole, as get_domain (of a release: from_release first), "
+                "Domain.save or declare --private made it, or learn the domain anew (version 0.1 saved none)"
             )
         for name, given in self.columns.items():
             words = given

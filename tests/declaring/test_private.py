@@ -243,7 +243,8 @@ def saved(synth, tmp_path):
 
 def of_file(synth, tmp_path):
     synth.release().save(tmp_path / "table.release")
-    return Release.load(tmp_path / "table.release").domain
+    release = Release.load(tmp_path / "table.release")
+    return PlausibleDeniabilitySynthesizer.from_release(release).get_domain()
 
 
 WAYS = {
@@ -251,7 +252,6 @@ WAYS = {
     "saved": lambda synth, path: str(saved(synth, path)),
     "loaded": lambda synth, path: Domain.load(saved(synth, path)),
     "of a pickled object": lambda synth, _: pickle.loads(pickle.dumps(synth)).get_domain(),
-    "of a release": lambda synth, _: synth.release().domain,
     "of a release file": of_file,
     "of a rebuilt object": lambda synth, _: PlausibleDeniabilitySynthesizer.from_release(synth.release()).get_domain(),
     "vouched for": lambda synth, _: synth.get_domain().declared(),
@@ -288,7 +288,8 @@ def test_a_domain_without_what_it_cost_is_refused(first, tmp_path):
     del document["learned"]
     path.write_text(json.dumps(document))
     by_hand = {a.name: a for a in first.get_domain()}
-    for domain in (str(path), Domain.load(path), Domain(tuple(first.get_domain())), by_hand):
+    alone = first.release().domain
+    for domain in (str(path), Domain.load(path), Domain(tuple(first.get_domain())), by_hand, alone):
         with pytest.raises(ValueError, match="column 'age' was learned privately, .* learn the domain anew"):
             metadata_of(domain)
         with pytest.raises(ValueError, match="column 'age' was learned privately"):
@@ -317,6 +318,9 @@ def test_a_budget_pays_for_the_domain_of_a_fit_once(tmp_path):
     synth.save(tmp_path / "object.pkl")
     kept = PlausibleDeniabilitySynthesizer.load(tmp_path / "object.pkl").get_domain()
     assert kept.learned["charge"] is None
+    synth.budget = None
+    synth.fit(people()[["age", "town"]])
+    assert synth.get_domain().learned["charge"] is None
 
 
 def test_a_failed_fit_does_not_pay_for_the_domain_of_the_one_before(tmp_path):

@@ -97,7 +97,7 @@ def test_from_a_template_to_a_release(folder, width):
         is_sound(driver)
         load_by(driver, find(driver, "#close").click)
         assert running.wait(30) == 0
-    assert set(read_domain_file(folder / "domain.json").looked) == {"age", "town"}
+    assert set(read_domain_file(folder / "domain.json").looked) == {"age", "sex", "town", "day"}
     synth, rows = release_from(folder)
     assert set(rows["town"].dropna()) <= {"Bern", "Chur"}
     assert rows["age"].max() <= 80

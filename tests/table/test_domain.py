@@ -71,7 +71,7 @@ def test_a_domain_is_a_sequence_of_named_attributes():
     domain = Domain((a, b))
     assert (len(domain), domain.names, domain.cardinalities) == (2, ("a", "b"), (3, 3))
     assert domain.inferred == ("a",)
-    assert domain.declared().inferred == ()
+    assert [a.provenance for a in domain.declared()] == ["declared", "private"]  # which was paid for
     assert "a" in domain
     assert "c" not in domain
     assert domain["b"] is b
