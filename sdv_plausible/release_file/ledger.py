@@ -134,8 +134,8 @@ def read_ledger(part: Part, settings: Mapping[str, Any] | None = None) -> tuple[
         neighbours=_read_neighbours(f["neighbours"]),
     )
     entries = tuple(_read_entry(item) for item in f["entries"].items(10_000))
-    if sum(len(entry.losses) for entry in entries) > MOST_LOSSES:
-        raise f["entries"].refuse(f"must have at most {MOST_LOSSES} losses in all")
+    if not entries or sum(len(entry.losses) for entry in entries) > MOST_LOSSES:
+        raise f["entries"].refuse(f"must be at least one entry, with at most {MOST_LOSSES} losses in all")
     ledger.charge(*entries)  # it has been charged: no limit now
     ledger.epsilon = f["limit"].maybe(lambda p: p.number(0))
     if (said.epsilon is not None) != ledger.claims_privacy:

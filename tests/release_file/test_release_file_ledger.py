@@ -283,7 +283,7 @@ CORRUPT: dict[str, tuple[str, Any, str]] = {
     "no end": ("default", in_entries(type="InfiniteLoss"), "must have exactly the entries"),
     "missing": ("default", lambda c: entry(c, "parameters")["losses"][0].pop("count"), "must have exactly"),
     "many losses": ("default", lambda c: entry(c, "parameters").update(losses=entry(c, "parameters")["losses"] * 1001), "at most"),
-    "no entry": ("default", in_ledger(entries=[]), "answers: each must be paid|none: Nothing"),
+    "no entry": ("default", in_ledger(entries=[]), "must be at least one entry"),
     "no delta": ("default", in_ledger(delta=5e-324), "delta .* must be below 1 and at least"),
     "whole delta": ("default", in_ledger(delta=1), "delta .* must lie strictly between"),
     "smaller delta": ("default", in_ledger(delta=1e-12), "must not be below what the entries add up to"),
