@@ -7,6 +7,7 @@ named by ``test_guarded.py``: a new model, engine, door, relation, test or optio
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -127,3 +128,87 @@ def questions(modules: Mapping[str, str] | None = None) -> set[str]:
                 }
                 found |= {made.name} if "proof" in own else set()
     return found
+
+
+# --- doors ------------------------------------------------------------------------------------------------------------
+
+OPENERS = (
+    "Queryable", "fit_release", "learn_model", "build_domain", "learned_file", "vote_types", "with_voted", "fit_source",
+    "PlausibleDeniabilitySynthesizer",
+)  # fmt: skip
+# Function that opens the rows, or has them opened -> the door through which replay meets it.
+DOORS = {
+    "sdv/synthesizer.py: PlausibleDeniabilitySynthesizer._fit_rows": "synthesizer",
+    "release/fitting.py: fit_release": "synthesizer",
+    "release/fitting.py: learn_model": "synthesizer",
+    "table/building.py: build_domain": "synthesizer",
+    "sources/learning.py: SourceFit._run": "fit_source",
+    "commands/fitting.py: synthesizer": "fit",
+    "commands/undeclared.py: vote": "fit",
+    "declaring/voted.py: with_voted": "fit",
+    "table/type_votes.py: vote_types": "fit",
+    "commands/describe.py: synthesizer": "describe",
+    "declaring/command.py: _learned": "declare",
+    "declaring/private.py: learned_file": "declare",
+    "app/order.py: Order.synthesizer": "app",
+    "app/fitting.py: _with_types": "app",
+}
+NO_DOORS = {
+    "commands/demo.py: run": "a simulated table",
+    "commands/declare.py: plan_of": "plans: no row is looked at",
+    "commands/audit.py: run.factory": "for the holder's eyes",
+    "models/checks.py: _fitted": "rows that whoever writes a model made up",
+}
+# Command -> its door, or why it has none.
+COMMANDS = {
+    "fit": "fit",
+    "synthesize": "synthesize",
+    "describe": "describe",
+    "declare": "declare",
+    "app": "app",
+}
+NO_COMMANDS = {
+    "demo": "a simulated table", "plan": "no row is looked at", "completion": "words of options",
+    "check": "for the holder's eyes", "inspect": "for the holder's eyes", "audit": "for the holder's eyes",
+    "report": "compares with the rows: for the holder's eyes, but for what evaluation's tests see",
+    "sample": "from a release file", "generate": "from a release file", "card": "from a release file",
+    "registry": "from a release's ledger",
+}  # fmt: skip
+
+
+def doors(modules: Mapping[str, str] | None = None) -> dict[str, tuple[str, int]]:
+    """Functions of the package that call an opener by name, each with its module and first line."""
+    found: dict[str, tuple[str, int]] = {}
+
+    def look(node: ast.AST, path: str, name: str, line: int) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
+                first = min([child.lineno, *(decorator.lineno for decorator in child.decorator_list)])
+                look(child, path, f"{name}.{child.name}".lstrip("."), first)
+                continue
+            called = child.func if isinstance(child, ast.Call) else None
+            if getattr(called, "id", getattr(called, "attr", None)) in OPENERS:
+                found[f"{path}: {name}"] = path, line
+            look(child, path, name, line)
+
+    for path, source in (sources() if modules is None else modules).items():
+        look(ast.parse(source), path, "", 0)
+    return found
+
+
+# --- parameters of a fit ----------------------------------------------------------------------------------------------
+
+
+def parameters_without_a_case(function: Any, cases: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Parameters of a function, and values of closed ones, that no case gives in the place of the default."""
+    hints, given = get_type_hints(function), [(name, value) for case in cases for name, value in case.items()]
+    lacking = set()
+    for name, parameter in inspect.signature(function).parameters.items():
+        met = [value for given_name, value in given if given_name == name]
+        values = [value for value in closed(hints.get(name)) if value != parameter.default]
+        lacking |= {
+            f"{name}={value!r}" for value in values if not any(type(x) is str and x == value for x in met)
+        }
+        if not values and all(value is parameter.default for value in met):
+            lacking.add(name)
+    return lacking

@@ -11,6 +11,7 @@ import comparing
 import numpy as np
 import pandas as pd
 import pytest
+from spies import check_form
 
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
@@ -27,7 +28,9 @@ def recorded(answers: list[Any], *, again: bool) -> Iterator[None]:
 
     def give(self: Queryable, asked: Any, answer: Any, *law: Any) -> Any:
         if again:
-            return honest(self, asked, next(left), *law)  # and so it is in the transcript
+            given = next(left, None)
+            check_form(given, answer)
+            return honest(self, asked, given, *law)  # and so it is in the transcript
         answers.append(copy.deepcopy(answer))
         return honest(self, asked, answer, *law)
 
@@ -36,7 +39,7 @@ def recorded(answers: list[Any], *, again: bool) -> Iterator[None]:
         patch.setattr(Coins, "from_os_entropy", classmethod(lambda made: made.from_seed(11)))
         patch.setattr(sdv_base.base, "generate_synthesizer_id", lambda synthesizer: "same")
         yield
-    assert not again or next(left, None) is None
+    assert not again or next(left, None) is None, "less is asked of other rows"
 
 
 def leaves(thing: Any, path: str = "", seen: dict[int, Any] | None = None) -> Iterator[tuple[str, str]]:

@@ -95,6 +95,13 @@ class Asked:
         return self.kind in ("release_groups", "GradientSum")
 
 
+def check_form(given: Any, drawn: Any) -> None:
+    """Raise AssertionError where an answer that was written down cannot be one to what is asked now."""
+    forms = [(type(x), getattr(getattr(x, "values", None), "shape", None)) for x in (given, drawn)]
+    if forms[0] != forms[1]:
+        raise AssertionError(f"something else is asked of other rows: {forms[1]} after {forms[0]}")
+
+
 def plain(thing: Any) -> Any:
     """Everything that a question is made of, as plain nested values."""
     if isinstance(thing, np.ndarray):
@@ -126,7 +133,12 @@ def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
     honest = {name: getattr(Queryable, name) for name in WATCHED}
 
     def replayed(drawn: Any) -> Any:
-        return drawn if answers is None else copy.deepcopy(answers[len(seen)])
+        if answers is None:
+            return drawn
+        if len(seen) == len(answers):
+            raise AssertionError("something else is asked of other rows: more than there are answers")
+        check_form(answers[len(seen)], drawn)
+        return copy.deepcopy(answers[len(seen)])
 
     def note(
         self: Queryable, kind: str, parameters: Any, exact: Any, paid: float, calls: Any, answer: Any

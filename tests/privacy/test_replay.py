@@ -318,21 +318,23 @@ def test_storage_and_missing_ids_make_no_difference(case: str, storage: str) -> 
     replayed(metadata_from_columns(COLUMNS), both(first_table()), *others, **CASES[case])
 
 
-@pytest.mark.parametrize("storage", ruled.STORAGES)
-def test_rules_of_all_kinds_leave_nothing_of_the_rows(storage: str) -> None:
-    """The other rows break the rules: every column is shuffled by itself."""
+def broken_rules() -> pd.DataFrame:
+    """Other rows of the table with rules, which break them: every column is shuffled by itself."""
     rng = np.random.default_rng(3)
-    broken = ruled.table(170, seed=4).apply(
+    return ruled.table(170, seed=4).apply(
         lambda column: column.sample(frac=1, random_state=rng, ignore_index=True)
     )
 
+
+@pytest.mark.parametrize("storage", ruled.STORAGES)
+def test_rules_of_all_kinds_leave_nothing_of_the_rows(storage: str) -> None:
     def see(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
         return {**told(synth), "rows": synth.sample(50).to_csv(), "release file": synth.release().to_bytes()}
 
     options = {"domain": ruled.DOMAIN, "rules": ruled.RULES, "max_bins": 6, "epsilon": 4.0}
     metadata = metadata_from_columns(ruled.COLUMNS)
     stored = ruled.STORAGES[storage]
-    replayed(metadata, stored(ruled.table()), stored(broken), see=see, **options)
+    replayed(metadata, stored(ruled.table()), stored(broken_rules()), see=see, **options)
 
 
 @pytest.mark.parametrize("case", ROW_BY_ROW)
@@ -443,7 +445,5 @@ def test_planted_side_doors_are_caught(fault: Callable[[pytest.MonkeyPatch], Non
 
     with pytest.MonkeyPatch.context() as patch:
         fault(patch)
-        with pytest.raises(
-            (AssertionError, StopIteration)
-        ):  # of another number of questions the answers run out
+        with pytest.raises(AssertionError):
             replay()

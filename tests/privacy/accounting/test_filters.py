@@ -210,6 +210,22 @@ def test_costs():
     assert SumFilter(1.0, 1e-8).cost([], 1e-9) == {"epsilon": 0.0, "delta": 0.0}
 
 
+def test_every_loss_of_a_fit_counts():
+    """A vote on types and a learned domain each have a threshold, and each of them may fail."""
+    made = RhoFilter(1.0, 1e-8)
+    losses = [
+        GaussianLoss(sensitivity_over_sigma=0.1), GaussianLoss(sensitivity_over_sigma=0.2, count=3),
+        ApproxDP(epsilon=0.0, delta=3e-10), ApproxDP(epsilon=0.0, delta=1e-10, count=2), ApproxDP(epsilon=0.0, delta=3e-10),
+    ]  # fmt: skip
+    alone = [made.cost([loss], 1e-9) for loss in losses]
+    together = made.cost(losses, 1e-9)
+    assert together == {
+        unit: pytest.approx(math.fsum(cost[unit] for cost in alone)) for unit in ("rho", "failure")
+    }
+    assert together["failure"] == pytest.approx(8e-10)
+    assert not made.admits([together, {"rho": 0.0, "failure": 3e-10}])  # of a tenth of 1e-8, 1e-9
+
+
 @pytest.mark.parametrize("loss", [
     DiscreteLaplaceLoss(epsilon=0.5), ReleaseLoss(epsilon0=0.5, delta=1e-9), PureDP(epsilon=0.1),
     ZCDP(rho=0.01), ApproxDP(epsilon=0.1, delta=1e-9),
