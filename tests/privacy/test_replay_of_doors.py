@@ -41,10 +41,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:(most )?cells of:UserWarning")
 Run = Callable[[pd.DataFrame, Path], dict[str, Any]]
 
 
-def other(table: pd.DataFrame | None = None) -> pd.DataFrame:
-    """The other table, whose columns that are invented have the types of the first one's."""
-    found = other_table() if table is None else table
-    return found.assign(ticket=[f"T-{x}" for x in found["ticket"]])
+def other() -> pd.DataFrame:
+    """The other table; columns that are invented have the types of the first one's, but many cells of them are missing."""
+    found = other_table().assign(ticket=lambda table: [f"T-{x}" for x in table["ticket"]])
+    return found.assign(
+        **{name: found[name].where(found.index % 3 > 0, None) for name in ("id", "ticket", "email")}
+    )
 
 
 def replayed(run: Run, first: pd.DataFrame, second: pd.DataFrame, folder: Path) -> None:
@@ -116,6 +118,13 @@ def test_no_engine_leaves_anything_of_the_rows(engine: str, tmp_path: Path) -> N
     replayed(source(engine, domain=known, epsilon=4.0), first_table(), other(), tmp_path)
 
 
+@pytest.mark.parametrize("engine", ["pandas", "polars", "arrow", "parquet", "dask"])
+def test_columns_of_categories_leave_nothing_of_the_rows(engine: str, tmp_path: Path) -> None:
+    """Whose categories are the values of the rows."""
+    first, second = (table.astype({"city": "category"}) for table in (first_table(), other()))
+    replayed(source(engine, model="independent"), first, second, tmp_path)
+
+
 @pytest.mark.parametrize("case", SOURCES)
 def test_no_fit_of_a_table_in_parts_leaves_anything_of_the_rows(case: str, tmp_path: Path) -> None:
     replayed(source(**SOURCES[case]), first_table(), other(), tmp_path)
@@ -138,20 +147,19 @@ def test_a_budget_is_drawn_from_alike_in_parts(tmp_path: Path) -> None:
 
 
 @pytest.mark.xfail(strict=True, raises=AssertionError, reason="types of invented columns")
-@pytest.mark.parametrize(
-    "ids",
-    [
-        lambda texts: texts.astype("category"),
-        lambda texts: texts.factorize()[0],
-        lambda texts: texts.factorize()[0] / 2,
-    ],
-    ids=["categories", "whole numbers", "doubles"],
-)
+@pytest.mark.parametrize("engine", ["pandas", "dask"])
+@pytest.mark.parametrize("stored", ["categories", "whole numbers", "doubles"])
 def test_types_of_invented_columns_make_no_difference_in_parts(
-    ids: Callable[[Any], Any], tmp_path: Path
+    stored: str, engine: str, tmp_path: Path
 ) -> None:
     table = first_table()
-    replayed(source(model="independent"), table, table.assign(ticket=ids(table["ticket"])), tmp_path)
+    numbers = table["ticket"].factorize()[0]
+    ids = {
+        "categories": table["ticket"].astype("category"),
+        "whole numbers": numbers,
+        "doubles": numbers / 2,
+    }[stored]
+    replayed(source(engine, model="independent"), table, table.assign(ticket=ids), tmp_path)
 
 
 # --- commands and the app ---------------------------------------------------------------------------------------------
@@ -236,6 +244,13 @@ def test_no_door_leaves_anything_of_the_rows(door: str) -> None:
     wanted = {name for name, through in guarded.DOORS.items() if through == door}
     missed = {name for name in wanted if places[name] not in called}
     assert not missed, f"replay does not go through {missed}"
+
+
+@pytest.mark.slow
+def test_pages_of_the_app_that_may_be_published_leave_nothing_of_the_rows(tmp_path: Path) -> None:
+    """Beside them it makes pages that compare with the rows, for their holder."""
+    replayed(app(UNDECLARED), first_table().assign(grade="grade 1"), other(), tmp_path)
+    assert all((tmp_path / "first" / made.name).exists() for made in fitting.FILES.values())
 
 
 # --- planted faults ---------------------------------------------------------------------------------------------------

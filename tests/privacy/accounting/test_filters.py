@@ -268,3 +268,24 @@ def test_what_is_left_can_be_spent_and_no_more(made: type[PrivacyFilter]):
 def test_left_under_the_sum_needs_the_delta():
     assert SumFilter(1.0, 1e-8).left([], 1e-8) == 1.0
     assert SumFilter(1.0, 1e-8).left([], 2e-8) == 0.0
+
+
+@pytest.mark.parametrize("made", FILTERS.values())
+def test_nothing_is_left_of_a_total_that_is_exceeded(made: type[PrivacyFilter]):
+    """A budget may be exceeded where its file was made by hand: nothing is left then, and no error."""
+    limit = made(1.0, 1e-8)
+    twice = {unit: 2 * amount for unit, amount in limit.limits.items()}
+    assert limit.left([{**twice, "delta": 0.0}], 1e-9) == 0.0
+    assert not limit.admits([twice])
+
+
+def test_a_unit_without_a_cost_is_free():
+    limit = RhoFilter(1.0, 1e-8)
+    assert limit.admits([{"rho": limit.limits["rho"]}])
+    assert limit.admits([])
+
+
+def test_what_is_left_of_the_last_digits_is_no_epsilon_below_zero():
+    limit = RhoFilter(1.0, 1e-8)
+    nearly = {"rho": math.nextafter(limit.limits["rho"], 0.0)}
+    assert limit.left([nearly], 1e-8) == 0.0  # Gaussian noise so weak has a smaller delta at epsilon 0
