@@ -40,6 +40,21 @@ CORE = {
     "privacy/accounting/losses.py": ("privacy/accounting/test_losses.py",),
     "privacy/accounting/release_test.py": ("privacy/accounting/test_release_test.py",),
     "table/bounds.py": ("table/test_bounds.py",),
+    "privacy/accounting/composition.py": ("privacy/accounting/test_composition.py",),
+    "privacy/accounting/filters.py": ("privacy/accounting/test_filters.py",),
+    "privacy/noise/mechanisms.py": ("privacy/noise/test_mechanisms.py",),
+    "release/row_tests.py": ("release/test_row_tests.py",),
+    "models/adaptive/learner.py": ("models/adaptive/test_adaptive_learner.py",),
+    "models/adaptive/measurements.py": ("models/adaptive/test_measurements.py",),
+    "models/datasynthesizer/learner.py": ("models/datasynthesizer/test_datasynthesizer_learner.py",),
+    "models/gaussian_copula/learner.py": ("models/gaussian_copula/test_gaussian_copula_learner.py",),
+    "models/latent/gradients.py": ("models/latent/test_gradients.py",),
+    "models/latent/learner.py": ("models/latent/test_latent_learner.py",),
+    "models/paper/learner.py": (
+        "models/paper/test_paper_learner.py",
+        "privacy/test_neighbours_of_persons.py",
+    ),
+    "models/uniform.py": ("models/test_uniform.py",),
 }
 
 # One edit of each kind is enough: a sum that becomes a product is seen by whoever sees the difference.

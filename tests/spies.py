@@ -8,16 +8,41 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+from inspect import isfunction
 from typing import Any
 
 import numpy as np
 import pytest
 
+from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import NoiseCall, record_calls
 from sdv_plausible.questions.counts import CountTable, NumberOfRows
 from sdv_plausible.questions.queryable import Queryable
 
 Cells = Mapping[Any, float]
+WATCHED = (
+    "ask",
+    "ask_tables",
+    "ask_frequent",
+    "ask_laplace",
+    "ask_sampled",
+    "choose",
+    "count_rows",
+    "release_groups",
+)
+NO_QUESTIONS = {
+    "part": "other rows of the same door",
+    "sigma": "noise to expect, from the budget alone",
+    "seed_records": "records for the row-by-row tests: what is saved with them is outside every claim",
+    "raw_rows": "records, and the claim ends",
+}
+
+
+def unwatched(door: type = Queryable) -> list[str]:
+    """Public methods of a door that may ask, and that no spy watches."""
+    methods = {name for name, found in vars(door).items() if isfunction(found) and not name.startswith("_")}
+    return sorted(methods ^ {*WATCHED, *NO_QUESTIONS})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,16 +77,37 @@ class Asked:
 
     def move(self, other: Any) -> float:
         """Distance of the exact answers of the rows and of other rows, in the norm of the noise."""
-        a, b = self.exact(self.rows), self.exact(other)
-        steps = [a.get(cell, 0) - b.get(cell, 0) for cell in {*a, *b}]
-        gaussian = any(call.name == "discrete_gaussian" for call in self.calls)
-        return math.hypot(*steps) if gaussian else math.fsum(map(abs, steps))
+        a, b = self._own, self.exact(other)
+        steps = [abs(a.get(cell, 0) - b.get(cell, 0)) for cell in {*a, *b}]
+        names = {call.name for call in self.calls}
+        norm: Any = (
+            math.hypot if "discrete_gaussian" in names else max if "exponential_choice" in names else None
+        )
+        return float(norm(*steps, 0) if norm else math.fsum(steps))
+
+    @cached_property
+    def _own(self) -> Cells:
+        return self.exact(self.rows)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether rows have secret numbers by their places, so that the last ones alone can go and the others keep theirs."""
+        return self.kind in ("release_groups", "GradientSum")
+
+
+def check_form(given: Any, drawn: Any) -> None:
+    """Raise AssertionError where an answer that was written down cannot be one to what is asked now."""
+    forms = [(type(x), getattr(getattr(x, "values", None), "shape", None)) for x in (given, drawn)]
+    if forms[0] != forms[1]:
+        raise AssertionError(f"something else is asked of other rows: {forms[1]} after {forms[0]}")
 
 
 def plain(thing: Any) -> Any:
     """Everything that a question is made of, as plain nested values."""
     if isinstance(thing, np.ndarray):
         return thing.shape, thing.tolist()
+    if isinstance(thing, Coins):
+        return "Coins", thing._key
     if isinstance(thing, (list, tuple)):
         return tuple(plain(x) for x in thing)
     if is_dataclass(thing) and not isinstance(thing, type):
@@ -84,11 +130,15 @@ def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
         In order. Each answer is given as drawn, or the one at the same place among ``answers``.
     """
     seen: list[Asked] = []
-    names = ("ask", "ask_tables", "ask_frequent", "count_rows", "release_groups")
-    honest = {name: getattr(Queryable, name) for name in names}
+    honest = {name: getattr(Queryable, name) for name in WATCHED}
 
     def replayed(drawn: Any) -> Any:
-        return drawn if answers is None else copy.deepcopy(answers[len(seen)])
+        if answers is None:
+            return drawn
+        if len(seen) == len(answers):
+            raise AssertionError("something else is asked of other rows: more than there are answers")
+        check_form(answers[len(seen)], drawn)
+        return copy.deepcopy(answers[len(seen)])
 
     def note(
         self: Queryable, kind: str, parameters: Any, exact: Any, paid: float, calls: Any, answer: Any
@@ -99,21 +149,17 @@ def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
         )  # fmt: skip
         return answer
 
-    def ask(self: Queryable, question: Any, share: float, failure: float = 0.0) -> Any:
-        with record_calls() as calls:
-            drawn = honest["ask"](self, question, share, failure)
-        cost = self.allowance.mu**2 * share
-        exact = lambda rows: by_cell(question.exact(rows))  # noqa: E731
-        return note(self, type(question).__name__, (question, share, failure), exact, cost, calls, drawn)
-
     def ask_tables(self: Queryable, sets: Any, shares: Any) -> Any:
         with record_calls() as calls:
             drawn = honest["ask_tables"](self, sets, shares)
         given = []
+        together = sorted(
+            range(len(shares)), key=lambda i: list(shares).index(shares[i])
+        )  # equal shares are drawn together
         for i, (axes, share) in enumerate(zip(sets, shares, strict=True)):
-            cost = self.allowance.mu**2 * share
+            cost, own = self.allowance.mu**2 * share, together.index(i)
             exact = lambda rows, axes=axes: by_cell(CountTable(axes).exact(rows))  # noqa: E731
-            given.append(note(self, "CountTable", (axes, share), exact, cost, calls[i : i + 1], drawn[i]))
+            given.append(note(self, "CountTable", (axes, share), exact, cost, calls[own : own + 1], drawn[i]))
         return given
 
     def ask_frequent(self: Queryable, question: Any, share: float, failure: float) -> Any:
@@ -126,6 +172,18 @@ def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
 
         cost = self.allowance.mu**2 * share
         return note(self, type(question).__name__, (question, share, failure), exact, cost, calls, drawn)
+
+    def asked_of(name: str, paid: Callable[[Queryable, tuple[Any, ...]], float]) -> Callable[..., Any]:
+        """Watch a way of asking whose first argument is the question."""
+
+        def asking(self: Queryable, question: Any, *how: Any) -> Any:
+            with record_calls() as calls:
+                drawn = honest[name](self, question, *how)
+            exact = lambda rows: by_cell(question.exact(rows))  # noqa: E731
+            return note(self, type(question).__name__, (question, *how), exact, paid(self, how), calls, drawn)
+
+        asking.__name__ = name
+        return asking
 
     def count_rows(self: Queryable, epsilon: float, failure: float) -> Any:
         with record_calls() as calls:
@@ -172,6 +230,12 @@ def watched(answers: list[Any] | None = None) -> Iterator[list[Asked]]:
         return note(self, "release_groups", (sets, test), exact, test.epsilon0, calls, drawn)
 
     with pytest.MonkeyPatch.context() as patch:
-        for function in (ask, ask_tables, ask_frequent, count_rows, release_groups):
+        for function in (
+            asked_of("ask", lambda door, how: door.allowance.mu**2 * how[0]),
+            asked_of("ask_laplace", lambda door, how: how[0]),
+            asked_of("ask_sampled", lambda door, how: door.allowance.sampled.sensitivity_over_sigma**2),
+            asked_of("choose", lambda door, how: door.allowance.choice),
+            ask_tables, ask_frequent, count_rows, release_groups,
+        ):  # fmt: skip
             patch.setattr(Queryable, function.__name__, function)
         yield seen

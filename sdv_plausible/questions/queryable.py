@@ -229,12 +229,13 @@ class Queryable:
         scores = question.exact(self._rows)
         if not self.allowance.is_private:
             return int(np.argmax(scores))
-        return noise.exponential_choice(
+        chosen = noise.exponential_choice(
             scores,
             sensitivity=int(question.sensitivity(self.neighbours)),
             epsilon=self.allowance.choice,
             coins=self._coins.spawn("choice", self._meter.next_answer()),
         )
+        return self._give(None, chosen)  # what is asked next, and is written down, follows from it
 
     def ask_frequent(self, question: Occurring, share: float, failure: float) -> Frequent:
         """Ask for values that occur: of those that enough units hold, those that noisily pass a threshold.
@@ -341,7 +342,8 @@ class Queryable:
             rho=paid.sensitivity_over_sigma**2 / 2,
             coins=self._coins.spawn("answer", number),
         )
-        return Answer(values=noisy.astype(float), sigma=moved / paid.sensitivity_over_sigma)
+        answer = Answer(values=noisy.astype(float), sigma=moved / paid.sensitivity_over_sigma)
+        return self._give(None, answer)  # of no use to anybody else: not written down
 
     def release_groups(
         self, sets: Sequence[Sequence[int]], test: GroupRelease

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -56,7 +58,8 @@ def open_source(
         If it is nothing of this, lacks a column, or stores one in a type that its declaration does not go
         with.
     """
-    found = _opened(data, types, rows, progress=progress)
+    engine, data = engine_of(data)
+    found = engine.opened(data, types, rows, progress)
     twice = sorted({name for name in types if list(found.names).count(name) > 1})
     if twice:
         raise ValueError(f"source has several columns named {twice}: rename them, every column needs its own")
@@ -80,32 +83,116 @@ def _check_storage(empty: pd.DataFrame, types: Mapping[str, ColumnType]) -> None
                 )
 
 
-def _opened(data: Any, types: Mapping[str, ColumnType], rows: int, *, progress: bool) -> Source:
-    if isinstance(data, (str, os.PathLike)):
-        paths = files_of(data)
-        kinds = {path.suffix.lower() for path in paths}
-        if len(kinds) > 1:
-            raise ValueError(f"source ({os.fspath(data)!r}) names files of several kinds: {sorted(kinds)}")
-        if kinds <= {".csv", *UNPACKERS}:
-            return CsvSource(paths, types, rows, progress=progress)
-        return parquet_source(paths, types, rows, progress=progress)
-    if isinstance(data, pd.DataFrame):
-        return FrameSource(data, rows, progress=progress)
-    kind = type(data).__module__.split(".")[0]
-    if kind == "polars":
-        return polars_source(data.lazy(), types, rows, progress=progress)
-    if kind in ("duckdb", "_duckdb"):
-        return duckdb_source(data, types, rows, progress=progress)
-    if kind == "pyarrow" and hasattr(data, "slice"):
-        return table_source(data, types, rows, progress=progress)
-    if kind == "dask" and hasattr(data, "to_delayed"):
-        return DaskSource(data)
-    if hasattr(data, "to_pyarrow_batches"):
-        return ibis_source(data, types, rows, progress=progress)
+def engine_of(data: Any) -> tuple[Engine, Any]:
+    """Return the engine of what a user has, and what it opens: of a path, the files that it names.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or it can be read once only.
+    """
+    data, kind, name = _named(data), _library(data), type(data).__name__
     if kind == "pyspark" or hasattr(data, "__next__") or hasattr(data, "read_next_batch"):
-        raise ValueError((SPARK if kind == "pyspark" else READ_ONCE).format(name=type(data).__name__))
-    if hasattr(data, "__arrow_c_stream__"):
-        return stream_source(lambda: data, types, rows, progress=progress)
-    if callable(data):
-        return stream_source(data, types, rows, progress=progress)
-    raise ValueError(f"source ({type(data).__name__}) must be {KNOWN}")
+        raise ValueError((SPARK if kind == "pyspark" else READ_ONCE).format(name=name))
+    found = next((engine for engine in ENGINES if engine.holds(data)), None)
+    if found is None:
+        raise ValueError(f"source ({name}) must be {KNOWN}")
+    return found, data
+
+
+def _library(data: Any) -> str:
+    return type(data).__module__.split(".")[0]
+
+
+class _Files(list[Path]):
+    """Files of one kind, which a path, folder or pattern names."""
+
+    @property
+    def are_csv(self) -> bool:
+        """Whether they are CSV, packed or not."""
+        return {path.suffix.lower() for path in self} <= {".csv", *UNPACKERS}
+
+
+def _named(data: Any) -> Any:
+    """The files that a path names; anything else as it is."""
+    if not isinstance(data, (str, os.PathLike)):
+        return data
+    found = _Files(files_of(data))
+    kinds = {path.suffix.lower() for path in found}
+    if len(kinds) > 1:
+        raise ValueError(f"source ({os.fspath(data)!r}) names files of several kinds: {sorted(kinds)}")
+    return found
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A kind of table that is read in parts.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    holds : callable
+        Whether something is such a table.
+    opened : callable
+        The table, types of its columns, rows of a part and whether passes show progress -> the source.
+    """
+
+    name: str
+    holds: Callable[[Any], bool]
+    opened: Callable[[Any, Mapping[str, ColumnType], int, bool], Source]
+
+
+ENGINES = (
+    Engine(
+        "CSV files",
+        lambda data: isinstance(data, _Files) and data.are_csv,
+        lambda data, types, rows, shown: CsvSource(data, types, rows, progress=shown),
+    ),
+    Engine(
+        "Parquet files",
+        lambda data: isinstance(data, _Files),
+        lambda data, types, rows, shown: parquet_source(data, types, rows, progress=shown),
+    ),
+    Engine(
+        "pandas frame",
+        lambda data: isinstance(data, pd.DataFrame),
+        lambda data, _, rows, shown: FrameSource(data, rows, progress=shown),
+    ),
+    Engine(
+        "polars frame",
+        lambda data: _library(data) == "polars",
+        lambda data, types, rows, shown: polars_source(data.lazy(), types, rows, progress=shown),
+    ),
+    Engine(
+        "DuckDB relation",
+        lambda data: _library(data) in ("duckdb", "_duckdb"),
+        lambda data, types, rows, shown: duckdb_source(data, types, rows, progress=shown),
+    ),
+    Engine(
+        "Arrow table",
+        lambda data: _library(data) == "pyarrow" and hasattr(data, "slice"),
+        lambda data, types, rows, shown: table_source(data, types, rows, progress=shown),
+    ),
+    Engine(
+        "Dask DataFrame",
+        lambda data: _library(data) == "dask" and hasattr(data, "to_delayed"),
+        lambda data, *_: DaskSource(data),
+    ),
+    Engine(
+        "table of Ibis",
+        lambda data: hasattr(data, "to_pyarrow_batches"),
+        lambda data, types, rows, shown: ibis_source(data, types, rows, progress=shown),
+    ),
+    Engine(
+        "Arrow stream",
+        lambda data: hasattr(data, "__arrow_c_stream__"),
+        lambda data, types, rows, shown: stream_source(lambda: data, types, rows, progress=shown),
+    ),
+    Engine(
+        "function",
+        callable,
+        lambda data, types, rows, shown: stream_source(data, types, rows, progress=shown),
+    ),
+)
+"""In order: the first that holds something opens it."""

@@ -20,32 +20,52 @@ import pytest
 
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.adaptive.measurements import Measurements
-from sdv_plausible.privacy.neighbours import ONE_ROW
-from sdv_plausible.questions.counts import Distances
+from sdv_plausible.models.datasynthesizer import learner as greedy_learner
+from sdv_plausible.models.gaussian_copula.learner import GaussianCopulaLearner
+from sdv_plausible.models.latent import gradients
+from sdv_plausible.models.latent.network import WEIGHTS
+from sdv_plausible.models.paper import learner as paper_learner
+from sdv_plausible.privacy.accounting.filters import RhoFilter
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.questions.counts import CountTable, Distances
 from sdv_plausible.release.row_tests import RandomizedTest
+from sdv_plausible.table import type_votes
 
 TESTS = Path(__file__).parents[1]
+pytestmark = pytest.mark.filterwarnings("ignore:(most )?cells of:UserWarning")  # as where the named tests are
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
     """One edit of one function, and calls of tests (file, function, arguments) that must fail with it."""
 
-    owner: type
+    owner: type | ModuleType
     name: str
     old: str
     new: str
     caught_by: tuple[tuple[str, str, tuple[Any, ...]], ...]
 
     def apply(self, patch: pytest.MonkeyPatch) -> None:
-        """Replace the function by the edited one, compiled in its own module."""
-        source = textwrap.dedent(inspect.getsource(getattr(self.owner, self.name)))
+        """Replace the function by the edited one, compiled in its own module, wherever it was imported."""
+        honest = getattr(self.owner, self.name)
+        source = textwrap.dedent(inspect.getsource(honest))
         assert source.count(self.old) == 1, f"{self.old!r} is not once in {self.owner.__name__}.{self.name}"
-        module, made = sys.modules[self.owner.__module__], dict[str, Any]()
+        module, made = sys.modules[honest.__module__], dict[str, Any]()
         exec(
             compile(source.replace(self.old, self.new), module.__file__ or "", "exec"), module.__dict__, made
         )
         patch.setattr(self.owner, self.name, made[self.name])
+        for other in list(sys.modules.values()):
+            if getattr(other, "__dict__", {}).get(self.name) is honest:
+                patch.setattr(other, self.name, made[self.name])
+
+
+ASKED_AGAIN = "privacy/test_asked_again.py", "test_learners_ask_the_same_for_the_same_answers"
+ASKED = "privacy/test_asked_sensitivities.py", "test_what_learners_ask_moves_as_far_as_its_noise_is_for"
+REPLAY = "privacy/test_replay.py", "test_what_leaves_depends_on_the_rows_through_noisy_answers_alone"
+EXACT = (
+    "[next(iter(self._rows._rows.tables([[Axis.of_codes(j, len(b))]]))) for j, b in enumerate(self.buckets)]"
+)
 
 
 MUTANTS = {
@@ -53,10 +73,7 @@ MUTANTS = {
         owner=Distances, name="sensitivity", old=" * math.sqrt(len(self.sets))", new="",
         caught_by=(
             ("questions/test_counts.py", "test_scores_move_as_far_as_stated", (ONE_ROW,)),
-            (
-                "privacy/test_asked_sensitivities.py", "test_what_learners_ask_moves_as_far_as_its_noise_is_for",
-                ("adaptive", "dependent"),
-            ),
+            (*ASKED, ("adaptive", "row", "dependent")),
         ),
     ),
     "scores are distances from the product of the true margins": Mutant(
@@ -64,26 +81,91 @@ MUTANTS = {
         new="np.rint(np.abs(tables - tables.sum(2, keepdims=True) * tables.sum(1, keepdims=True)"
             " / np.maximum(tables.sum((1, 2), keepdims=True), 1)))",
         caught_by=(
-            (
-                "privacy/test_asked_sensitivities.py", "test_what_learners_ask_moves_as_far_as_its_noise_is_for",
-                ("adaptive", "dependent"),
-            ),
+            (*ASKED, ("adaptive", "row", "dependent")),
         ),
     ),
     "estimates for the scores are made of the true margins": Mutant(
         owner=Measurements, name="_coarse_counts", old="self.coarse[j]",
         new="next(iter(self._rows._rows.tables([[self._axes[j]]]))).astype(float) / self.total",
-        caught_by=(("privacy/test_asked_again.py", "test_learners_ask_the_same_for_the_same_answers", ("adaptive", 1.0)),),
+        caught_by=((*ASKED_AGAIN, ("adaptive", 1.0)),),
     ),
     "the schedule is given the true number of rows": Mutant(
         owner=AdaptiveLearner, name="fit", old="float(rows.ask(NumberOfRows(), SIZE_SHARE).values[0])",
         new="(rows.ask(NumberOfRows(), SIZE_SHARE), float(rows._rows.num_rows()))[1]",
-        caught_by=(("privacy/test_asked_again.py", "test_learners_ask_the_same_for_the_same_answers", ("adaptive", 1.0)),),
+        caught_by=((*ASKED_AGAIN, ("adaptive", 1.0)),),
     ),
     "the size check is without its margin": Mutant(
         owner=RandomizedTest, name="confirm", old=" - margin < self.least_rows", new=" < self.least_rows",
         caught_by=(("release/test_row_tests.py", "test_a_bound_that_a_neighbour_does_not_reach_is_confirmed_as_often_as_charged", (1e-6,)),),
     ),
+    "margins before a published table are the true ones": Mutant(
+        owner=Measurements, name="__init__", old="public.margins(self._counts, ",
+        new="public.margins([t.astype(float) for t in rows._rows.tables([[Axis.of_codes(j, c)] for j, c in enumerate(cards)])], ",
+        caught_by=((*ASKED_AGAIN, ("public", 20.0)), (*REPLAY, ("published table",))),
+    ),
+    "buckets that a published table makes finer are cut by the true masses": Mutant(
+        owner=Measurements, name="_finer", old="[np.bincount(b, p) for b, p in zip(fine, self.margins, strict=True)]",
+        new="[np.bincount(b, next(iter(self._rows._rows.tables([[Axis.of_codes(j, len(b))]])))) / self.total for j, b in enumerate(fine)]",
+        caught_by=(("privacy/test_asked_again.py", "test_a_published_table_makes_buckets_finer_for_the_same_answers", ()),),
+    ),
+    "published pairs are raked to the true margins": Mutant(
+        owner=Measurements, name="_published", old="self._public.pairs(self.buckets, self.coarse, ",
+        new=f"self._public.pairs(self.buckets, [np.bincount(b, n) / n.sum() for b, n in zip(self.buckets, {EXACT})], ",
+        caught_by=((*REPLAY, ("published table",)),),
+    ),
+    "the copula is returned with the true margins": Mutant(
+        owner=GaussianCopulaLearner, name="fit", old="_axes(buckets, ranks), margins)",
+        new="_axes(buckets, ranks), [clean_margin(t.astype(float), t.sum()) for t in rows._rows.tables(codes)])",
+        caught_by=((*REPLAY, ("model copula",)),),
+    ),
+    "the vote on types is decided by the true counts": Mutant(
+        owner=type_votes, name="_voted", old="hidden = CLEAR * answer.sigma",
+        new="hidden = CLEAR * answer.sigma; answer.values[:] = CellKinds(name, spelling).exact(rows._rows)",
+        caught_by=(
+            ("privacy/test_asked_again.py", "test_types_are_voted_for_by_the_same_questions_for_the_same_answers", (["true", "false", ""],)),
+            ("privacy/test_replay_of_doors.py", "test_no_door_leaves_anything_of_the_rows", ("fit",)),
+        ),
+    ),
+    "a person counts as a row in tables of three or more columns": Mutant(
+        owner=CountTable, name="sensitivity", old="return neighbours.histogram_l2",
+        new="return neighbours.histogram_l2 / (neighbours.rows if len(self.axes) > 2 else 1)",
+        caught_by=(
+            (*ASKED, ("given arcs", "person", "dependent")),
+            ("privacy/test_units.py", "test_no_unit_moves_an_answer_further", ("coded", "triple", 2, False)),
+        ),
+    ),
+    "of several thresholds of a fit a budget in rho counts one": Mutant(
+        owner=RhoFilter, name="cost", old='"failure": math.fsum(failure)', new='"failure": max(failure, default=0.0)',
+        caught_by=(("privacy/accounting/test_filters.py", "test_every_loss_of_a_fit_counts", ()),),
+    ),
+    "of several Gaussians of a fit a budget in rho counts one": Mutant(
+        owner=RhoFilter, name="cost", old='"rho": math.fsum(rho)', new='"rho": max(rho, default=0.0)',
+        caught_by=(("privacy/accounting/test_filters.py", "test_every_loss_of_a_fit_counts", ()),),
+    ),
+    "rows are charged as if a unit that is replaced were in both tables": Mutant(
+        owner=RandomizedTest, name="_rows_entry", old="max(1, self.least_rows - unit) if self.neighbours.replace else self.least_rows",
+        new="self.least_rows",
+        caught_by=tuple(
+            ("release/test_row_tests.py", "test_the_rows_of_a_unit_that_is_replaced_are_not_counted_on", (unit,))
+            for unit in (Neighbours(replace=True), Neighbours(rows=2, replace=True, person="ticket"))
+        ),
+    ),
+    "a unit's rows are not taken off the lower bound on the rows": Mutant(
+        owner=paper_learner, name="least_rows", old=" - rows.neighbours.rows", new="",
+        caught_by=(("privacy/test_neighbours_of_persons.py", "test_the_bound_holds_for_the_smaller_table", (7,)),),
+    ),
+    "a unit's rows are not put upon the upper bound on the rows": Mutant(
+        owner=greedy_learner, name="_most_rows", old=" + rows.neighbours.rows", new="",
+        caught_by=(("privacy/test_neighbours_of_persons.py", "test_the_bound_from_above_holds_for_the_larger_table", (7,)),),
+    ),
+    **{
+        f"the guard of the gradients' norm forgets the layer {name}": Mutant(
+            owner=gradients, name="clipped", old="for name, (_, deltas) in small.items():",
+            new=f"for name, (_, deltas) in ((n, x) for n, x in small.items() if n != {name!r}):",
+            caught_by=(("models/latent/test_gradients.py", "test_the_norm_and_its_guard_see_every_layer", (name,)),),
+        )
+        for name in WEIGHTS
+    },
 }  # fmt: skip
 
 
@@ -94,6 +176,7 @@ def load(path: str, patch: pytest.MonkeyPatch) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    patch.setitem(sys.modules, spec.name, module)
     spec.loader.exec_module(module)
     return module
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +14,8 @@ from scipy.optimize import brentq
 
 from sdv_plausible.models.adaptive.schedule import SCORE_SHARE, SIZE_SHARE
 from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.datasynthesizer.learner import _most_rows
+from sdv_plausible.models.datasynthesizer.shares import GreedyPlan
 from sdv_plausible.models.paper.learner import BayesianNetworkLearner, least_rows
 from sdv_plausible.models.paper.shares import LearningPlan
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
@@ -117,26 +122,48 @@ def test_the_loss_of_the_release_test_is_the_old_one_for_one_row() -> None:
 # --- bounds from a noisy size ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rows", [1, 7])
-def test_the_bound_holds_for_the_smaller_table(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With n + c rows the bound is above n with a probability below what is charged: the noise summed."""
-    neighbours, size = Neighbours(rows=rows), 5000
-    domain = Domain(tuple(Attribute(name=n, kind="categorical", values=(0, 1)) for n in "ab"))
-    plan = LearningPlan.make("cfs", domain, ModelBudget(epsilon=1.0, delta=1e-3, neighbours=neighbours))
-    larger = CodeArray(np.zeros((size + rows, 2), dtype=int), (2, 2))
-
-    def bound(z: int) -> int:
+def asked_with(
+    z: int, bound: Callable[[Queryable], int], rows: CodeArray, neighbours: Neighbours, plan: Any
+) -> int:
+    """A bound from a number of rows whose noise is z."""
+    entries = plan.entries("cfs") if isinstance(plan, LearningPlan) else plan.entries()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(noise, "discrete_gaussian", lambda values, **_: np.asarray(values) + z)
         ledger = PrivacyLedger(delta=1e-3, neighbours=neighbours)
-        with monkeypatch.context() as patch:
-            patch.setattr(noise, "discrete_gaussian", lambda values, **_: np.asarray(values) + z)
-            return least_rows(Queryable(larger, ledger, plan.entries("cfs"), Coins.from_seed(0)), plan)
+        return bound(Queryable(rows, ledger, entries, Coins.from_seed(0)))
 
+
+TWO = Domain(tuple(Attribute(name=n, kind="categorical", values=(0, 1)) for n in "ab"))
+
+
+@pytest.mark.parametrize("rows", [1, 7])
+def test_the_bound_holds_for_the_smaller_table(rows: int) -> None:
+    """Unless noise exceeds the tail that is charged, no number from n + c rows is above n: all noise is tried."""
+    neighbours, size = Neighbours(rows=rows), 5000
+    plan = LearningPlan.make("cfs", TWO, ModelBudget(epsilon=1.0, delta=1e-3, neighbours=neighbours))
+    larger = CodeArray(np.zeros((size + rows, 2), dtype=int), (2, 2))
+    bound = partial(
+        asked_with, bound=lambda door: least_rows(door, plan), rows=larger, neighbours=neighbours, plan=plan
+    )
     sigma = neighbours.histogram_l2 / (plan.mu * math.sqrt(plan.shares["size"]))
-    too_high = next(z for z in range(int(20 * sigma)) if bound(z) > size)
-    z = np.arange(-math.ceil(30 * sigma), math.ceil(30 * sigma) + 1)
-    mass = np.exp(-(z**2) / (2 * sigma**2))
-    assert mass[z >= too_high].sum() / mass.sum() <= plan.size_failure
-    assert bound(0) <= size - rows
+    tail = math.sqrt(-2 * math.log(plan.size_failure)) * sigma  # Pr[z > tail] <= failure, sub-Gaussian
+    found = [bound(z) for z in range(math.floor(tail) - 5, math.floor(tail) + 1)]
+    assert size - 3 < max(found) <= size
+
+
+@pytest.mark.parametrize("rows", [1, 7])
+def test_the_bound_from_above_holds_for_the_larger_table(rows: int) -> None:
+    """The same for GreedyBayes: no number from n rows is below n + c."""
+    neighbours, size = Neighbours(rows=rows), 5000
+    plan = GreedyPlan.make(TWO, ModelBudget(epsilon=1.0, delta=1e-3, neighbours=neighbours))
+    smaller = CodeArray(np.zeros((size, 2), dtype=int), (2, 2))
+    bound = partial(
+        asked_with, bound=lambda door: _most_rows(door, plan), rows=smaller, neighbours=neighbours, plan=plan
+    )
+    sigma = neighbours.histogram_l2 / (plan.mu * math.sqrt(plan.share_each("size")))
+    tail = math.sqrt(-2 * math.log(plan.size_failure)) * sigma
+    found = [bound(-z) for z in range(math.floor(tail) - 5, math.floor(tail) + 1)]
+    assert size + rows <= min(found) < size + rows + 3
 
 
 # --- words ----------------------------------------------------------------------------------------

@@ -11,25 +11,26 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import comparing
+import guarded
 import numpy as np
 import pandas as pd
 import pytest
+import ruled
+from replaying import check_same, leaves, recorded
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
-from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import NoisyAnswer, Transcript
 from sdv_plausible.sdv import base as sdv_base
 from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns
 
 # The other table is outside every declaration on purpose: the holder is warned of it, and nothing leaves.
-pytestmark = pytest.mark.filterwarnings("ignore:most cells of:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:(most )?cells of:UserWarning")
 
 COLUMNS = {
     "id": {"sdtype": "id", "regex_format": "P[0-9]{6}"},
@@ -99,81 +100,96 @@ def other_table(n: int = 431) -> pd.DataFrame:
     return table
 
 
-@contextmanager
-def recorded(answers: list[Any], *, again: bool) -> Iterator[None]:
-    """Write down every noisy answer, or give those written down instead; exact answers are computed either way."""
-    honest, left = Queryable._give, iter(copy.deepcopy(answers))
+Change = Callable[[pd.DataFrame], pd.DataFrame]
 
-    def give(self: Queryable, asked: Any, answer: Any, *law: Any) -> Any:
-        if again:
-            return honest(self, asked, next(left), *law)  # and so it is in the transcript
-        answers.append(copy.deepcopy(answer))
-        return honest(self, asked, answer, *law)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Queryable, "_give", give)
-        patch.setattr(PlausibleDeniabilitySynthesizer, "_fit_coins", lambda self: Coins.from_seed(11))
-        patch.setattr(sdv_base.base, "generate_synthesizer_id", lambda synthesizer: "same")
-        yield
-    assert not again or next(left, None) is None
+def as_they_are(table: pd.DataFrame) -> pd.DataFrame:
+    return table
+
+
+def in_categories(table: pd.DataFrame) -> pd.DataFrame:
+    return table.astype({"city": "category", "grade": "category"})
+
+
+def with_dates_as_text(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(start=table["start"].dt.strftime("%Y-%m-%d"))
+
+
+# Whose types columns have is schema, and so is that a modelled one is of categories: what is done to both tables. All else
+# that is done to the other one makes no difference: which cells are missing, and the types of columns that are invented.
+STORAGES: dict[str, tuple[Change, Change]] = {
+    "missing ids": (as_they_are, lambda table: table.mask(table.index.to_series() % 3 == 0)),
+    "ids of categories": (
+        in_categories,
+        lambda table: in_categories(table).astype(dict.fromkeys(("id", "ticket", "email"), "category")),
+    ),
+    "whole numbers as ids": (
+        as_they_are,
+        lambda table: table.assign(id=range(len(table)), ticket=_numbers(table)),
+    ),
+    "halves as ids": (as_they_are, lambda table: table.assign(ticket=_numbers(table) / 2, email=None)),
+    "nullable": (
+        lambda table: table.convert_dtypes(),
+        lambda table: with_people(table).mask(table.index.to_series() % 3 == 0).convert_dtypes(),
+    ),
+    "arrow": (
+        lambda table: with_dates_as_text(table).convert_dtypes(dtype_backend="pyarrow"),
+        lambda table: (
+            with_dates_as_text(table).assign(id=_numbers(table)).convert_dtypes(dtype_backend="pyarrow")
+        ),
+    ),
+    "no row": (as_they_are, lambda table: table.iloc[:0]),
+}
+
+
+def with_people(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(ticket=table["ticket"].astype(str))
+
+
+def _numbers(table: pd.DataFrame) -> Any:
+    return pd.factorize(table["ticket"])[0]
+
+
+def published(n: int = 300) -> pd.DataFrame:
+    """A table of some of the columns, whose dependence is that of the first table."""
+    rows = first_table(n).sample(frac=1, random_state=3, ignore_index=True)
+    return rows[["city", "grade", "age", "income"]].assign(member=rows["grade"] > 2)
 
 
 def shown(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
-    """Everything that leaves a fitted synthesizer."""
+    """What leaves a fitted synthesizer."""
     rows = synth.sample(200)
-    given = synth.sample_remaining_columns(pd.DataFrame({"member": [True] * 3}))
+    given = {"conditioned": synth.sample_remaining_columns(pd.DataFrame({"member": [True] * 3})).to_csv()}
     return {
+        **told(synth),
         "rows": rows.to_csv(),
         "types": rows.dtypes.astype(str).to_dict(),
-        "conditioned": given.to_csv(),
-        "ledger": synth.privacy_ledger().to_json(),
-        "plan": str(synth.plan(100)),
-        "repr": repr(synth).split(" object at ")[0],
-        "metadata": json.dumps(synth.get_metadata().to_dict(), sort_keys=True, default=str),
-        "parameters": {k: repr(v) for k, v in synth.get_parameters().items() if k != "metadata"},
+        **(given if synth._sampler.samples_conditions else {}),
         "release file": synth.release().to_bytes(),
-        "readable release file": synth.release().to_bytes(readable=True),
-        "state": dict(leaves(synth)),
+        "state": dict(leaves(synth)),  # with the ledger
     }
 
 
-def leaves(thing: Any, path: str = "", seen: dict[int, Any] | None = None) -> Iterator[tuple[str, str]]:
-    """Path and content of everything that an object holds."""
-    seen = {} if seen is None else seen
-    if isinstance(thing, (str, bytes, int, float, bool, type(None), complex)):
-        yield path, repr(thing)
-        return
-    if isinstance(thing, np.ndarray) and thing.dtype != object:
-        yield path, f"{thing.dtype} {thing.shape} {thing.tobytes().hex()}"
-        return
-    if isinstance(thing, (pd.DataFrame, pd.Series, pd.Index, np.dtype, pd.Timestamp, type)) or callable(
-        thing
-    ):
-        text = (
-            thing.to_dict()
-            if isinstance(thing, (pd.DataFrame, pd.Series))
-            else getattr(thing, "__qualname__", thing)
-        )
-        yield path, f"{type(thing).__name__} {text!r}"
-        return
-    if id(thing) in seen:
-        return
-    seen[id(thing)] = thing  # kept alive: a later object must not be given its identity
-    if isinstance(thing, dict):
-        items: Any = ((repr(k), v) for k, v in thing.items())
-    elif isinstance(thing, (list, tuple, set, frozenset, np.ndarray)):
-        items = enumerate(sorted(thing, key=repr) if isinstance(thing, (set, frozenset)) else thing)
-    else:
-        slots = {
-            s: getattr(thing, s, None)
-            for s in getattr(type(thing), "__slots__", ())
-            if s not in ("_lock", "_home")
-        }
-        items = {**slots, **getattr(thing, "__dict__", {})}.items()
-        yield path, type(thing).__name__
-    for key, value in items:
-        if key not in ("_fitted_date", "_creation_date", "_home", "_lock"):
-            yield from leaves(value, f"{path}.{key}", seen)
+def told(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
+    """What a fitted synthesizer says of itself, its rows apart."""
+    return {
+        "entries": list(map(repr, synth.privacy_ledger().entries)),
+        "metadata": json.dumps(synth.get_metadata().to_dict(), sort_keys=True, default=str),
+        "parameters": {k: repr(v) for k, v in synth.get_parameters().items() if k != "metadata"},
+    }
+
+
+def in_full(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
+    """All of it, in every form; what is computed from the ledger takes its time."""
+    return {
+        **shown(synth),
+        "ledger": synth.privacy_ledger().to_json(),
+        "plan": str(synth.plan(100)),
+        "repr": repr(synth).split(" object at ")[0],
+        "readable release file": synth.release().to_bytes(readable=True),
+        "margins": synth.margins(["city", "age"]).to_csv(),
+        "tables": [table.to_csv() for table in synth.sample_multiple(2, 20)],
+    }
 
 
 def detected(table: pd.DataFrame) -> Any:
@@ -191,19 +207,17 @@ def detected(table: pd.DataFrame) -> Any:
 
 WITHOUT_CITY = {name: spec for name, spec in DECLARED.items() if name != "city"}
 SEEDS_OF_PEOPLE = {"omega": 6, "k": 2, "epsilon0": 6.0}
-CASES: dict[str, dict[str, Any]] = {
-    "declared": {"domain": DECLARED},
-    "declared, epsilon 8": {"domain": DECLARED, "epsilon": 8.0},
+ARCS = {"age": ["city"], "income": ["age", "city"]}
+SEEDS = {"k": 2, "epsilon0": 2.0, "structure": {"age": ["city"]}}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "epsilon 8": {"domain": DECLARED, "epsilon": 8.0, "delta": 1e-6, "max_bins": 20},
     "private": {"undeclared": "private"},
     "partly private": {"domain": {k: DECLARED[k] for k in ("city", "age")}, "undeclared": "private"},
+    "metadata": {"domain": "metadata", "source": "written"},
     "split": {"domain": DECLARED, "split": (0.3, 0.3, 0.4)},
-    "paper's learner": {"domain": DECLARED, "structure": "cfs"},
-    "given arcs": {"domain": DECLARED, "structure": {"age": ["city"], "income": ["age", "city"]}},
-    "independent": {"domain": DECLARED, "model": "independent"},
-    "uniform": {"domain": DECLARED, "model": "uniform"},
-    "seeds": {"domain": DECLARED, "omega": 5, "k": 3, "epsilon0": 2.0, "structure": {"age": ["city"]}},
-    "people": {"domain": DECLARED, "person": "ticket", "rows_per_person": 3},
-    "people, private": {"undeclared": "private", "person": "ticket", "rows_per_person": 2, "epsilon": 8.0},
+    "seeds": {**SEEDS, "domain": DECLARED, "omega": 5},
+    "seeds, range": {**SEEDS, "domain": DECLARED, "omega": (4, 6)},
+    "people, private": {"person": "ticket", "rows_per_person": 2, "epsilon": 8.0},
     "people by a category": {
         "domain": WITHOUT_CITY,
         "person": "city",
@@ -211,15 +225,40 @@ CASES: dict[str, dict[str, Any]] = {
         "structure": "cfs",
     },
     "people, seeds": {**SEEDS_OF_PEOPLE, "domain": DECLARED, "person": "ticket", "rows_per_person": 2},
-    "replacement": {"domain": DECLARED, "neighbours": "replace_one"},
-    "seeds, range": {
+    "published table": {
         "domain": DECLARED,
-        "omega": (4, 6),
-        "k": 2,
-        "epsilon0": 2.0,
-        "structure": {"age": ["city"]},
+        "epsilon": 8.0,
+        "public": published(),
+        "public_source": "an office",
+    },
+    "noise as printed": {"domain": DECLARED, "noise": "paper", "accounting": "paper", "epsilon": 50.0},
+    "as SDV writes": {
+        "domain": DECLARED,
+        "model": "independent",
+        "enforce_min_max_values": False,
+        "enforce_rounding": False,
+        "locales": ["en_GB"],
     },
 }
+CASES: dict[str, dict[str, Any]] = {
+    **{f"model {name}": {"domain": DECLARED, **case} for name, case in guarded.models(ARCS).items()},
+    **{
+        f"protects a {name}": {"domain": DECLARED, **guarded.parameters_of(unit)}
+        for name, unit in guarded.UNITS.items()
+        if name != "row"
+    },
+    **OPTIONS,
+}
+ROW_BY_ROW: dict[str, dict[str, Any]] = {
+    "randomised": {"omega": 6, "hidden_omega": False},
+    "laplace": {"omega": (5, 6), "hidden_omega": True, "threshold_noise": "laplace", "gamma": 2.0},
+    "counting": {"omega": 6, "max_plausible": 60, "max_check_plausible": 150, "seed_free_share": 0.4},
+}
+RANDOMISED = {
+    "privacy_test": "randomized", "domain": DECLARED, "model": "independent", "k": 20, "epsilon0": 1.0,
+    "row_cap": 20, "least_rows": 100, "delta": 1e-4,
+}  # fmt: skip
+WRITTEN = {name: {**spec, **DECLARED.get(name, {})} for name, spec in COLUMNS.items()}
 
 
 def fit(metadata: Any, table: pd.DataFrame, **options: Any) -> PlausibleDeniabilitySynthesizer:
@@ -228,37 +267,95 @@ def fit(metadata: Any, table: pd.DataFrame, **options: Any) -> PlausibleDeniabil
     return synth
 
 
-def replayed(metadata: Any, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What two fits show, on two tables, with the same noisy answers."""
+Seen = Callable[..., dict[str, Any]]
+
+
+def replayed(
+    metadata: Any, first: pd.DataFrame, *others: pd.DataFrame, see: Seen = shown, **options: Any
+) -> None:
+    """Compare what fits show, on other tables, with the same noisy answers."""
     answers: list[Any] = []
     with recorded(answers, again=False):
-        first = fit(metadata, first_table(), **options)
-        assert first.privacy_ledger().claims_privacy
-        one = shown(first)
-    with recorded(answers, again=True):
-        other = shown(fit(metadata, other_table(), **options))
-    return one, other
+        fitted = fit(metadata, first, **options)
+        assert fitted.privacy_ledger().claims_privacy
+        one = see(fitted)
+    for other in others:
+        with recorded(answers, again=True):
+            two = see(fit(metadata, other, **options))
+        check_same(one, two)
 
 
-def check_same(one: dict[str, Any], other: dict[str, Any]) -> None:
-    for what, first in one.items():
-        second = other[what]
-        if what == "state":
-            differing = sorted(k for k in {*first, *second} if first.get(k) != second.get(k))
-            assert not differing, f"the object's state depends on the rows: {differing[:5]}"
-        else:
-            comparing.check_same(
-                first, second, f"{what} depend(s) on the rows other than through noisy answers"
-            )
+def metadata_for(case: dict[str, Any], source: str) -> Any:
+    """Written by hand, or detected on the first table and used on both."""
+    if source == "detected":
+        return detected(first_table())
+    return metadata_from_columns(WRITTEN if case.get("domain") == "metadata" else COLUMNS)
+
+
+def check(case: dict[str, Any], source: str = "written", see: Seen = shown) -> None:
+    replayed(metadata_for(case, source), first_table(), other_table(), see=see, **case)
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("source", ["written", "detected"])
-def test_what_leaves_depends_on_the_rows_through_noisy_answers_alone(case: str, source: str) -> None:
-    metadata = metadata_from_columns(COLUMNS)
-    if source == "detected":  # on the first table, and used on both
-        metadata = detected(first_table())
-    check_same(*replayed(metadata, **CASES[case]))
+def test_what_leaves_depends_on_the_rows_through_noisy_answers_alone(case: str) -> None:
+    check(CASES[case], see=in_full if case in ("epsilon 8", "people, seeds") else shown)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if case.startswith(("protects", "private", "people")) or case == "epsilon 8"],
+)
+def test_so_it_does_with_metadata_that_was_detected(case: str) -> None:
+    check(CASES[case], "detected")
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("case", ["private", "protects a person"])
+def test_storage_and_missing_ids_make_no_difference(case: str, storage: str) -> None:
+    """Of the first table's rows, too: what differs then are the types of columns and which cells are missing."""
+    both, alone = STORAGES[storage]
+    others = (alone(other_table()), alone(first_table()))
+    replayed(metadata_from_columns(COLUMNS), both(first_table()), *others, **CASES[case])
+
+
+def broken_rules() -> pd.DataFrame:
+    """Other rows of the table with rules, which break them: every column is shuffled by itself."""
+    rng = np.random.default_rng(3)
+    return ruled.table(170, seed=4).apply(
+        lambda column: column.sample(frac=1, random_state=rng, ignore_index=True)
+    )
+
+
+@pytest.mark.parametrize("storage", ruled.STORAGES)
+def test_rules_of_all_kinds_leave_nothing_of_the_rows(storage: str) -> None:
+    def see(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
+        return {**told(synth), "rows": synth.sample(50).to_csv(), "release file": synth.release().to_bytes()}
+
+    options = {"domain": ruled.DOMAIN, "rules": ruled.RULES, "max_bins": 6, "epsilon": 4.0}
+    metadata = metadata_from_columns(ruled.COLUMNS)
+    stored = ruled.STORAGES[storage]
+    replayed(metadata, stored(ruled.table()), stored(broken_rules()), see=see, **options)
+
+
+@pytest.mark.parametrize("case", ROW_BY_ROW)
+def test_what_the_row_by_row_tests_say_beside_their_rows(case: str) -> None:
+    """Rows pass by noise of their own, and the object holds records: all else depends on the noisy number of seeds."""
+    options = {**RANDOMISED, **ROW_BY_ROW[case]}
+    replayed(metadata_from_columns(COLUMNS), first_table(), other_table(), see=told, **options)
+
+
+def test_a_budget_is_drawn_from_alike(tmp_path: Path) -> None:
+    answers: list[Any] = []
+    seen = []
+    for name, table in (("first", first_table()), ("other", other_table())):
+        with recorded(answers, again=name == "other"):
+            budget = Budget(1.5, 1e-8, tmp_path / name)
+            synth = fit(
+                metadata_from_columns(COLUMNS), table, domain=DECLARED, model="independent", budget=budget
+            )
+            seen.append({"charged": budget.charged(), "release file": synth.release().to_bytes()})
+    assert seen[0]["charged"]["epsilon"] > 0.9
+    check_same(*seen)
 
 
 def test_detection_leaves_nothing_in_the_object() -> None:
@@ -341,14 +438,12 @@ FAULTS = [
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_side_doors_are_caught(fault: Callable[[pytest.MonkeyPatch], None]) -> None:
-    def check() -> None:
+    def replay() -> None:
         if fault is keep_metadata:
             test_detection_leaves_nothing_in_the_object()
-        check_same(*replayed(metadata_from_columns(COLUMNS), domain=DECLARED, epsilon=8.0))
+        check(CASES["epsilon 8"])
 
     with pytest.MonkeyPatch.context() as patch:
         fault(patch)
-        with pytest.raises(
-            (AssertionError, StopIteration)
-        ):  # of another number of questions the answers run out
-            check()
+        with pytest.raises(AssertionError):
+            replay()

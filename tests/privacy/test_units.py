@@ -69,6 +69,7 @@ CODED = {
     "number": NumberOfRows(),
     "margin": CountTable([B]),
     "pair": CountTable([A, COARSE]),
+    "triple": CountTable([A, B, COARSE]),
     "distances": Distances([[A, B], [A, COARSE], [B]], ESTIMATES),
     "entropies": Entropies(CARDS, [A.buckets, COARSE.buckets], least_rows=1),
 }
@@ -85,6 +86,7 @@ ATTAINED = {
     "number",
     "margin",
     "pair",
+    "triple",
     "missing",
     "precision",
     "runs",

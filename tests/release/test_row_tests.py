@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
+import guarded
 import numpy as np
 import pytest
 from doors import door
@@ -89,6 +91,32 @@ def test_the_rows_are_charged_at_the_declared_number_of_seeds(gamma):
     assert {entry.parts for entry in (size, rows)} == {("seeds",)}
 
 
+@pytest.mark.parametrize("neighbours", guarded.UNITS.values(), ids=guarded.UNITS)
+def test_the_rows_of_a_unit_that_is_replaced_are_not_counted_on(neighbours):
+    """The tables of a replacement have all other rows in common: so many less than the declared number.
+
+    A unit that leaves is no row of the smaller table, which has the declared number all the same.
+    """
+    test = replace(TEST, neighbours=neighbours)
+    (loss,) = test.charge(1.0)[1].losses
+    unit = neighbours.rows
+    others = 900 - unit if neighbours.replace else 900
+    common = {
+        "num_rows": 100, "k": neighbours.rows_of(50), "gamma": 1.0, "epsilon0": 1.0 / unit, "neighbours": neighbours,
+        "delta": (1 - row_tests.SIZE_DELTA_SHARE) * 1e-6,
+    }  # fmt: skip
+    charged = {
+        n: rows_loss(
+            **common,
+            n_lower=n,
+            pass_rate_floor=floor_by_construction(0.4, neighbours.rows_of(50), 1.0 / unit, n),
+        )[0]
+        for n in (others, 900, 900 - 2 * unit)
+    }
+    assert loss == charged[others]
+    assert (charged[900] != charged[others]) == neighbours.replace  # the number matters
+
+
 def test_what_is_out_of_reach_is_refused_before_anything_is_looked_at():
     with pytest.raises(
         ValueError, match=r"k \(400\) and epsilon0 \(0.1\) are out of reach for least_rows \(2\)"
@@ -119,16 +147,23 @@ def chance_of_confirming(test: RandomizedTest, num_seeds: int) -> float:
             test.confirm(SimpleNamespace(count_rows=count_rows))
             confirmed.append(z)
     assert spent == {(SIZE_EPSILON, test._size_delta)}  # what the entry "size" pays for
-    a = math.exp(-SIZE_EPSILON)
+    a = math.exp(-SIZE_EPSILON / test.neighbours.rows)
     return math.fsum(a ** abs(z) for z in confirmed) * (1 - a) / (1 + a)
 
 
 def confirms_safely(test: RandomizedTest) -> bool:
     """Whether a bound that the smaller of two neighbours does not reach stands with no more than the charged chance.
 
-    With ``least_rows`` seeds the neighbour with one less does not reach it.
+    With ``least_rows`` seeds the neighbour with one less does not reach it, and with c - 1 more that without a person of c rows;
+    whoever is replaced leaves a row at least.
     """
-    return all(chance_of_confirming(test, test.least_rows - less) <= test._size_delta for less in (0, 1, 50))
+    most = test.least_rows + test.neighbours.rows - 1 - test.neighbours.replace
+    return all(chance_of_confirming(test, most - less) <= test._size_delta for less in (0, 1, 50))
+
+
+@pytest.mark.parametrize("neighbours", guarded.UNITS.values(), ids=guarded.UNITS)
+def test_a_bound_that_a_neighbour_without_a_unit_does_not_reach_is_not_confirmed(neighbours):
+    assert confirms_safely(replace(TEST, neighbours=neighbours))
 
 
 @pytest.mark.parametrize("delta", [1e-6, 1e-3, 0.5])

@@ -7,25 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
+from engines import HELD, Streamed, held
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, read_parquet
 from sdv_plausible.sdv.versions import metadata_from_columns
 
-ENGINES = (
-    "pandas",
-    "polars",
-    "polars lazy",
-    "arrow",
-    "parquet",
-    "csv",
-    "duckdb",
-    "dask",
-    "dask parquet",
-    "stream",
-    "batches",
-    "ibis",
-)
+__all__ = ["COLUMNS", "DECLARED", "ENGINES", "SEED", "Streamed", "held", "in_memory", "table"]
+
+ENGINES = tuple(HELD)
 COLUMNS: dict[str, dict[str, Any]] = {
     "age": {"sdtype": "numerical"},
     "wage": {"sdtype": "numerical"},
@@ -50,35 +39,6 @@ DECLARED: dict[str, dict[str, Any]] = {
 SEED = 5
 
 
-class Streamed:
-    """An object of which nothing is known but Arrow's C stream."""
-
-    def __init__(self, table: Any) -> None:
-        self._table = table
-
-    def __arrow_c_stream__(self, requested: Any = None) -> Any:
-        return self._table.to_reader(700).__arrow_c_stream__(requested)
-
-
-class LikeIbis:
-    """What is used of a table of Ibis."""
-
-    def __init__(self, table: Any) -> None:
-        self._table = table
-
-    def schema(self) -> Any:
-        return self
-
-    def to_pyarrow(self) -> Any:
-        return self._table.schema
-
-    def select(self, names: Any) -> Any:
-        return LikeIbis(self._table.select(names))
-
-    def to_pyarrow_batches(self, *, chunk_size: int) -> Any:
-        return self._table.to_reader(chunk_size)
-
-
 def table(n: int = 3_000) -> pd.DataFrame:
     """Rows of which some cells are missing, and some outside what is declared."""
     rng = np.random.default_rng(0)
@@ -97,50 +57,6 @@ def table(n: int = 3_000) -> pd.DataFrame:
             "key": [f"k{i}" for i in range(n)],
         }
     )
-
-
-def held(engine: str, frame: pd.DataFrame, folder: Path) -> Any:
-    """The table as an engine has it; the test is skipped where there is none."""
-    if engine == "pandas":
-        return frame
-    arrow_alone = dict.fromkeys(("arrow", "parquet", "stream", "batches", "ibis"), "pyarrow")
-    others = {"polars lazy": "polars", "csv": "pandas"}
-    library = (arrow_alone | others).get(engine, engine.split(maxsplit=1)[0])
-    pytest.importorskip(library, reason=f"{library} is not installed")
-    if engine.startswith("polars"):
-        import polars as pl
-
-        return pl.from_pandas(frame).lazy() if engine == "polars lazy" else pl.from_pandas(frame)
-    if engine in ("arrow", "stream", "batches", "ibis"):
-        import pyarrow as pa
-
-        arrow = pa.Table.from_pandas(frame, preserve_index=False)
-        streams = {
-            "stream": Streamed(arrow),
-            "batches": lambda: arrow.to_batches(700),
-            "ibis": LikeIbis(arrow),
-        }
-        return streams.get(engine, arrow)
-    if engine == "csv":
-        frame.to_csv(folder / "table.csv", index=False)
-        return folder / "table.csv"
-    if engine == "duckdb":
-        import duckdb
-
-        return duckdb.from_df(frame)
-    if engine == "dask":
-        import dask.dataframe as dd
-
-        return dd.from_pandas(frame, npartitions=3)
-    third = -(-len(frame) // 3)
-    for i in range(3):
-        part = frame.iloc[i * third : (i + 1) * third]
-        part.to_parquet(folder / f"part-{i}.parquet", index=False, row_group_size=400)
-    if engine == "dask parquet":
-        import dask.dataframe as dd
-
-        return dd.read_parquet(folder)
-    return str(folder / "part-*.parquet")
 
 
 def in_memory(frame: pd.DataFrame, folder: Path, **parameters: Any) -> Release:

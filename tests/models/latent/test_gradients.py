@@ -115,6 +115,22 @@ def test_rows_above_the_norm_add_nothing_even_if_scaling_fails(monkeypatch, time
             assert square <= LARGEST_NORM**2
 
 
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_the_norm_and_its_guard_see_every_layer(name):
+    """Rows whose gradient is in one layer alone: scaled to the norm; and nothing at all where scaling fails."""
+    large = {
+        each: (inputs, deltas * (1e5 if each == name else 0.0))
+        for each, (inputs, deltas) in backward(NET, EVERY, NOISE, WEIGHT).items()
+    }
+    inputs, deltas = gradients.clipped(large, len(CARDS))[name]
+    squares = (np.full(len(EVERY), len(CARDS)) if inputs is None else (inputs**2).sum(axis=1)) / VALUE_STEP**2
+    norms = np.sqrt(squares * (deltas**2).sum(axis=1)) / LARGEST_NORM
+    assert ((norms > 0.99) & (norms <= 1)).all()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gradients, "_SAFE", 1.5)
+        assert not gradients.clipped(large, len(CARDS))[name][1].any()
+
+
 def test_every_figure_lies_on_its_grid():
     """Whatever the weights: on grids sums are exact, so no row changes another one's contribution."""
     for network in networks():

@@ -210,6 +210,22 @@ def test_costs():
     assert SumFilter(1.0, 1e-8).cost([], 1e-9) == {"epsilon": 0.0, "delta": 0.0}
 
 
+def test_every_loss_of_a_fit_counts():
+    """A vote on types and a learned domain each have a threshold, and each of them may fail."""
+    made = RhoFilter(1.0, 1e-8)
+    losses = [
+        GaussianLoss(sensitivity_over_sigma=0.1), GaussianLoss(sensitivity_over_sigma=0.2, count=3),
+        ApproxDP(epsilon=0.0, delta=3e-10), ApproxDP(epsilon=0.0, delta=1e-10, count=2), ApproxDP(epsilon=0.0, delta=3e-10),
+    ]  # fmt: skip
+    alone = [made.cost([loss], 1e-9) for loss in losses]
+    together = made.cost(losses, 1e-9)
+    assert together == {
+        unit: pytest.approx(math.fsum(cost[unit] for cost in alone)) for unit in ("rho", "failure")
+    }
+    assert together["failure"] == pytest.approx(8e-10)
+    assert not made.admits([together, {"rho": 0.0, "failure": 3e-10}])  # of a tenth of 1e-8, 1e-9
+
+
 @pytest.mark.parametrize("loss", [
     DiscreteLaplaceLoss(epsilon=0.5), ReleaseLoss(epsilon0=0.5, delta=1e-9), PureDP(epsilon=0.1),
     ZCDP(rho=0.01), ApproxDP(epsilon=0.1, delta=1e-9),
@@ -252,3 +268,24 @@ def test_what_is_left_can_be_spent_and_no_more(made: type[PrivacyFilter]):
 def test_left_under_the_sum_needs_the_delta():
     assert SumFilter(1.0, 1e-8).left([], 1e-8) == 1.0
     assert SumFilter(1.0, 1e-8).left([], 2e-8) == 0.0
+
+
+@pytest.mark.parametrize("made", FILTERS.values())
+def test_nothing_is_left_of_a_total_that_is_exceeded(made: type[PrivacyFilter]):
+    """A budget may be exceeded where its file was made by hand: nothing is left then, and no error."""
+    limit = made(1.0, 1e-8)
+    twice = {unit: 2 * amount for unit, amount in limit.limits.items()}
+    assert limit.left([{**twice, "delta": 0.0}], 1e-9) == 0.0
+    assert not limit.admits([twice])
+
+
+def test_a_unit_without_a_cost_is_free():
+    limit = RhoFilter(1.0, 1e-8)
+    assert limit.admits([{"rho": limit.limits["rho"]}])
+    assert limit.admits([])
+
+
+def test_what_is_left_of_the_last_digits_is_no_epsilon_below_zero():
+    limit = RhoFilter(1.0, 1e-8)
+    nearly = {"rho": math.nextafter(limit.limits["rho"], 0.0)}
+    assert limit.left([nearly], 1e-8) == 0.0  # Gaussian noise so weak has a smaller delta at epsilon 0

@@ -1,0 +1,214 @@
+"""A case of everything that the product offers to a fit, keyed by what the product itself registers.
+
+The harnesses of the guarantee (replay, asked again, sensitivities) run over these cases. What is registered and has none is
+named by ``test_guarded.py``: a new model, engine, door, relation, test or option joins here, or says why it need not.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+
+import sdv_plausible
+from sdv_plausible.models import NAMES, make_learner
+from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
+
+PACKAGE = Path(sdv_plausible.__file__).parent
+
+
+def sources() -> dict[str, str]:
+    """Source of every module of the package, by its path."""
+    return {
+        path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
+
+
+# --- models -----------------------------------------------------------------------------------------------------------
+
+LATENT = {"steps": 3, "sample": 0.5, "hidden": 6, "latent": 2}
+
+
+def models(arcs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Parameters of ``make_learner``, and of the synthesizer, for every model; ``arcs`` are given to those that take some."""
+    normal = {"parameters": "posterior", "conditionals": "normal"}
+    return {
+        "adaptive": {"model": "bayesian_network", "structure": "adaptive"},
+        "cfs": {"model": "bayesian_network", "structure": "cfs"},
+        "given arcs": {"model": "bayesian_network", "structure": arcs},
+        "normal": {"model": "bayesian_network", "structure": "cfs", "model_parameters": normal},
+        "as printed": {"model": "bayesian_network", "structure": "cfs", "model_parameters": {"noise": "paper"}},
+        "independent": {"model": "independent"},
+        "correlated": {"model": "correlated"},
+        "copula": {"model": "gaussian_copula"},
+        "latent": {"model": "latent", "model_parameters": LATENT},
+        "uniform": {"model": "uniform"},
+        "random": {"model": "random"},
+    }  # fmt: skip
+
+
+def learners(arcs: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as learners."""
+    cases = models(arcs)
+    return {
+        name: make_learner(*(case.get(key) for key in ("model", "structure", "model_parameters")))
+        for name, case in cases.items()
+    }
+
+
+def unequal(registered: Collection[Any], cases: Collection[Any]) -> list[str]:
+    """What is registered without a case, and what a case is of that is not registered."""
+    return sorted(map(str, {*registered} ^ {*cases}))
+
+
+def models_without_a_case(names: Collection[str] = NAMES) -> list[str]:
+    """Names of models, and values of their learners' closed parameters."""
+    found = unequal(names, [case["model"] for case in models({}).values()])
+    made = list(learners({}).values())
+    for kind in {type(learner) for learner in made}:
+        met = {
+            field.name: [getattr(x, field.name) for x in made if type(x) is kind] for field in fields(kind)
+        }
+        for name, hint in get_type_hints(kind).items():
+            if get_origin(hint) is not ClassVar:
+                found += [f"{kind.__name__}.{name}={v!r}" for v in closed(hint) if v not in met[name]]
+    return found
+
+
+def closed(hint: Any) -> list[Any]:
+    """Values of a type hint that are spelled out."""
+    if get_origin(hint) is Literal:
+        return list(get_args(hint))
+    return [value for part in get_args(hint) for value in closed(part)]
+
+
+# --- units ------------------------------------------------------------------------------------------------------------
+
+UNITS = {
+    "row": Neighbours(),
+    "person": Neighbours(rows=3, person="ticket"),
+    "row replaced": Neighbours(replace=True),
+    "person replaced": Neighbours(rows=2, replace=True, person="ticket"),
+}
+
+
+def units_without_a_case(relations: Iterable[str] = RELATIONS, unit: type = Neighbours) -> list[str]:
+    """Relations, each for rows and for people of several rows; and properties of a unit that no case sets."""
+    wanted = {(relation, several) for relation in relations for several in (False, True)}
+    met = {("replace_one" if unit.replace else "add_remove", unit.rows > 1) for unit in UNITS.values()}
+    return unequal(wanted, met) + unequal([f.name for f in fields(unit)], ("rows", "replace", "person"))
+
+
+def parameters_of(unit: Neighbours) -> dict[str, Any]:
+    """A unit in the synthesizer's parameters; nothing where it is the usual one."""
+    relation = {"neighbours": "replace_one"} if unit.replace else {}
+    people = {"person": unit.person, "rows_per_person": unit.rows} if unit.person else {}
+    return {**relation, **people}
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+def questions(modules: Mapping[str, str] | None = None) -> set[str]:
+    """Names of all classes that say which page proves their sensitivity."""
+    found = set()
+    for source in (sources() if modules is None else modules).values():
+        for made in ast.walk(ast.parse(source)):
+            if isinstance(made, ast.ClassDef):
+                own = {
+                    name.id
+                    for node in made.body
+                    if isinstance(node, ast.Assign)
+                    for name in node.targets
+                    if isinstance(name, ast.Name)
+                }
+                found |= {made.name} if "proof" in own else set()
+    return found
+
+
+# --- doors ------------------------------------------------------------------------------------------------------------
+
+OPENERS = (
+    "Queryable", "fit_release", "learn_model", "build_domain", "learned_file", "vote_types", "with_voted", "fit_source",
+    "PlausibleDeniabilitySynthesizer",
+)  # fmt: skip
+# Function that opens the rows, or has them opened -> the door through which replay meets it.
+DOORS = {
+    "sdv/synthesizer.py: PlausibleDeniabilitySynthesizer._fit_rows": "synthesizer",
+    "release/fitting.py: fit_release": "synthesizer",
+    "release/fitting.py: learn_model": "synthesizer",
+    "table/building.py: build_domain": "synthesizer",
+    "sources/learning.py: SourceFit._run": "fit_source",
+    "commands/fitting.py: synthesizer": "fit",
+    "commands/undeclared.py: vote": "fit",
+    "declaring/voted.py: with_voted": "fit",
+    "table/type_votes.py: vote_types": "fit",
+    "commands/describe.py: synthesizer": "describe",
+    "declaring/command.py: _learned": "declare",
+    "declaring/private.py: learned_file": "declare",
+    "app/order.py: Order.synthesizer": "app",
+    "app/fitting.py: _with_types": "app",
+}
+NO_DOORS = {
+    "commands/demo.py: run": "a simulated table",
+    "commands/declare.py: plan_of": "plans: no row is looked at",
+    "commands/audit.py: run.factory": "for the holder's eyes",
+    "models/checks.py: _fitted": "rows that whoever writes a model made up",
+}
+# Command -> its door, or why it has none.
+COMMANDS = {
+    "fit": "fit",
+    "synthesize": "synthesize",
+    "describe": "describe",
+    "declare": "declare",
+    "app": "app",
+}
+NO_COMMANDS = {
+    "demo": "a simulated table", "plan": "no row is looked at", "completion": "words of options",
+    "check": "for the holder's eyes", "inspect": "for the holder's eyes", "audit": "for the holder's eyes",
+    "report": "compares with the rows: for the holder's eyes, but for what evaluation's tests see",
+    "sample": "from a release file", "generate": "from a release file", "card": "from a release file",
+    "registry": "from a release's ledger",
+}  # fmt: skip
+
+
+def doors(modules: Mapping[str, str] | None = None) -> dict[str, tuple[str, int]]:
+    """Functions of the package that call an opener by name, each with its module and first line."""
+    found: dict[str, tuple[str, int]] = {}
+
+    def look(node: ast.AST, path: str, name: str, line: int) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
+                first = min([child.lineno, *(decorator.lineno for decorator in child.decorator_list)])
+                look(child, path, f"{name}.{child.name}".lstrip("."), first)
+                continue
+            called = child.func if isinstance(child, ast.Call) else None
+            if getattr(called, "id", getattr(called, "attr", None)) in OPENERS:
+                found[f"{path}: {name}"] = path, line
+            look(child, path, name, line)
+
+    for path, source in (sources() if modules is None else modules).items():
+        look(ast.parse(source), path, "", 0)
+    return found
+
+
+# --- parameters of a fit ----------------------------------------------------------------------------------------------
+
+
+def parameters_without_a_case(function: Any, cases: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Parameters of a function, and values of closed ones, that no case gives in the place of the default."""
+    hints, given = get_type_hints(function), [(name, value) for case in cases for name, value in case.items()]
+    lacking = set()
+    for name, parameter in inspect.signature(function).parameters.items():
+        met = [value for given_name, value in given if given_name == name]
+        values = [value for value in closed(hints.get(name)) if value != parameter.default]
+        lacking |= {
+            f"{name}={value!r}" for value in values if not any(type(x) is str and x == value for x in met)
+        }
+        if not values and all(value is parameter.default for value in met):
+            lacking.add(name)
+    return lacking

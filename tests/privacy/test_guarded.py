@@ -1,0 +1,116 @@
+"""Whatever the product registers has a case in the harnesses of the guarantee; what has none is named."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import guarded
+import pytest
+import ruled
+from engines import HELD, held
+from test_replay import CASES, DECLARED, RANDOMISED, ROW_BY_ROW, first_table
+from test_replay_of_doors import RUNS, SOURCES
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, cli, fit_source
+from sdv_plausible.models import NAMES
+from sdv_plausible.privacy.neighbours import RELATIONS
+from sdv_plausible.release import settings
+from sdv_plausible.rules.files import KINDS
+from sdv_plausible.sources.opening import ENGINES, Engine, engine_of
+
+# Parameters, and values of them, that no case of replay gives.
+NO_CLAIM = (
+    "random_state",
+    "types='detected'",
+    "undeclared='infer'",
+    "privacy_test='deterministic'",
+    "model_kwargs",
+)
+OWN_TEST = ("rules", "budget")
+EVERY_CASE = ("self", "metadata", "source")
+FOR_THE_HOLDER = ("allow_no_claim", "progress")
+ONE_VALUE_ALONE = ("privacy_test",)  # of fit_source
+
+
+def test_every_model_has_a_case() -> None:
+    assert guarded.models_without_a_case() == []
+    assert guarded.models_without_a_case((*NAMES, "tree")) == ["tree"]
+
+
+def test_every_value_of_a_learners_closed_parameters_has_a_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = guarded.models({})
+    for name, lacks in (("as printed", "noise='paper'"), ("normal", "conditionals='normal'")):
+        rest = {case: words for case, words in cases.items() if case != name}
+        with monkeypatch.context() as patch:
+            patch.setattr(guarded, "models", lambda arcs, rest=rest: rest)
+            assert f"BayesianNetworkLearner.{lacks}" in guarded.models_without_a_case()
+
+
+def test_every_unit_has_a_case() -> None:
+    assert guarded.units_without_a_case() == []
+    assert len(guarded.units_without_a_case((*RELATIONS, "swap"))) == 2
+
+    @dataclass
+    class Wider:
+        rows: int
+        replace: bool
+        person: str
+        years: int
+
+    assert guarded.units_without_a_case(unit=Wider) == ["years"]
+
+
+def test_every_door_has_a_case() -> None:
+    """Doors of the harnesses are doors; that replay goes through the functions that they stand for is seen there."""
+    assert guarded.unequal(guarded.doors(), {*guarded.DOORS, *guarded.NO_DOORS}) == []
+    assert {*guarded.DOORS.values(), *guarded.COMMANDS.values()} == {*RUNS}
+    planted = "class Side:\n    def look(self, rows):\n        return Queryable(rows, ledger, [], coins)\n"
+    assert {*guarded.doors({"sdv/side.py": planted})} - {*guarded.DOORS} == {"sdv/side.py: Side.look"}
+
+
+def test_every_command_has_a_case() -> None:
+    cases = {*guarded.COMMANDS, *guarded.NO_COMMANDS}
+    assert guarded.unequal(cli.COMMANDS, cases) == []
+    assert guarded.unequal({*cli.COMMANDS, "refit"}, cases) == ["refit"]
+
+
+def test_every_engine_has_a_case(tmp_path: Path) -> None:
+    def lacking(engines: Collection[Engine]) -> list[str]:
+        return guarded.unequal([engine.name for engine in engines], met)
+
+    met = set()
+    for name in HELD:
+        (tmp_path / name).mkdir()
+        met.add(engine_of(held(name, first_table(9), tmp_path / name))[0].name)
+    assert lacking(ENGINES) == []
+    spark = Engine("Spark", lambda data: False, lambda *_: None)  # type: ignore[arg-type, return-value]
+    assert lacking((*ENGINES, spark)) == ["Spark"]
+
+
+def test_every_parameter_of_a_fit_has_a_case() -> None:
+    known = {*NO_CLAIM, *OWN_TEST, *EVERY_CASE, *FOR_THE_HOLDER, *ONE_VALUE_ALONE}
+    cases = [*CASES.values(), *({**RANDOMISED, **case} for case in ROW_BY_ROW.values())]
+    lacking = guarded.parameters_without_a_case(PlausibleDeniabilitySynthesizer.__init__, cases)
+    assert lacking <= known
+    sources = guarded.parameters_without_a_case(fit_source, [{"domain": DECLARED}, *SOURCES.values()])
+    assert sources <= known
+    assert lacking | sources == known
+
+
+def test_a_parameter_without_a_case_is_named() -> None:
+    def fit(rows: int, depth: int = 1, shape: Literal["round", "flat"] = "round") -> None:
+        """A fit with a new parameter, and a new value of one."""
+
+    assert guarded.parameters_without_a_case(fit, [{"depth": 2}]) == {"rows", "shape='flat'"}
+    assert guarded.parameters_without_a_case(fit, [{"depth": 1, "shape": "flat", "rows": 3}]) == {"depth"}
+
+
+def test_every_privacy_test_and_kind_of_rule_has_a_case() -> None:
+    assert (
+        guarded.unequal(settings._TESTS, get_args(settings.TestName)) == []
+    )  # whose values are closed parameters
+    assert guarded.unequal(KINDS, {rule.kind for rule in ruled.RULES}) == []
+    assert guarded.unequal({**KINDS, "odd": None}, {rule.kind for rule in ruled.RULES}) == ["odd"]
