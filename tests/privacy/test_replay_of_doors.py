@@ -146,7 +146,6 @@ def test_a_budget_is_drawn_from_alike_in_parts(tmp_path: Path) -> None:
     replayed(run, first_table(), other(), tmp_path)
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="types of invented columns")
 @pytest.mark.parametrize("engine", ["pandas", "dask"])
 @pytest.mark.parametrize("stored", ["categories", "whole numbers", "doubles"])
 def test_types_of_invented_columns_make_no_difference_in_parts(
