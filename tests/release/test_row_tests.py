@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import math
 import re
 from dataclasses import replace
@@ -15,11 +16,15 @@ from doors import door
 from release_cases import SEEDS, network
 from scipy.stats import binom
 
+from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.models.omega import Omega
+from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss
 from sdv_plausible.privacy.accounting.losses import DiscreteLaplaceLoss, InfiniteLoss
 from sdv_plausible.privacy.accounting.one_row import rows_loss
 from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
+from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
 from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.budget import Allowance
@@ -91,6 +96,67 @@ def test_the_rows_are_charged_at_the_declared_number_of_seeds(gamma):
     assert {entry.parts for entry in (size, rows)} == {("seeds",)}
 
 
+def test_a_unit_that_is_replaced_leaves_a_row_at_least():
+    """Out of reach, and no error of a formula for no rows."""
+    with pytest.raises(ValueError, match=r"out of reach for least_rows \(1\)"):
+        RandomizedTest(
+            k=1, gamma=1.0, epsilon0=1.0, least_rows=1, neighbours=Neighbours(replace=True)
+        ).charge(1.0)
+
+
+def test_looking_at_some_seeds_is_charged_with_where_counting_stops():
+    """Where the user says nothing, so far beyond k that a candidate surely passes: fails with less than exp(-50)."""
+    test = RandomizedTest(
+        k=20, gamma=4.0, epsilon0=0.5, delta=1e-4, row_cap=20, least_rows=100, max_check_plausible=150
+    )
+    stops = {
+        stop: replace(test, max_plausible=stop).charge(4.0)[1].losses for stop in (None, 60, 119, 120, 121)
+    }
+    assert stops[None] == stops[120] != stops[119]
+    (loss,) = stops[60]
+    floor = floor_by_construction(0.5, 20, 0.5, 60)
+    wanted, _ = checked_rows_loss(
+        num_rows=20,
+        k=20,
+        gamma=4.0,
+        epsilon0=0.5,
+        delta=0.99e-4,
+        pass_rate_floor=floor,
+        n_lower=100,
+        max_checked=150,
+        max_plausible=60,
+    )
+    assert loss == wanted
+
+
+def test_looking_at_some_seeds_is_for_single_rows_added_or_removed():
+    RandomizedTest(k=20, gamma=4.0, epsilon0=0.5, max_check_plausible=150)
+    for neighbours in (Neighbours(replace=True), Neighbours(rows=2, person="home")):
+        RandomizedTest(k=20, gamma=4.0, epsilon0=0.5, neighbours=neighbours)
+        with pytest.raises(ValueError, match="max_check_plausible is accounted for single rows"):
+            RandomizedTest(k=20, gamma=4.0, epsilon0=0.5, neighbours=neighbours, max_check_plausible=150)
+
+
+def test_usual_parameters_are_the_synthesizers():
+    usual = {
+        name: p.default for name, p in inspect.signature(PlausibleDeniabilitySynthesizer).parameters.items()
+    }
+    test = RandomizedTest(k=20, gamma=4.0, epsilon0=0.5)
+    names = (
+        "delta",
+        "row_cap",
+        "seed_free_share",
+        "least_rows",
+        "threshold_noise",
+        "hidden_omega",
+        "max_plausible",
+        "max_check_plausible",
+    )
+    assert {name: getattr(test, name) for name in names} == {name: usual[name] for name in names}
+    assert RandomizedTest.has_delta
+    assert not DeterministicTest.has_delta
+
+
 @pytest.mark.parametrize("neighbours", guarded.UNITS.values(), ids=guarded.UNITS)
 def test_the_rows_of_a_unit_that_is_replaced_are_not_counted_on(neighbours):
     """The tables of a replacement have all other rows in common: so many less than the declared number.
@@ -129,6 +195,9 @@ def test_theorem_1_is_named_even_where_it_says_nothing():
         1.0
     )
     assert "would say inf" in rows.mechanism
+    told = TEST.charge(4.0)[1].mechanism
+    added_up = 100 * theorem1_best(50, 4.0, 1.0, 1e-6 / 100).epsilon
+    assert f"added up over 100 rows would say {added_up:,.0f}" in told
 
 
 # --- the size check ---------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from sdv_plausible.privacy.noise.mechanisms import (
     discrete_gaussian,
     discrete_laplace,
     exponential_choice,
+    floored_laplace,
     record_calls,
 )
 
@@ -72,6 +73,11 @@ def gaussian_weight(sigma: float) -> Weight:
     return lambda z: np.exp(-(z**2) / (2 * sigma**2))
 
 
+def floored_laplace_weight(scale: float) -> Weight:
+    """Of floor(L), L Laplace: what is in [z, z + 1)."""
+    return lambda z: np.exp(-np.where(z >= 0, z, -z - 1) / scale)
+
+
 def rounded_normal_weight(sigma: float) -> Weight:
     return lambda z: stats.norm.cdf((z + 0.5) / sigma) - stats.norm.cdf((z - 0.5) / sigma)
 
@@ -96,6 +102,24 @@ def test_discrete_laplace_has_scale_sensitivity_over_epsilon(mechanism, coins, s
     sigma = scale * math.sqrt(2)  # control: another distribution of that width
     assert not fit.accepts(np.rint(sigma * SEEDED.spawn("rounded").normal(8_000)).astype(int))
     assert fit.misses(8_000, rounded_normal_weight(sigma)) < MISSED
+
+
+@pytest.mark.parametrize("coins", [SECRET, SEEDED], ids=["keyed", "seeded"])
+@pytest.mark.parametrize(("sensitivity", "epsilon"), [(1, 0.7), (3, 0.3)])
+def test_floored_laplace_is_laplace_noise_rounded_down(coins, sensitivity, epsilon) -> None:
+    scale = sensitivity / epsilon
+    draw = partial(floored_laplace, np.full(8_000, 50), sensitivity=sensitivity, coins=coins)
+    fit = Fit(floored_laplace_weight(scale), math.ceil(40 * scale))
+    assert fit.accepts(draw(epsilon=epsilon) - 50)
+    for factor in (1.3, 0.75):  # controls: too little noise, too much
+        assert not fit.accepts(draw(epsilon=factor * epsilon) - 50)
+        assert fit.misses(8_000, floored_laplace_weight(scale / factor)) < MISSED
+    if scale < 2:  # control: without a half of the zeros, discrete Laplace is another law
+        rounded = discrete_laplace(
+            np.zeros(8_000, int), sensitivity=sensitivity, epsilon=epsilon, coins=SEEDED
+        )
+        assert not fit.accepts(rounded)
+        assert fit.misses(8_000, laplace_weight(scale)) < MISSED
 
 
 @pytest.mark.parametrize("coins", [SECRET, SEEDED], ids=["opendp", "seeded"])
@@ -128,6 +152,13 @@ def test_a_choice_has_the_probabilities_of_the_exponential_mechanism(coins) -> N
     assert not accepts(2 / 0.9)  # planted: the scale of a monotone score
 
 
+def test_a_choice_by_the_smallest_coin_has_a_finite_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A uniform number may be 0, whose logarithm is none; a candidate with it is the least likely one."""
+    monkeypatch.setattr(Coins, "uniform", lambda self, size: np.array([0.0, 0.5, 0.0]))
+    assert exponential_choice([7, 7, 7], sensitivity=1, epsilon=1.0, coins=SEEDED) == 1
+    assert exponential_choice([7, 7, 90], sensitivity=1, epsilon=1.0, coins=SEEDED) == 2
+
+
 def test_a_choice_needs_something_to_choose_from() -> None:
     with pytest.raises(ValueError, match="at least one"):
         exponential_choice([], sensitivity=1, epsilon=1.0, coins=SECRET)
@@ -146,6 +177,13 @@ CALLS: list[tuple[str, Callable[[Coins], object], float, float, float]] = [
     (
         "discrete_laplace",
         lambda c: keyed_laplace([1, 2], sensitivity=3, epsilon=0.7, coins=c),
+        3,
+        0.7,
+        3 / 0.7,
+    ),
+    (
+        "floored_laplace",
+        lambda c: floored_laplace([1, 2], sensitivity=3, epsilon=0.7, coins=c),
         3,
         0.7,
         3 / 0.7,
@@ -181,6 +219,8 @@ def test_the_spy_sees_scale_sensitivity_and_budget(coins, name, run, sensitivity
     assert (call.name, call.sensitivity, call.budget) == (name, sensitivity, budget)
     assert scale_is(call, formula)
     assert (call.source == "seeded stream") == (not coins.is_secret)
+    if name == "floored_laplace":  # which OpenDP does not have
+        assert call.source in ("seeded stream", "keyed stream")
 
 
 def test_the_spy_catches_noise_that_is_n_times_too_small() -> None:
@@ -306,6 +346,25 @@ def test_bad_budgets_and_sensitivities_are_named(name: str) -> None:
         assert error_of(name, budget=value).match(rf"^{budget} \(.*must be")
         assert error_of(name, sensitivity=value).match(r"^sensitivity \(.*must be")
     assert error_of(name, budget=1e-310).match("scale beyond double precision")
+
+
+@pytest.mark.parametrize("name", ["floored_laplace", "exponential_choice"])
+def test_sensitivities_are_whole_and_from_one_on(name: str) -> None:
+    function = getattr(noise, name)
+    for value in (0, 0.5, -1, True):
+        with pytest.raises((ValueError, TypeError), match=r"^sensitivity \(.*must be"):
+            function([3, 4], sensitivity=value, epsilon=1.0, coins=SECRET)
+    function([3, 4], sensitivity=1, epsilon=1.0, coins=SECRET)
+
+
+def test_floored_noise_is_the_streams() -> None:
+    with pytest.raises(ValueError, match=r"repeatable \(False\) must be True"):
+        floored_laplace([1], sensitivity=1, epsilon=1.0, coins=SECRET, repeatable=False)
+    drawn = [
+        floored_laplace(np.zeros(60, int), sensitivity=1, epsilon=0.01, coins=Coins.from_seed(1))
+        for _ in "ab"
+    ]
+    assert (drawn[0] == drawn[1]).all()
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
