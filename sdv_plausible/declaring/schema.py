@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from sdv_plausible.table.domain import MOST_DIGITS, Attribute, Kind
 from sdv_plausible.table.domain_file import SCHEMA
-from sdv_plausible.table.words import MODELLED_SDTYPES
+from sdv_plausible.table.words import LONGEST_PATTERN, MODELLED_SDTYPES
 
 _FIELDS = [field.name for field in fields(Attribute) if field.name != "name"]
 _VALUE = {"type": ["string", "number", "boolean"]}
@@ -23,7 +23,10 @@ WORDS: dict[str, tuple[str, dict[str, Any]]] = {
         {"type": "string", "examples": [*MODELLED_SDTYPES, "id", "name", "email"]},
     ),
     "datetime_format": ("strftime format of dates, such as %Y-%m-%d.", {"type": "string", "pattern": "%"}),
-    "regex_format": ("Pattern of invented ids.", {"type": "string"}),
+    "regex_format": (
+        "Pattern of invented ids; a million repeats are refused.",
+        {"type": "string", "maxLength": LONGEST_PATTERN},
+    ),
     "pii": ("Whether the column holds personal data.", {"type": "boolean"}),
     "range_min": ("Smallest value: a number, or a date as text in the column's format.", _END),
     "range_max": ("Largest value.", _END),

@@ -121,7 +121,7 @@ def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
     Raises
     ------
     ValueError
-        If a file cannot be read, or a column has no specification or no name.
+        If a file cannot be read, a column has no specification or no name, or ids a pattern without texts.
     """
     document: Any = metadata.to_dict() if hasattr(metadata, "to_dict") else metadata
     if isinstance(metadata, (str, os.PathLike)):
@@ -142,6 +142,8 @@ def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
             "metadata: its columns must be a mapping from names to specifications such as {'sdtype': 'id'}"
         )
     check_names(document, "metadata")
+    for name, spec in document.items():
+        check_words(name, {"regex_format": spec.get("regex_format")})
     return {name: dict(spec) for name, spec in document.items()}
 
 

@@ -8,12 +8,19 @@ from __future__ import annotations
 import datetime as dt
 import difflib
 import math
+import re
+import sys
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+if sys.version_info >= (3, 11):
+    from re import _parser  # type: ignore[attr-defined]  # as SDV does, which invents ids
+else:
+    import sre_parse as _parser
 
 from sdv_plausible.table.cells import is_number
 from sdv_plausible.table.dates import resolution_step
@@ -47,6 +54,12 @@ _NOT_FOR = {
     "ordinal": (*_NUMBERS_ONLY, "groups"),
     "boolean": (*_NUMBERS_ONLY, "groups"),
 }
+LONGEST_PATTERN, MOST_PARTS = 200, 100_000
+ID_FORMAT = (
+    f"a regular expression of at most {LONGEST_PATTERN} letters, and {MOST_PARTS:,} parts: SDV holds n of "
+    "them for [a-z]{n}, and 1 + 2 + ... + n for [a-z]{1,n}; try [A-Z0-9]{8}"
+)
+_ENDLESS_TIMES = 16  # what SDV repeats without an end
 _NUMBERS = (int, float, np.integer, np.floating)
 _DATES = (str, dt.date, np.datetime64)
 
@@ -214,11 +227,38 @@ def _is_finite(value: Any) -> bool:
         return False
 
 
+def is_id_format(form: Any) -> bool:
+    """Whether a value is a pattern from which ids can be invented, in time and memory that end."""
+    if not isinstance(form, str) or len(form) > LONGEST_PATTERN:
+        return False
+    try:
+        return _parts(_parser.parse(form)) <= MOST_PARTS
+    except (re.error, OverflowError, RecursionError):
+        return False
+
+
+def _parts(said: Any) -> int:
+    """Generators that SDV makes for a piece of a pattern: one for a letter, and all repeats at once."""
+    if isinstance(said, (tuple, list)):
+        return sum(map(_parts, said))
+    if not isinstance(said, _parser.SubPattern):
+        return 0
+    found, pieces = 0, list[Any](said.data)
+    for kind, piece in pieces:
+        times, inner = 1, piece
+        if str(kind).endswith("_REPEAT"):
+            low, high, inner = piece
+            high = max(low, _ENDLESS_TIMES) if high is _parser.MAXREPEAT else high
+            times = (low + high) * (high - low + 1) // 2
+        found += max(1, times * _parts(inner))
+    return found
+
+
 _END = ("a finite number or a date", _is_end)
 _RULES: dict[str, tuple[str, Any]] = {
     "sdtype": ("text such as 'numerical'", lambda v: isinstance(v, str)),
     "datetime_format": ("a strftime format such as '%Y-%m-%d'", lambda v: isinstance(v, str) and "%" in v),
-    "regex_format": ("text", lambda v: isinstance(v, str)),
+    "regex_format": (ID_FORMAT, is_id_format),
     "source": (
         "text: the public source, such as the address of a code book",
         lambda v: isinstance(v, str) and v.strip() != "",

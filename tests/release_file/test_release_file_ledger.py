@@ -141,21 +141,19 @@ LIES: dict[str, Any] = {
 
 def doors(release: Release, folder: Path) -> str:
     """All that can be printed of a release."""
-    path, papers = (
-        folder / "x.release",
-        [folder / name for name in ("c.html", "c.md", "c.json", "r.yaml", "n.md")],
-    )
-    release.save(path)
-    for paper in papers[:3]:
-        assert main(["card", str(path), "-o", str(paper), "--overwrite"]) == 0
+    release.save(folder / "x.release")
+
+    def papers(command: str, *options: str) -> None:
+        assert main([command, str(folder / "x.release"), "--overwrite", *options]) == 0
+
+    for ending in ("html", "md", "json"):
+        papers("card", "-o", str(folder / f"card.{ending}"))
     if release.ledger.claims_privacy:
-        more = ["--conformance", str(papers[4]), "--overwrite"]
-        assert main(["registry", str(path), "-o", str(papers[3]), *more]) == 0
-    synth = PlausibleDeniabilitySynthesizer.from_release(release)
-    ledger = release.ledger
+        papers("registry", "-o", str(folder / "entry.yaml"), "--conformance", str(folder / f"table.{'md'}"))
+    written = [path.read_text(encoding="utf-8") for path in folder.iterdir() if path.suffix != ".release"]
+    synth, ledger = PlausibleDeniabilitySynthesizer.from_release(release), release.ledger
     shown = (release, ledger, ledger._repr_html_(), ledger.to_json(), release.card().to_dict(), synth)
-    shown += (synth.privacy_ledger(), Guarantee.of(ledger))
-    return "".join(map(str, shown)) + "".join(p.read_text(encoding="utf-8") for p in papers if p.exists())
+    return "".join(map(str, (*written, *shown, synth.privacy_ledger(), Guarantee.of(ledger))))
 
 
 @pytest.mark.parametrize("kind", ["default", "person", "no_claim"])
