@@ -6,13 +6,14 @@ import json
 import math
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from sdv_plausible.models.adaptive.schedule import SCORE_SHARE, SIZE_SHARE
+from sdv_plausible.models.adaptive.schedule import SCORE_SHARE, SET_SCORE_SHARE, SIZE_SHARE
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.datasynthesizer.learner import _most_rows
 from sdv_plausible.models.datasynthesizer.shares import GreedyPlan
@@ -21,7 +22,7 @@ from sdv_plausible.models.paper.shares import LearningPlan
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaussian_log_delta
 from sdv_plausible.privacy.accounting.losses import ZCDP, DiscreteLaplaceLoss, GaussianLoss, ReleaseLoss
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger, rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
@@ -32,6 +33,7 @@ from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Attribute, Domain
 
 PEOPLE = Neighbours(rows=10, person="home")
+PAGES = Path(__file__).parents[2] / "docs/explanation"
 DELTA = 1e-9
 TEN_ROWS = "all rows with one value of home, of which at most 10 are used"
 ONE_USED = "all rows with one value of home, of which at most 1 is used"
@@ -61,12 +63,16 @@ def test_ten_rows_of_a_release_made_for_one_cost_more_than_ten() -> None:
 
 
 def test_a_replaced_row_costs_less_than_two_steps() -> None:
-    """A default release made for addition and removal: 1.47 under replacement, where adding up says 2."""
+    """A default release made for addition and removal: 1.4787 under replacement, where adding up says 2."""
     mu = discrete_gaussian_mu(1 / calibrate_gaussian(1.0, DELTA))
     replaced = Neighbours(replace=True)
-    tables = 1 - SCORE_SHARE - SIZE_SHARE  # the number of rows does not change; a score may move by 2
-    moved = math.sqrt(SCORE_SHARE * replaced.histogram_l1**2 + tables * replaced.histogram_l2**2)
-    assert gaussian_epsilon(moved * mu) == pytest.approx(1.47, abs=0.005)
+    scores = SCORE_SHARE + SET_SCORE_SHARE  # of pairs and of sets: one may move by 2
+    tables = 1 - scores - SIZE_SHARE  # the number of rows does not change
+    moved = math.sqrt(scores * replaced.histogram_l1**2 + tables * replaced.histogram_l2**2)
+    assert gaussian_epsilon(moved * mu) == pytest.approx(1.4787, abs=0.0005)
+    for page in ("privacy_promise.md", "proofs/persons.md"):
+        text = " ".join((PAGES / page).read_text(encoding="utf-8").split())
+        assert f"costs {rounded_up(gaussian_epsilon(moved * mu))}" in text
     assert gaussian_epsilon(replaced.histogram_l2 * mu) == pytest.approx(1.44, abs=0.005)
     assert 2 * gaussian_epsilon(mu) == pytest.approx(2.0, abs=0.01)
 

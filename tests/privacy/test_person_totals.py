@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from sdv_plausible.privacy.accounting.losses import (
 from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
 from sdv_plausible.privacy.accounting.release_test import release_margin, size_lower_bound_margin
 from sdv_plausible.privacy.accounting.released_rows import released_rows_loss
+from sdv_plausible.privacy.ledger import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
@@ -125,8 +127,11 @@ def printed() -> dict[str, tuple[list[str], list[str]]]:
 
 
 def as_printed(value: float) -> str:
-    digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
-    return "none" if math.isinf(value) else f"{value:.{digits}f}"
+    """Three digits, rounded up: the officer's page never says less than is so."""
+    if math.isinf(value):
+        return "none"
+    up = Decimal(rounded_up(value))
+    return f"{up:.{2 if up < 10 else 1 if up < 100 else 0}f}"
 
 
 @pytest.mark.parametrize("case", SETTINGS)
@@ -150,3 +155,13 @@ def test_the_pages_other_figures() -> None:
     ]
     told = "the total is {} (with seeds {}, randomised test with 1,000 rows {})"
     assert told.format(*map(as_printed, replaced)) in text
+
+
+def test_the_page_rounds_up() -> None:
+    assert [as_printed(x) for x in (1.4787, 2.0731, 12.118, 101.2, 1.0)] == [
+        "1.48",
+        "2.08",
+        "12.2",
+        "102",
+        "1.00",
+    ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -175,7 +176,7 @@ def told(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
     return {
         "entries": list(map(repr, synth.privacy_ledger().entries)),
         "metadata": json.dumps(synth.get_metadata().to_dict(), sort_keys=True, default=str),
-        "parameters": {k: repr(v) for k, v in synth.get_parameters().items() if k != "metadata"},
+        "parameters": {k: re.sub(" at 0x[0-9a-f]+", "", repr(v)) for k, v in synth.get_parameters().items()},
     }
 
 
