@@ -256,16 +256,15 @@ def test_pages_of_the_app_that_may_be_published_leave_nothing_of_the_rows(tmp_pa
 
 
 def write_stored_types(patch: pytest.MonkeyPatch) -> None:
-    """What is not modelled is written in the types of the rows, as fit_source did in 0.1."""
-    honest, types = learning.SourceFit.run, []
+    """Columns are written in the types of the rows, as fit_source did in 0.1."""
+    honest, types = learning.SourceFit.run, {}
 
     def run(self: Any, table: Any, *told: Any) -> Any:
-        invented = [name for name, column in self.types.items() if not column.is_modelled]
-        types[:] = table.empty(invented).dtypes
+        types.update(table.empty(list(self.types)).dtypes)
         return honest(self, table, *told)
 
     patch.setattr(learning.SourceFit, "run", run)
-    patch.setattr(learning, "invented_type", lambda _: types.pop(0))
+    patch.setattr(learning, "output_type", lambda attribute: types[attribute.name])
 
 
 def count_rows_in_the_domain_file(patch: pytest.MonkeyPatch) -> None:
