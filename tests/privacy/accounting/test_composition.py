@@ -255,3 +255,61 @@ def test_a_curve_that_is_no_profile_is_bounded_from_above() -> None:
         alone = np.array([compose_delta([Step(start)], e) for e in EPSILONS])
         assert np.all(oracle.profile(atoms, EPSILONS) <= alone)
         assert np.all(alone <= Step(start).profile(EPSILONS)[0] * (1 + 1e-4) + 2e-13)
+
+
+# ---- what is added beside a distribution of losses -----------------------------------------------------------------
+
+
+BEYOND = ApproxDP(epsilon=60.0, delta=3e-7)  # too large for a distribution of losses: added up
+LITTLE = GaussianLoss(sensitivity_over_sigma=0.3)
+
+
+def test_losses_beyond_any_protection_are_added_to_what_the_others_compose_to() -> None:
+    assert compose([BEYOND, LITTLE], 1e-6) == pytest.approx(60 + compose([LITTLE], 7e-7))
+    assert compose([BEYOND], 1e-6) == 60.0
+    assert compose_delta([BEYOND, LITTLE], 61.0) == pytest.approx(3e-7 + compose_delta([LITTLE], 1.0))
+    assert compose_delta([BEYOND], 60.5) == 3e-7
+    assert (
+        compose_delta([BEYOND], 59.5) == compose_delta([BEYOND, LITTLE], 59.5) == 1.0
+    )  # less than they cost
+
+
+def test_deltas_are_probabilities() -> None:
+    likely = ApproxDP(epsilon=60.0, delta=0.7)
+    assert compose_delta([likely, likely], 130.0) == 1.0
+    assert compose_delta([likely, ApproxDP(epsilon=0.1, delta=0.6)], 61.0) == 1.0
+    assert compose_delta([InfiniteLoss()], 5.0) == 1.0
+
+
+def test_calibration_pays_for_losses_beyond_any_protection_too() -> None:
+    mu = calibrate_gaussian(61.0, 1e-6, [BEYOND])
+    total = compose([BEYOND, GaussianLoss(sensitivity_over_sigma=mu)], 1e-6)
+    assert 60.99 < total <= 61.0
+    assert mu == pytest.approx(calibrate_gaussian(1.0, 7e-7), rel=1e-3)
+
+
+def test_a_whole_delta_may_be_one_losss() -> None:
+    """At equality a pair still holds; where nothing of delta is left, no noise has an epsilon."""
+    pair = ApproxDP(epsilon=1.0, delta=1e-6)
+    assert compose([pair], 1e-6) == 1.0
+    assert compose_delta([pair], 1.0) == 1e-6
+    failure = ApproxDP(epsilon=0.0, delta=1e-6)
+    assert compose([failure, LITTLE], 1e-6) == math.inf
+    assert compose([BEYOND], 3e-7) == math.inf
+    assert compose([failure, ZCDP(rho=0.01)], 3e-6) == pytest.approx(compose([ZCDP(rho=0.01)], 2e-6))
+
+
+def test_little_zcdp_costs_little_and_never_less_than_nothing() -> None:
+    assert 0.01 < compose([ZCDP(rho=1e-4)], 1e-6) < 0.1
+    assert compose([ZCDP(rho=1e-8)], 0.5) == 0.0
+    assert compose([GaussianLoss(sensitivity_over_sigma=1e-6)], 0.5) == 0.0
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 8.0, 30.0])
+def test_a_budget_that_others_have_nearly_used_up_leaves_a_little(epsilon: float) -> None:
+    """Also where zero-concentrated privacy allows the others more than their Gaussians' own mu."""
+    whole = calibrate_gaussian(epsilon, 1e-6)
+    others = [GaussianLoss(sensitivity_over_sigma=whole * (1 - 1e-7))]
+    left = calibrate_gaussian(epsilon, 1e-6, others)
+    assert 0 < left < 0.1 * whole
+    assert compose([*others, GaussianLoss(sensitivity_over_sigma=left)], 1e-6) <= epsilon
