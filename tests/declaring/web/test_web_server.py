@@ -6,13 +6,23 @@ import re
 import socket
 import urllib.error
 import urllib.request
+from contextlib import ExitStack
+from types import SimpleNamespace
 
 import pytest
 from reviewing import program, write_people
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sdv_plausible.cli import main
 from sdv_plausible.declaring.web.guard import Guard, Keys
-from sdv_plausible.declaring.web.server import LOOPBACK, new_token, settings
+from sdv_plausible.declaring.web.server import (
+    LOOPBACK,
+    MOST_CONNECTIONS,
+    MOST_WAITING,
+    OldestGoes,
+    new_token,
+    settings,
+)
 
 
 def test_tokens_are_long_and_new():
@@ -54,6 +64,44 @@ def test_the_program(tmp_path):
     with pytest.raises(OSError, match="refused"):
         socket.create_connection((host, int(port)), timeout=2).close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv"]
+
+
+def answered(tmp_path, idle):
+    """What the owner gets while so many connections are open and silent."""
+    write_people(tmp_path / "people.csv")
+    with program(tmp_path) as (address, _), ExitStack() as stack:
+        host, port = re.search(r"http://([\d.]+):(\d+)/", address).groups()
+        for _ in range(idle):
+            stack.enter_context(socket.create_connection((host, int(port)), timeout=5))
+        opener = urllib.request.build_opener(
+            urllib.request.HTTPCookieProcessor(), urllib.request.ProxyHandler({})
+        )
+        with opener.open(address, timeout=20) as page:
+            return page.status
+
+
+def test_silent_connections_do_not_keep_the_owner_out(tmp_path):
+    assert answered(tmp_path, 250) == 200
+
+
+def test_the_oldest_silent_connection_makes_room(monkeypatch):
+    assert MOST_WAITING < MOST_CONNECTIONS
+    kept = [SimpleNamespace(cycle=None, transport=Closes()) for _ in range(MOST_WAITING)]
+    monkeypatch.setattr(OldestGoes, "waiting", list(kept))
+    monkeypatch.setattr(H11Protocol, "connection_made", lambda *_: None)
+    new = object.__new__(OldestGoes)
+    new.cycle = None
+    new.connection_made(None)
+    assert kept[0].transport.closed
+    assert not any(one.transport.closed for one in kept[1:])
+    assert OldestGoes.waiting[-1] is new
+
+
+class Closes:
+    closed = False
+
+    def close(self):
+        self.closed = True
 
 
 @pytest.mark.parametrize(
