@@ -97,7 +97,7 @@ class Budget:
         """
         self.check_claim(planned)
         cost = self._filter.cost(planned.losses, planned.delta)
-        when = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        when = datetime.now(timezone.utc).isoformat(timespec="microseconds")
         with locked(self._path):
             state = self._read()
             _check_unit(state.neighbours, planned.neighbours)

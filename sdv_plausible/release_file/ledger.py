@@ -166,7 +166,12 @@ def _recount(ledger: PrivacyLedger, stated: Part, settings: Mapping[str, Any] | 
 
 
 def check_ledger(
-    ledger: PrivacyLedger, settings: Mapping[str, Any], domain: Domain, seeds: ReleasedSeeds, answers: Answers
+    ledger: PrivacyLedger,
+    settings: Mapping[str, Any],
+    domain: Domain,
+    model: Any,
+    seeds: ReleasedSeeds,
+    answers: Answers,
 ) -> None:
     """Refuse a release whose ledger is not that of the rest: something leaves that no entry pays for.
 
@@ -191,8 +196,16 @@ def check_ledger(
         raise ValueError("ledger: must make no claim, as values of the domain were read off the rows")
     if "private" in origins and "domain" not in parts:
         raise ValueError("ledger: an entry with a loss must pay for the domain that was learned")
+    if parts.isdisjoint({"structure", "parameters"}) and not _is_uniform(model):
+        raise ValueError("ledger: an entry with a loss must pay for the model that was learned")
     if any(part.kept for part in seeds.parts) and "seeds" not in parts:
         raise ValueError("ledger: an entry with a loss must pay for the seeds that are released")
+
+
+def _is_uniform(model: Any) -> bool:
+    """Whether a model says nothing of the rows: every value equally likely, whatever the others are."""
+    tables = getattr(model, "tables", ())
+    return bool(tables) and all(not t.parents and np.ptp(t.probabilities) == 0 for t in tables)
 
 
 def _write_neighbours(neighbours: Neighbours) -> dict[str, Any]:

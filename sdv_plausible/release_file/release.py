@@ -129,7 +129,7 @@ class Release:
     written: Statement | None = None
 
     def __post_init__(self) -> None:
-        check_ledger(self.ledger, self.settings, self.domain, self.seeds, self.answers)
+        check_ledger(self.ledger, self.settings, self.domain, self.model, self.seeds, self.answers)
 
     # --- what it is for ---------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.rules.rule import Formats
-from sdv_plausible.table.cells import as_doubles, canonical
+from sdv_plausible.table.cells import as_doubles, canonical, distinct_values
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.domain import Attribute
 
@@ -31,8 +31,8 @@ def keys(table: pd.DataFrame, name: str, formats: Formats) -> tuple[np.ndarray, 
     if name in formats:
         where, moments = pd.factorize(numbers(table, name, formats)[0])
         return where, [MISSING if moment == NO_DATE else int(moment) for moment in moments]
-    where, distinct = pd.factorize(table[name].astype(object))
-    found: list[Hashable] = [canonical(value) for value in distinct]
+    where, values = distinct_values(table[name])
+    found: list[Hashable] = [canonical(value) for value in values]
     return np.where(where < 0, len(found), where), [*found, MISSING]
 
 

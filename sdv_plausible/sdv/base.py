@@ -137,6 +137,9 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         self._rows = frame.set_axis(frame.columns.astype(str), axis=1)
         return stand_in_table(frame.dtypes, self._column_specs(), self._data_processor._keys)
 
+    def _check_processed(self, frame: pd.DataFrame) -> None:
+        """Refuse what :meth:`preprocess` did not return."""
+
     def _before_rows(self, frame: pd.DataFrame) -> None:
         """Whatever a fit must have checked before its first look at a row of the frame."""
 
@@ -204,6 +207,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         """Fit to what :meth:`preprocess` returned. If it fails, an earlier fit stays as it was."""
         given, frame = sdv_compat.split_input(processed_data, "processed_data")
         if self._rows is None:  # else fit() calls
+            self._check_processed(frame)
             self._before_rows(frame)
         with self._restored_on_error(), _quiet_about_rows():
             self._forget_fit()

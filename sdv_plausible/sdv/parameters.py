@@ -6,9 +6,8 @@ import inspect
 from copy import deepcopy
 from typing import Any
 
-SHARED = ("model", "public")
-"""Given back as they are: a learner is the caller's own, and plan and fit ask it anew; a large table is not
-copied at every look (it was when it was given)."""
+SHARED = "model"
+"""Given back as it is: a learner is the caller's own, and plan and fit ask it anew."""
 
 
 class Parameter:
@@ -27,7 +26,7 @@ class Parameter:
             value = vars(synth)[self.name]
         except KeyError:
             raise AttributeError(self.name) from None
-        return value if self.name in SHARED else deepcopy(value)
+        return value if self.name == SHARED else deepcopy(value)
 
     def __set__(self, synth: Any, value: Any) -> None:
         if self.name in vars(synth):
@@ -36,7 +35,7 @@ class Parameter:
                 f"{self.name} ({shown:.60}) is fixed when a synthesizer is made, so that "
                 f"plan, fit and ledger agree: make a new one, {kind}(metadata, {self.name}=...)"
             )
-        vars(synth)[self.name] = value if self.name == "model" else deepcopy(value)
+        vars(synth)[self.name] = value if self.name == SHARED else deepcopy(value)
 
 
 def fixed_parameters(kind: type[Any], *, but: tuple[str, ...]) -> tuple[str, ...]:

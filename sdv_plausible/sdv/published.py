@@ -13,6 +13,7 @@ from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.adaptive.public import PublicTable
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.table.cells import unhashable_types
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.domain import Domain
 
@@ -23,7 +24,13 @@ NOTE = (
 )
 
 
-def check_public(public: Any, source: Any, columns: Collection[str], learner: Any) -> None:
+def check_public(
+    public: Any,
+    source: Any,
+    columns: Collection[str],
+    learner: Any,
+    rules: RuleSet = RuleSet(),  # noqa: B008
+) -> None:
     """Refuse what is no published table of these columns. Its rows are not looked at.
 
     Raises
@@ -45,6 +52,13 @@ def check_public(public: Any, source: Any, columns: Collection[str], learner: An
             f"public (columns {names[:20]}) must have columns of the metadata, once each: leave out "
             f"{unknown or 'what is there twice'}"
         )
+    needed = {name for rule in rules.rules for name in rule.columns} - set(rules.added)
+    absent = sorted(needed - set(names))
+    if absent:
+        raise ValueError(f"public lacks columns {absent} of the rules: give them, or leave it out")
+    nested = [name for name in public if unhashable_types(public[name])]
+    if nested:
+        raise ValueError(f"public: column {nested[0]!r} holds lists, dicts or the like: leave it out")
     if not isinstance(learner, AdaptiveLearner):
         raise ValueError(
             f"public goes with the default learner, not with {type(learner).__name__}: leave it out, or take "
@@ -87,10 +101,6 @@ def with_public(learner: Any, public: pd.DataFrame, domain: Domain, rules: RuleS
     """
     frame = public.set_axis(public.columns.astype(str), axis=1).reset_index(drop=True)
     if rules:
-        needed = {name for rule in rules.rules for name in rule.columns} - set(rules.added)
-        absent = sorted(needed - set(frame.columns))
-        if absent:
-            raise ValueError(f"public lacks columns {absent} of the rules: give them, or leave it out")
         frame = rules.fold(frame)
     codes = np.full((len(frame), len(domain)), -1, dtype=np.int32, order="F")
     for j, attribute in enumerate(domain):

@@ -48,7 +48,7 @@ from sdv_plausible.sdv.copula import learner_of
 from sdv_plausible.sdv.parameters import fixed_parameters
 from sdv_plausible.sdv.published import check_public, public_entries, starts, with_public
 from sdv_plausible.sdv.releasing import rebuilt, released
-from sdv_plausible.sdv.schema import with_id
+from sdv_plausible.sdv.schema import is_invented, with_id
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.cells import numbers_alone
@@ -290,7 +290,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._earlier = earlier_losses(domain, self._settings.neighbours)
         check_number_of_columns(self._learner, len(self._modelled_specs()))
         self._settings.check_learner(self._learner)
-        check_public(public, public_source, columns, self._learner)
+        check_public(public, public_source, columns, self._learner, self._rules)
         self._public_given, self._public_said = (
             public,
             (None if public is None else len(public), public_source),
@@ -396,6 +396,13 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _warn_of_strangers(self, table: pd.DataFrame) -> None:
         """Tell the holder, by column names alone, where a declaration does not fit at all."""
+        if not self._declared.names:
+            return
+        compared = {column for name in self._declared.names for column in self._rules.behind(name)}
+        try:  # before anything is told, and all columns, so that the record itself depends on no row
+            noted, lost = "".join(f". {line}" for line in self._noted(compared)[:1]), None
+        except (OSError, ValueError) as error:
+            noted, lost = "", error
         first = table.iloc[:WARNED_FROM]
         outside = mostly_outside(first, {name: self._known(name) for name in self._declared.names})
         never = [name for name in self._declared.names if self._declared.says_missing(name) is False]
@@ -407,12 +414,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             if names:
                 told = f"{what.format(', '.join(names))} (for you, not for publication)"
                 way_out = "synth.check(table) or sdv-plausible check says why"
-                try:  # before it is told: it is a look
-                    columns = {column for name in names for column in self._rules.behind(name)}
-                    noted = "".join(f". {line}" for line in self._noted(columns)[:1])
-                except (OSError, ValueError) as error:
+                if lost is not None:
                     told = "some columns do not fit (for you, not for publication), and are not named"
-                    way_out, noted = f"the look cannot be written down: {error}", ""
+                    way_out = f"the look cannot be written down: {lost}"
                 warnings.warn(f"{told}: {way_out}{noted}", UserWarning, stacklevel=2)
 
     def _known(self, name: str) -> Attribute:
@@ -500,7 +504,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _before_rows(self, frame: pd.DataFrame) -> None:
         """Refuse what can be refused without a look at a row."""
         self._leave_dates_whole()
-        if self._input_metadata.to_dict() != self._original_metadata.to_dict():
+        constrained = self._chained_constraints or self._reject_sampling_constraints
+        held = [self._input_metadata] if constrained else [self._input_metadata, self.metadata]
+        if any(one.to_dict() != self._original_metadata.to_dict() for one in held):
             raise ValueError(
                 "metadata was changed after this synthesizer was made, which read it then: make a new one, "
                 "PlausibleDeniabilitySynthesizer(metadata, ...)"
@@ -516,7 +522,31 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             if self.budget is not None:
                 self.budget.check_claim(self.plan().ledger)  # SDV will look before anything can be drawn
             return
+        self._check_sdtypes()
         check_dates(frame.rename(columns=str), self._date_formats(frame))
+
+    def _check_processed(self, frame: pd.DataFrame) -> None:
+        specs, names = self._column_specs(), sorted(frame.columns.astype(str))
+        wanted = sorted(n for n, s in specs.items() if s.get("sdtype") in MODELLED_SDTYPES)
+        wanted = [name for name in wanted if name not in self._data_processor._keys]
+        if not self._sdv_sees_rows and names != wanted:
+            raise InvalidDataError([f"processed_data has columns {names}, and preprocess() returns {wanted}"])
+        if self.budget is not None and self._settings.neighbours.person is not None:
+            raise ValueError(
+                f"person ({self.person!r}): processed rows do not say whose they are, and a fit without a "
+                "claim cannot draw from a budget: use fit"
+            )
+
+    def _check_sdtypes(self) -> None:
+        """Refuse columns that are neither modelled nor invented: only their rows would tell what they are."""
+        keys = self._data_processor._keys
+        for name, spec in self._column_specs().items():
+            modelled = spec.get("sdtype") in MODELLED_SDTYPES
+            if not modelled and not is_invented(spec, name in keys) and self.undeclared != "infer":
+                raise ValueError(
+                    f"column {name!r} (sdtype {spec.get('sdtype')!r}, pii False) is neither modelled nor "
+                    "invented: make its sdtype categorical, or leave pii out"
+                )
 
     def _date_formats(self, frame: pd.DataFrame) -> dict[str, str | None]:
         """Formats of the table's dates, but for those that are read off the rows or have a zone declared."""
@@ -640,7 +670,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if self.budget is not None:  # the data holder's, with a path of this machine
             held.budget, held._lost_budget = None, True
         held.__dict__["public"] = held._public_given = None  # of it the model alone is kept
-        for name in ("_paid", "_charge", "watch", "record"):
+        for name in ("_paid", "_charge", "_looked", "watch", "record"):
             held.__dict__.pop(name, None)
         super(PlausibleDeniabilitySynthesizer, held).save(filepath)
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import narwhals
 import pandas as pd
 
+from sdv_plausible.table.cells import as_objects, plain_cells
 from sdv_plausible.table.column_types import column_types
 
 FrameKind = Literal["polars", "pyarrow"]
@@ -50,13 +51,13 @@ def split_input(data: Any, parameter: str = "data") -> tuple[str | None, pd.Data
 
 def _as_pandas(data: Any) -> pd.DataFrame | None:
     if isinstance(data, pd.DataFrame):
-        return data
+        return plain_cells(data)
     frame = narwhals.from_native(data, pass_through=True)
     if isinstance(frame, narwhals.LazyFrame):
         frame = frame.collect()
     if not isinstance(frame, narwhals.DataFrame):
         return None
-    return _by_schema(frame)
+    return plain_cells(_by_schema(frame))
 
 
 def _by_schema(frame: narwhals.DataFrame[Any]) -> pd.DataFrame:
@@ -65,13 +66,24 @@ def _by_schema(frame: narwhals.DataFrame[Any]) -> pd.DataFrame:
     Of whole numbers with one missing cell pandas would make doubles, in which long numbers become one, and
     objects of truth values: one row would change how all others are read.
     """
-    table = frame.to_pandas()
     if frame.implementation.is_pandas_like():
-        return table
-    names = [n for n, kind in frame.schema.items() if n in table and _is_exact(kind)]
-    arrow = frame.select(names).to_arrow()
-    exact = arrow.to_pandas(types_mapper=_masked, ignore_metadata=True, date_as_object=False)
-    return table.assign(**{name: exact[name].set_axis(table.index) for name in names})
+        return frame.to_pandas()
+    names = frame.columns
+    if frame.implementation.is_pyarrow():  # of what was once pandas', the index is no column
+        names = frame.to_native().schema.empty_table().to_pandas().columns.to_list()
+    return pd.DataFrame({name: _column(frame.select(name), frame.schema[name]) for name in names})
+
+
+def _column(frame: narwhals.DataFrame[Any], kind: Any) -> pd.Series[Any]:
+    """The one column of a frame."""
+    if _is_exact(kind):
+        arrow = frame.to_arrow()
+        return arrow.to_pandas(types_mapper=_masked, ignore_metadata=True, date_as_object=False).iloc[:, 0]
+    try:
+        return frame.to_pandas().iloc[:, 0]
+    except (ValueError, OverflowError):  # of a cell that Python has no object for, such as an hour 24
+        cells = pd.Series(as_objects(frame.to_arrow().column(0)), dtype=object)
+        return cells.astype("category") if kind == narwhals.Categorical else cells
 
 
 def _is_exact(kind: Any) -> bool:

@@ -14,6 +14,8 @@ from typing import Any, Protocol, TypeVar
 import pandas as pd
 from tqdm.auto import tqdm
 
+from sdv_plausible.table.cells import plain_cells
+
 PART_ROWS = 1 << 19
 T = TypeVar("T")
 
@@ -133,7 +135,7 @@ class FrameSource(LocalSource):
 
     def __init__(self, table: pd.DataFrame, rows: int = PART_ROWS, *, progress: bool = False) -> None:
         super().__init__(rows, progress=progress)
-        self._table = table.set_axis(table.columns.astype(str), axis=1)
+        self._table = plain_cells(table.set_axis(table.columns.astype(str), axis=1))
 
     @property
     def names(self) -> Sequence[str]:

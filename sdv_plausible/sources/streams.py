@@ -26,7 +26,10 @@ def stream_source(
     ValueError
         If it gives anything else, or no batch.
     """
-    first = next(_tables(opened()), None)
+    given = opened()
+    if isinstance(given, Iterator) and opened() is given:  # it would be empty at every later pass
+        raise ValueError(READ_ONCE.format(name=type(given).__name__))
+    first = next(_tables(given), None)
     if first is None:
         raise ValueError("source gave no record batch: a table without rows is a batch of no rows")
     schema = first.schema

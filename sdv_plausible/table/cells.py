@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-_INT64 = 2**63
+from sdv_plausible.table.dates import within_years
+
+_INT64, _MOST = 2**63, 10**100
 
 
 def canonical(value: Any) -> Hashable:
@@ -25,6 +27,8 @@ def canonical(value: Any) -> Hashable:
 
     Numbers beyond 2**53 are told apart as far as doubles tell them apart: declare longer ones as text.
     """
+    if isinstance(value, (dt.timedelta, np.timedelta64)):
+        return pd.Timedelta(value)  # as pandas has it where all cells of the column are durations
     if isinstance(value, np.generic):
         value = value.item() if not isinstance(value, np.datetime64) else pd.Timestamp(value)
     if isinstance(value, (bool, str)):
@@ -47,9 +51,84 @@ def _number(value: Any) -> Hashable:
     return int(double) if double.is_integer() and abs(double) < _INT64 else double
 
 
+def has_form(value: Any) -> bool:
+    """Whether a value in its one form can be in a domain: any other could be learned, never released."""
+    if isinstance(value, str):
+        return not any("\ud800" <= letter <= "\udfff" for letter in value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, dt.date) or (isinstance(value, int) and abs(value) <= _MOST)
+
+
+def plain_cells(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame in which no cell by itself makes pandas refuse its column.
+
+    numpy's single cells are Python's, subclasses of text are text, and what cannot even be compared is
+    missing: a signalling NaN, and a moment beyond the years 1 to 9999. Frames enter through here.
+    """
+    plain = frame
+    for place, (_, column) in enumerate(frame.items()):
+        found = within_years(column)
+        if _is_arrow(column) and any(kind in str(column.dtype) for kind in ("time32", "time64")):
+            found = pd.Series(as_objects(column.array.__arrow_array__()), index=frame.index, dtype=object)
+        if column.dtype == object and any(map(_is_odd, set(map(type, column)))):
+            cells = np.empty(len(column), dtype=object)
+            for i, cell in enumerate(column):
+                cells[i] = _plain(cell)
+            found = pd.Series(cells, index=frame.index)
+        if found is not column:
+            plain = frame.copy(deep=False) if plain is frame else plain
+            plain.isetitem(place, found.array)
+    return plain
+
+
+def _is_odd(kind: type) -> bool:
+    return issubclass(kind, (np.generic, Decimal)) or (issubclass(kind, str) and kind is not str)
+
+
+def _plain(cell: Any) -> Any:
+    if isinstance(cell, np.generic) and not isinstance(cell, (np.datetime64, np.timedelta64)):
+        cell = cell.item()
+    if isinstance(cell, str):
+        return str.__str__(cell)
+    return math.nan if isinstance(cell, Decimal) and cell.is_snan() else cell
+
+
+def distinct_values(column: pd.Series[Any]) -> tuple[np.ndarray, Sequence[Any]]:
+    """Where among its distinct values each cell is, missing is -1, and those values as they are.
+
+    pandas would look for a type that they have in common, and stumble over a number that no double holds.
+    """
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.codes.to_numpy(), column.cat.categories.to_list()
+    where, values = pd.factorize(column.to_numpy() if column.dtype == object else column)
+    if _is_arrow(column):
+        return where, as_objects(pd.Series(values).array.__arrow_array__())
+    return where, list(values)
+
+
+def _is_arrow(column: pd.Series[Any]) -> bool:
+    return isinstance(column.dtype, pd.ArrowDtype)
+
+
+def as_objects(cells: Any) -> list[Any]:
+    """Arrow's cells as Python's objects; one that Python has none for, such as the year 10000, is missing."""
+    try:
+        return list(cells.to_pylist())
+    except (ValueError, OverflowError):
+        return list(map(_as_object, cells))
+
+
+def _as_object(cell: Any) -> Any:
+    try:
+        return cell.as_py()
+    except (ValueError, OverflowError):
+        return None
+
+
 def as_doubles(column: pd.Series[Any]) -> np.ndarray:
     """Numbers of a column, each cell read as if it were alone; what is no number is NaN."""
-    if column.dtype.kind in "Oc":  # one complex number would have pandas give up all texts beside it
+    if column.dtype.kind in "OcUS":  # pandas takes one way of reading for all texts of a column
         column = column.map(_real).astype(object)
     return np.array(pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan))
 
@@ -61,7 +140,7 @@ def is_number(text: str) -> bool:
 
 def holds_one_of(column: pd.Series[Any], texts: Sequence[str]) -> np.ndarray:
     """Mask of cells that are exactly one of some texts; each cell is looked at alone."""
-    if column.dtype.kind in "biufcM":
+    if column.dtype.kind in "biufcM" or column.dtype.type is Decimal:
         return np.zeros(len(column), dtype=bool)
     return np.array(column.isin(list(texts)).to_numpy(dtype=bool))
 
@@ -77,12 +156,24 @@ def _real(value: Any) -> Any:
     """Return a cell that pandas converts without a look at the others."""
     if isinstance(value, (complex, np.complexfloating)):
         return value.real if value.imag == 0 else math.nan
+    if isinstance(value, str):
+        return _number_of_text(value)
+    if isinstance(value, Decimal):  # of 1e999999 pandas would write out the digits, which takes minutes
+        return float(value)
     if isinstance(value, int) and abs(value) >= _INT64:
         try:
             return float(value)
         except OverflowError:
             return math.inf if value > 0 else -math.inf
     return value
+
+
+def _number_of_text(text: str) -> float:
+    """The nearest double. Beside a missing cell or a word pandas reads long whole numbers less exactly."""
+    try:
+        return float(text) if text.isascii() and "_" not in text else math.nan
+    except ValueError:
+        return math.nan
 
 
 def unhashable_types(column: pd.Series[Any]) -> list[str]:

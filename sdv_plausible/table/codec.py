@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table.cells import as_doubles, canonical, holds_one_of
+from sdv_plausible.table.cells import as_doubles, canonical, distinct_values, holds_one_of
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.domain import Attribute, Domain
 
@@ -137,11 +137,8 @@ class ColumnCodec:
 
     def _encode_values(self, column: pd.Series[Any]) -> np.ndarray:
         """Code of each category; -1 for one outside. Distinct values are looked up, not rows."""
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            where, distinct = column.cat.codes.to_numpy(), column.cat.categories
-        else:
-            where, distinct = pd.factorize(column)  # missing is -1
-        codes = [self._code_of.get(canonical(value), -1) for value in distinct]
+        where, values = distinct_values(column)
+        codes = [self._code_of.get(canonical(value), -1) for value in values]
         return np.array([*codes, -1], dtype=np.int64)[where]
 
     def _encode_texts(self, column: pd.Series[Any]) -> np.ndarray:

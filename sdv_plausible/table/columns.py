@@ -16,7 +16,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Asked
-from sdv_plausible.table.cells import as_doubles, canonical, holds_one_of
+from sdv_plausible.table.cells import as_doubles, canonical, distinct_values, has_form, holds_one_of
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.lattice import DATE_UNITS, MOST_DECIMALS, Lattice
 from sdv_plausible.table.rounding import SIZES, classes, sizes
@@ -306,12 +306,17 @@ def value_counts(column: pd.Series[Any]) -> tuple[dict[Flagged, int], int]:
     else:
         is_flag = np.full(len(present), pd.api.types.is_bool_dtype(present.dtype))
     counts: dict[Flagged, int] = {}
+    missing = len(column) - len(present)
     for flag in (False, True):
-        for value, count in present[is_flag == flag].value_counts(sort=False).items():
-            if count:
-                key = (flag, canonical(value))
-                counts[key] = counts.get(key, 0) + int(count)
-    return counts, len(column) - len(present)
+        where, values = distinct_values(present[is_flag == flag])
+        found = np.bincount(where, minlength=len(values)).tolist()
+        for value, count in zip(values, found, strict=True):
+            key = (flag, canonical(value))
+            if count and has_form(key[1]):
+                counts[key] = counts.get(key, 0) + count
+            else:  # what can be in no file is missing, each cell by itself
+                missing += count
+    return counts, missing
 
 
 def in_public_order(counts: Mapping[Flagged, int]) -> list[Flagged]:

@@ -16,6 +16,10 @@ NANOSECONDS = {
     "s": 1_000_000_000,
     "ns": 1,
 }
+_YEARS = {  # 1 to 9999, of moments without a time zone and of those with one
+    None: ("0001-01-01", "9999-12-31 23:59:59.999999"),
+    "UTC": ("0001-01-01 14:00", "9999-12-31 09:59:59"),
+}
 
 
 def as_nanoseconds(
@@ -55,6 +59,27 @@ def as_nanoseconds(
         ) from error
 
 
+def within_years(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A column whose moments beyond the years 1 to 9999 are missing: one by one pandas ends the process.
+
+    Where there is a time zone, 14 hours at either end are beyond them too: the year may be another one there.
+    """
+    if not holds_dates(column) and not _holds_days(column):
+        return column
+    moments = _of_numpy(column)
+    zone = "UTC" if isinstance(moments.dtype, pd.DatetimeTZDtype) else None
+    first, last = (pd.Timestamp(end, tz=zone) for end in _YEARS[zone])
+    beyond = ((moments < first) | (moments > last)).to_numpy()
+    return column.where(~beyond) if beyond.any() else column
+
+
+def of_arrow(cells: Any) -> pd.Series[Any]:
+    """Arrow's moments as numpy's, in their own unit and time zone."""
+    zone, values = getattr(cells.type, "tz", None), cells.to_numpy()
+    moments = pd.Series(values.astype("M8[s]") if np.datetime_data(values.dtype)[0] == "D" else values)
+    return moments if zone is None else moments.dt.tz_localize("UTC").dt.tz_convert(zone)
+
+
 def holds_dates(column: pd.Series[Any]) -> bool:
     """Whether a column's type is one of dates: then no text is read."""
     dtype = column.dtype
@@ -62,14 +87,16 @@ def holds_dates(column: pd.Series[Any]) -> bool:
     return is_arrow or isinstance(dtype, pd.DatetimeTZDtype) or pd.api.types.is_datetime64_dtype(dtype)
 
 
+def _holds_days(column: pd.Series[Any]) -> bool:
+    """Whether a column is of Arrow's days."""
+    return isinstance(column.dtype, pd.ArrowDtype) and str(column.dtype.pyarrow_dtype).startswith("date")
+
+
 def _of_numpy(column: pd.Series[Any]) -> pd.Series[Any]:
     """Arrow's dates as numpy's; others as they are."""
-    if not (isinstance(column.dtype, pd.ArrowDtype) and column.dtype.kind == "M"):
-        return column
-    stored = column.dtype.pyarrow_dtype
-    if stored.tz:
-        return column.astype(pd.DatetimeTZDtype(stored.unit, stored.tz))
-    return column.astype(np.dtype(f"datetime64[{stored.unit}]"))
+    if isinstance(column.dtype, pd.ArrowDtype) and (column.dtype.kind == "M" or _holds_days(column)):
+        return of_arrow(column.array.__arrow_array__()).set_axis(column.index)
+    return column
 
 
 def date_style(column: pd.Series[Any], datetime_format: str | None) -> dict[str, Any]:
@@ -102,6 +129,7 @@ def check_dates(table: pd.DataFrame, formats: Mapping[str, str | None]) -> None:
     """
     for name, form in formats.items():
         column = _of_numpy(table[name].iloc[:0])
+        check_style(name, None, form)
         if form is None and not holds_dates(column):
             raise ValueError(
                 f"column {name!r} holds dates as text: give its datetime_format, such as '%Y-%m-%d', in the "

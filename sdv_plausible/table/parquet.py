@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.table.cell_texts import FALSE_VALUES, TRUE_VALUES, CellReader, Spelling
-from sdv_plausible.table.cells import canonical
+from sdv_plausible.table.cells import as_objects, canonical
 from sdv_plausible.table.column_types import ColumnType, column_types
+from sdv_plausible.table.dates import of_arrow
 from sdv_plausible.table.reading import PathLike
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def _column(
     if column.sdtype == "numerical" and number:
         return _numbers(cells)
     if column.sdtype == "datetime" and (is_.is_timestamp(kind) or is_.is_date(kind)):
-        return _moments(cells)
+        return of_arrow(cells)
     text = is_.is_string(kind) or is_.is_large_string(kind) or is_.is_null(kind)
     single = text or number or is_.is_timestamp(kind) or is_.is_date(kind)
     if column.is_modelled and not (text or (single and column.sdtype not in ("numerical", "datetime"))):
@@ -154,24 +155,17 @@ def _column(
             "type that goes with "
             "that, or declare another sdtype"
         )
-    if is_.is_null(kind) or not single:
-        return _by_text(cells.to_pylist(), column, spelling)
-    return _spread(_dictionary(cells), column, spelling, categories=categories and text)
+    if is_.is_null(kind) or not single or not len(cells):  # Arrow has no empty dictionary of every type
+        return _by_text(as_objects(cells), column, spelling)
+    return _spread(cells, column, spelling, categories=categories and text)
 
 
-def _dictionary(cells: Any) -> Any:
-    """One Arrow array of distinct values and where each is; None for no cells."""
+def _spread(cells: Any, column: ColumnType, spelling: Spelling, *, categories: bool) -> pd.Series[Any]:
+    """Cells that are stored more than once are read once."""
     coded = cells.dictionary_encode().unify_dictionaries().combine_chunks()
     if hasattr(coded, "chunks"):
-        coded = coded.chunk(0) if coded.num_chunks else None
-    return coded
-
-
-def _spread(coded: Any, column: ColumnType, spelling: Spelling, *, categories: bool) -> pd.Series[Any]:
-    """Cells that are stored more than once are read once."""
-    if coded is None or not len(coded):
-        return _by_text([], column, spelling)
-    distinct = _by_text([*coded.dictionary.to_pylist(), None], column, spelling).to_numpy()
+        coded = coded.chunk(0)
+    distinct = _by_text([*as_objects(coded.dictionary), None], column, spelling).to_numpy()
     where = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
     number_of, values = pd.factorize(distinct)  # missing is -1
     if categories and all(isinstance(value, str) for value in values):
@@ -188,13 +182,6 @@ def _numbers(cells: pa.ChunkedArray) -> pd.Series[Any]:
         cells = cells.cast(pa.int8())
     values = cells.cast(pa.float64(), safe=False).to_numpy()
     return pd.Series(np.where(np.isfinite(values), values, np.nan))
-
-
-def _moments(cells: pa.ChunkedArray) -> pd.Series[Any]:
-    zone = getattr(cells.type, "tz", None)
-    values = cells.to_numpy()
-    moments = pd.Series(values.astype("M8[s]") if np.datetime_data(values.dtype)[0] == "D" else values)
-    return moments if zone is None else moments.dt.tz_localize("UTC").dt.tz_convert(zone)
 
 
 def _by_text(values: list[Any], column: ColumnType, spelling: Spelling) -> pd.Series[Any]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sdv.errors import InvalidDataError
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.declaring.private import learned_file
@@ -205,3 +206,74 @@ def test_a_draw_before_the_checks_would_be_seen(door, tmp_path, monkeypatch):
         monkeypatch.setattr(f"{module}.build_domain", late)
     with pytest.raises(AssertionError, match="spent for nothing"):
         refused(DOORS[door][0], budget, rows)
+
+
+def iterated() -> Any:
+    import pyarrow as pa
+
+    batches = iter([pa.RecordBatch.from_pandas(table())])
+    return lambda: batches
+
+
+def test_a_stream_that_can_be_read_once_costs_nothing(tmp_path):
+    """Its later passes would be of no rows."""
+    budget = Budget(2.0, 1e-8, tmp_path / "b")
+    with pytest.raises(ValueError, match="can be read once"):
+        by_source(budget, iterated())
+    assert charged(budget) == 0
+
+
+def other_metadata(synth: Any) -> None:
+    synth.metadata = metadata_from_columns({**COLUMNS, "sex": {"sdtype": "id"}})
+
+
+SYNTHESIZERS: dict[str, tuple[dict[str, Any], Callable[[Any], None], str]] = {
+    "neither modelled nor invented": (
+        {"metadata": {**COLUMNS, "home": {"sdtype": "email", "pii": False}}},
+        lambda synth: synth.fit(table()),
+        "neither modelled nor invented",
+    ),
+    "processed rows that lack a column": (
+        {},
+        lambda synth: synth.fit_processed_data(table()[["sex", "day"]]),
+        r"processed_data has columns",
+    ),
+    "raw rows as processed ones": ({}, lambda synth: synth.fit_processed_data(table()), "processed_data has columns"),
+    "processed rows of persons": (
+        {"person": "home"},
+        lambda synth: synth.fit_processed_data(table()[["sex", "age", "day"]]),
+        "do not say whose they are",
+    ),
+    "a format that nobody can read": (
+        {"metadata": {**COLUMNS, "day": {"sdtype": "datetime", "datetime_format": "%10Y"}}, "domain": None},
+        lambda synth: synth.fit(date_texts()),
+        "datetime_format",
+    ),
+    "other metadata": ({}, lambda synth: (other_metadata(synth), synth.fit(table())), "metadata was changed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SYNTHESIZERS)
+def test_what_only_the_rows_could_tell_is_refused_before_the_draw(case, tmp_path):
+    options, fit, words = SYNTHESIZERS[case]
+    budget = Budget(2.0, 1e-8, tmp_path / "b")
+    columns = options.get("metadata", COLUMNS)
+    domain = {n: {k: v for k, v in s.items() if k != "sdtype"} for n, s in DOMAIN.items() if n != "home"}
+    given = {"domain": domain, "model": "independent", **options, "metadata": metadata_from_columns(columns)}
+    synth = PlausibleDeniabilitySynthesizer(budget=budget, **given)
+    with pytest.raises((ValueError, InvalidDataError), match=words):
+        fit(synth)
+    assert charged(budget) == 0
+
+
+def test_a_published_table_that_cannot_be_used_is_refused_when_it_is_given():
+    from sdv_plausible.rules import Inequality
+
+    columns = {"low": {"sdtype": "numerical"}, "high": {"sdtype": "numerical"}}
+    domain = {name: {"range_min": 0, "range_max": 9, "range_is_nullable": False} for name in columns}
+    given = {"domain": domain, "rules": [Inequality("low", "high")]}
+    metadata = metadata_from_columns(columns)
+    with pytest.raises(ValueError, match=r"public lacks columns \['high'\] of the rules"):
+        PlausibleDeniabilitySynthesizer(metadata, public=pd.DataFrame({"low": [1]}), **given)
+    with pytest.raises(ValueError, match="column 'low' holds lists"):
+        PlausibleDeniabilitySynthesizer(metadata, public=pd.DataFrame({"low": [[1]], "high": [2]}), **given)

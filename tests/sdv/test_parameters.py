@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from sdv_plausible.release.budget import Budget
 from sdv_plausible.rules import Inequality
 from sdv_plausible.sdv import parameters
 from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.table.domain_file import DomainFile
 
 COLUMNS = {
     "home": {"sdtype": "id"},
@@ -169,3 +171,27 @@ def test_objects_saved_before_parameters_were_fixed_are_read(tmp_path):
     loaded = PlausibleDeniabilitySynthesizer.load(tmp_path / "s")
     assert loaded.epsilon == 0.5
     assert vars(loaded)["epsilon"] == 0.5
+
+
+def test_a_published_table_that_is_shown_is_a_copy():
+    synth = make(public=table()[["sex"]].head(20), model="bayesian_network")
+    synth.public.drop(index=range(19), inplace=True)
+    assert len(synth.public) == 20
+
+
+@pytest.mark.filterwarnings("ignore:most cells of:UserWarning")
+@pytest.mark.parametrize("where", ["mapping", "file"])
+def test_what_did_not_fit_is_in_no_saved_object_and_no_domain_file(where, tmp_path):
+    """What a fit compares is on record whatever came out: the record tells of no row."""
+    found = []
+    for age in (10, 500):  # inside the declaration, or outside in all rows
+        path = tmp_path / f"{age}.json"
+        DomainFile(columns=DOMAIN).save(path)
+        synth = make(domain=path if where == "file" else DOMAIN, model="uniform")
+        synth.fit(table().assign(age=age))
+        synth.save(tmp_path / f"{age}.pkl")
+        loaded = PlausibleDeniabilitySynthesizer.load(tmp_path / f"{age}.pkl")
+        looked = json.loads(path.read_text()).get("looked")
+        found.append((vars(loaded).get("_looked"), looked))
+    assert found[0] == found[1]
+    assert found[0][1] is None if where == "mapping" else set(found[0][1]) == set(DOMAIN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdv_plausible.table.cells import as_doubles, canonical, unhashable_types
+from sdv_plausible.table.columns import value_counts
 
 ZURICH = pd.Timestamp("2020-01-01 13:00", tz="Europe/Zurich")
 HUGE = 10**400
@@ -78,3 +80,37 @@ def test_numbers_are_read_one_by_one(odd: object, others: list[object]) -> None:
     together = as_doubles(pd.Series([*others, odd], dtype=object))
     alone = [as_doubles(pd.Series([cell], dtype=object))[0] for cell in [*others, odd]]
     np.testing.assert_array_equal(together, np.array(alone))
+
+
+def test_long_numbers_in_text_are_read_alike_beside_any_cell():
+    """Of a column with a missing cell or a word pandas reads long whole numbers less exactly."""
+    rng = np.random.default_rng(0)
+    texts = [str(number) for number in rng.integers(10**16, 10**18, 300)]
+    for neighbour in (None, "a word", "1.5", 2**70, 1 + 2j, True):
+        beside = as_doubles(pd.Series([*texts, neighbour], dtype=object))[:-1]
+        assert beside.tolist() == [float(text) for text in texts]
+    with_pandas = pd.to_numeric(pd.Series([*texts, None], dtype=object), errors="coerce")[:-1]
+    assert with_pandas.tolist() != [float(text) for text in texts]  # the control
+
+
+@pytest.mark.parametrize("text", ["1_000", "\u0663", "0x1p5", "1,5", "", "now"])
+def test_what_is_no_number_is_none(text):
+    assert np.isnan(as_doubles(pd.Series([text, "3"], dtype=object))).tolist() == [True, False]
+
+
+def test_durations_have_one_form():
+    """A column of durations alone has another type than one with a word beside them."""
+    one = pd.Series([dt.timedelta(days=1)] * 3)
+    for column in (one, one.astype(object)):
+        assert {canonical(value) for value in column} == {pd.Timedelta(days=1)}
+        assert {type(canonical(value)) for value in column} == {pd.Timedelta}
+
+
+@pytest.mark.parametrize(
+    "odd", [b"x", (1, 2), math.inf, 1j, dt.timedelta(1), frozenset("a"), "\ud800", 10**400], ids=repr
+)
+def test_what_no_file_can_hold_is_missing_where_domains_are_learned(odd):
+    column = pd.Series(["a"] * 5 + [odd] * 5 + [None], dtype=object)
+    counts, missing = value_counts(column)
+    assert counts == {(False, "a"): 5}
+    assert missing == 6

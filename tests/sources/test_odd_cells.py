@@ -1,0 +1,232 @@
+"""One odd cell decides nothing: at every door a table with it is fitted as the one without.
+
+Every odd cell is tried in every kind of column, declared and learned, in a column of its own, so that none hides
+another. Cells are Python's objects where a door takes those, Arrow's of a type where it takes types, and texts
+in files of text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tables import ENGINES, held
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
+from sdv_plausible.cli import main
+from sdv_plausible.sdv import versions
+from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.table import parquet
+
+pytestmark = pytest.mark.filterwarnings("ignore:most cells of:UserWarning")  # the usual ones too
+
+ROWS, PLACE = 24, 7
+TYPED = tuple(engine for engine in ENGINES if engine != "csv")
+
+
+class Word(str):
+    """A text that is not quite a str."""
+
+
+OBJECTS: dict[str, Any] = {
+    "a number that no double holds": 10**400,
+    "a negative one": -(10**400),
+    "a decimal that no double holds": Decimal("1e999999"),
+    "a signalling NaN": Decimal("sNaN"),
+    "a decimal NaN": Decimal("NaN"),
+    "a fraction": Fraction(1, 3),
+    "infinity": -math.inf,
+    "half a double": np.float16(1.5),
+    "a long double": np.longdouble("1e4000"),
+    "a complex number": 1 + 2j,
+    "bytes": b"\xff\xfe",
+    "numpy's bytes": np.void(b"abc"),
+    "half a character": "\ud800",
+    "a long text": "9" * 200_000,
+    "numpy's text": np.str_("1990-01-01"),
+    "a subclass of text": Word("a"),
+    "a day": date(9999, 12, 31),
+    "the first moment": datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
+    "the year 20000": np.datetime64("20000-01-01"),
+    "a year far off": np.datetime64(2**62, "s"),
+    "a time": time(12),
+    "a duration": timedelta.max,
+    "numpy's duration": np.timedelta64(1, "D"),
+    "a pair": (1, "a"),
+    "an object": object(),
+    "truth": True,
+    "NA": pd.NA,
+}
+TEXTS = (
+    str(10**400), "1e999999", "-inf", "sNaN", "NaN", "0x1p5", "1_000", "\u0663", "9" * 100_000, "20000-01-01",
+    "-0005-01-01", "1990-02-30", "now", "24:00:00", "\x00", "\u2028", '"', "a,b", "two\nlines", " ", "=1+1",
+)  # fmt: skip
+ANY, NUMBER, MOMENT = ("id", "text", "code", "flag"), ("number", "mixed"), ("date",)
+STORED: tuple[tuple[Any, Any, Any, tuple[str, ...]], ...] = (  # Arrow's type, a usual cell, an odd one, kinds
+    (pa.int64(), 1, -(2**63), (*ANY, *NUMBER)),
+    (pa.uint64(), 1, 2**64 - 1, (*ANY, *NUMBER)),
+    (pa.float64(), 1.0, math.inf, (*ANY, *NUMBER)),
+    (pa.float64(), 1.0, math.nan, (*ANY, *NUMBER)),
+    (pa.decimal128(38, 0), Decimal(1), Decimal("9" * 38), (*ANY, *NUMBER)),
+    (pa.timestamp("us"), 0, 253_402_300_800_000_000, (*ANY, *MOMENT)),  # the year 10000
+    (pa.timestamp("us"), 0, -62_135_596_800_000_001, (*ANY, *MOMENT)),  # the year 0
+    (pa.timestamp("us"), 0, 2**62, (*ANY, *MOMENT)),
+    (pa.timestamp("ms", "America/New_York"), 0, -62_135_596_800_000, (*ANY, *MOMENT)),
+    (pa.date32(), 0, 2_932_897, (*ANY, *MOMENT)),  # the year 10000
+    (pa.date32(), 0, -2_000_000, (*ANY, *MOMENT)),
+    (pa.time64("ns"), 0, 1, ("id",)),
+    (pa.duration("us"), 0, 2**62, ("id",)),
+    (pa.string(), "1", "9" * 100_000, (*ANY, *NUMBER, *MOMENT)),
+    (pa.binary(), b"a", b"\xff\xfe", ("id",)),
+)
+KINDS: dict[str, tuple[dict[str, Any], dict[str, Any], list[Any]]] = {  # what it is, declared; usual cells
+    "id": ({"sdtype": "id"}, {}, ["k1", "k2"]),
+    "text": ({"sdtype": "categorical"}, {"range_values": ["a", "b"]}, ["a", "b"]),
+    "code": ({"sdtype": "categorical"}, {"range_values": [1, 2]}, [1.0, 2.0]),
+    "flag": ({"sdtype": "boolean"}, {}, [True, False]),
+    "number": ({"sdtype": "numerical"}, {"range_min": 0, "range_max": 39}, [3, 4]),
+    "mixed": (
+        {"sdtype": "numerical"},
+        {"range_min": 0, "range_max": 39, "special_values": ["no"]},
+        [3, "no"],
+    ),
+    "date": (
+        {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+        {"range_min": "1990-01-01", "range_max": "1990-03-31"},
+        ["1990-01-05", "1990-02-06"],
+    ),
+}
+
+
+def types(names: list[str]) -> dict[str, dict[str, Any]]:
+    """Semantic types of columns, whose names begin with their kind."""
+    return {name: KINDS[name.split(":")[0]][0] for name in names}
+
+
+def declared(names: list[str]) -> dict[str, dict[str, Any]]:
+    """Declarations of every other column; the rest are learned."""
+    found = {name: KINDS[name.split(":")[0]][1] for name in names[::2]}
+    return {name: {**words, "range_is_nullable": True} for name, words in found.items() if words}
+
+
+def of_objects(cells: dict[str, Any]) -> pd.DataFrame:
+    """Every cell, in two columns of every kind."""
+    columns = {}
+    for kind, (_, _, usual) in KINDS.items():
+        for name, cell in cells.items():
+            column = np.empty(ROWS, dtype=object)
+            column[:] = usual * (ROWS // 2)
+            column[PLACE] = cell
+            columns |= {f"{kind}: {name}{copy}": column for copy in ("", " again")}
+    return pd.DataFrame(columns)
+
+
+def of_arrow() -> pa.Table:
+    """The same of Arrow's types, which a column has one of."""
+    columns = {}
+    for i, (kind, usual, cell, kinds) in enumerate(STORED):
+        cells = [usual] * PLACE + [cell] + [usual] * (ROWS - PLACE - 1)
+        counted = pa.types.is_temporal(kind)  # Python has no object for some
+        column = pa.array(cells, f"int{kind.bit_width}").view(kind) if counted else pa.array(cells, kind)
+        columns |= {f"{name}: {i} {kind}{copy}": column for name in kinds for copy in ("", " again")}
+    return pa.table(columns)
+
+
+def fit_frame(table: Any, names: list[str]) -> None:
+    """Fit the synthesizer, at the cost that was planned before there were rows."""
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_from_columns(types(names)), domain=declared(names), model="independent"
+    )
+    planned = synth.plan().ledger
+    synth.fit(table)
+    assert synth.privacy_ledger().claims_privacy
+    assert synth.privacy_ledger().to_dict() == planned.to_dict()
+
+
+def fit_where_it_is(table: Any, names: list[str]) -> None:
+    metadata = metadata_from_columns(types(names))
+    assert fit_source(table, metadata, declared(names), model="independent").ledger.claims_privacy
+
+
+def fit_file(path: Path, names: list[str]) -> None:
+    """Let the command fit a file: its exit code is that of a table that fits."""
+    words = {name: spec | declared(names).get(name, {}) for name, spec in types(names).items()}
+    (path.parent / "domain.json").write_text(json.dumps(words))
+    options = ["--domain", str(path.parent / "domain.json"), "--model", "independent", "--rows", "3"]
+    assert main(["synthesize", str(path), "-o", str(path.parent / "made.csv"), *options]) == 0
+
+
+@pytest.mark.parametrize("door", ["frame", "pandas", "dask"])
+def test_an_object_decides_nothing(door: str, tmp_path: Path) -> None:
+    frame = of_objects(OBJECTS)
+    if door == "frame":
+        fit_frame(frame, list(frame))
+        return
+    dask = pytest.importorskip("dask")
+    with dask.config.set({"dataframe.convert-string": False, "scheduler": "synchronous"}):
+        fit_where_it_is(held(door, frame, tmp_path), list(frame))
+
+
+@pytest.mark.parametrize("door", ["arrow", "polars", "pandas"])
+def test_a_cell_of_a_type_decides_nothing_in_a_frame(door: str) -> None:
+    table = of_arrow()
+    if door == "polars":
+        fit_frame(pytest.importorskip("polars").from_arrow(table), table.column_names)
+        return
+    fit_frame(table if door == "arrow" else table.to_pandas(types_mapper=pd.ArrowDtype), table.column_names)
+
+
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine != "csv"])
+def test_a_cell_of_a_type_decides_nothing_where_it_is(engine: str, tmp_path: Path) -> None:
+    table = of_arrow()
+    dask = pytest.importorskip("dask")
+    with dask.config.set(scheduler="synchronous"):
+        source = held(engine, table.to_pandas(types_mapper=pd.ArrowDtype), tmp_path)
+        fit_where_it_is(source, table.column_names)
+
+
+def test_a_cell_of_a_type_decides_no_exit_code(tmp_path: Path) -> None:
+    table = of_arrow()
+    pq.write_table(table, tmp_path / "table.parquet")
+    fit_file(tmp_path / "table.parquet", table.column_names)
+
+
+@pytest.mark.parametrize("fit", [fit_where_it_is, fit_file])
+def test_a_text_decides_nothing(fit: Callable[[Any, list[str]], None], tmp_path: Path) -> None:
+    frame = of_objects({str(i): text for i, text in enumerate(TEXTS)})
+    fit(held("csv", frame, tmp_path), list(frame))
+
+
+@pytest.mark.parametrize("persons", [OBJECTS, {str(i): cell for i, cell in enumerate(TEXTS)}])
+def test_nor_the_name_of_a_person(persons: dict[str, Any], tmp_path: Path) -> None:
+    """Here all of them are in one column, each looked at alone: no name is compared with another by pandas."""
+    names = np.empty(2 * len(persons), dtype=object)
+    names[:] = [*persons.values(), *persons.values()]
+    frame = pd.DataFrame({"whose": pd.Series(names), "sex": ["f", "m"] * len(persons)})
+    columns = {"whose": {"sdtype": "id"}, "sex": {"sdtype": "categorical"}}
+    options: dict[str, Any] = {"domain": {"sex": {"range_values": ["f", "m"]}}, "person": "whose"}
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), **options)
+    synth.fit(frame)
+    fit_source(frame, metadata_from_columns(columns), scratch=tmp_path, **options)
+
+
+def test_cells_let_in_as_they_are_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: a signalling NaN reaches pandas, and a moment of the year 10000 is asked of Python."""
+    monkeypatch.setattr(versions, "plain_cells", lambda frame: frame)
+    frame = of_objects({"a signalling NaN": OBJECTS["a signalling NaN"]})
+    with pytest.raises(InvalidOperation):
+        fit_frame(frame, list(frame))
+    monkeypatch.setattr(parquet, "as_objects", lambda cells: cells.to_pylist())
+    with pytest.raises(ValueError, match="year 10000 is out of range"):
+        fit_where_it_is(of_arrow(), of_arrow().column_names)
