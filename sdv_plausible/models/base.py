@@ -146,8 +146,22 @@ def makes(learner: Any) -> type[SeedModel]:
 
 
 def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
-    """Ledger entries of a learner; one that plans none may have learned elsewhere, and ends the claim."""
-    return learner.plan(domain, budget) or [
+    """Ledger entries of a learner; one that plans none may have learned elsewhere, and ends the claim.
+
+    Raises
+    ------
+    ValueError
+        If an entry is for another part of the rows than those that a learner is given: under ``split`` it
+        would be counted as if other rows had been asked.
+    """
+    planned = learner.plan(domain, budget)
+    for entry in planned or ():
+        if entry.losses and not {*entry.parts} <= {*_WHOLE_MODEL}:
+            raise ValueError(
+                f"model ({type(learner).__name__}): its entry {entry.name!r} has parts {entry.parts}, which "
+                f"must be among {_WHOLE_MODEL}: a learner is given no other rows"
+            )
+    return planned or [
         LedgerEntry(
             name="model",
             mechanism="a learner that charged nothing",

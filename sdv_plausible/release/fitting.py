@@ -113,7 +113,7 @@ def learn_model(
     """
     rows = Queryable(
         parts["learning"], ledger, planned_entries(learner, domain, budget), coins.spawn("noise"),
-        parts=parts, transcript=transcript, name=_name(parts, "learning"),
+        parts={name: rows for name, rows in parts.items() if name != "seeds"}, transcript=transcript, name=_name(parts, "learning"),
     )  # fmt: skip
     model, made = learner.fit(rows, domain, budget, coins), makes(learner)
     if not isinstance(model, made):

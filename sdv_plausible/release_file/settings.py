@@ -148,11 +148,13 @@ def privacy_of(settings: Mapping[str, Any]) -> Settings:
 def splits_of(settings: Mapping[str, Any]) -> tuple[RandomSplit | None, ...]:
     """How a secret split of the rows may lower the total: the way that lowers it least comes first."""
     privacy = privacy_of(settings)
+    if privacy.split is None or privacy.neighbours != ONE_ROW:
+        return (None,)
     if all(name in settings for name in MODEL):
         return (privacy.random_split(make_learner(*(settings[name] for name in MODEL))),)
-    if privacy.split is None or privacy.neighbours != ONE_ROW:
-        return (None,)  # else by a learner of the holder's own, which is in no file
-    return tuple(RandomSplit.of(privacy.split, apart=apart) for apart in (False, True))
+    return tuple(
+        RandomSplit.of(privacy.split, apart=apart) for apart in (False, True)
+    )  # a learner of one's own
 
 
 def _is_short(value: Any) -> bool:

@@ -9,6 +9,9 @@ of the rows, not on other people (docs/explanation/proofs/persons.md, Lemma 1). 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -59,7 +62,8 @@ def identities(persons: pd.Series[Any]) -> np.ndarray:
     """Objects that are equal for rows of one person, read of each cell alone; None where it is missing."""
     missing, names = persons.isna(), np.empty(len(persons), dtype=object)  # objects stay what they are: of
     # whole numbers and one missing name pandas would make doubles, in which long numbers become one person
-    names[:] = [None if gone else _identity(name) for name, gone in zip(persons, missing, strict=True)]
+    for i, (name, gone) in enumerate(zip(persons, missing, strict=True)):  # one by one: a tuple is one name
+        names[i] = None if gone else _identity(name)
     return names
 
 
@@ -98,5 +102,16 @@ def _numbered(persons: pd.Series[Any]) -> np.ndarray:
 
 
 def _identity(value: Any) -> Hashable:
-    """Return the one form of a person's name: that of any cell, but long whole numbers are told apart."""
-    return int(value) if isinstance(value, (int, np.integer)) else canonical(value)
+    """Return the one form of a person's name: that of any cell, but long numbers are told apart.
+
+    Never by way of a double, in which two people become one.
+    """
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, Decimal)):
+        return canonical(value)
+    try:
+        whole = int(value)
+    except (ArithmeticError, ValueError):  # infinity, and what is no number
+        return canonical(value)
+    if whole == value:
+        return whole
+    return value if isinstance(value, (Decimal, Fraction)) else canonical(value)
