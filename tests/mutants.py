@@ -44,10 +44,15 @@ CORE = {
     "privacy/accounting/filters.py": ("privacy/accounting/test_filters.py",),
     "privacy/noise/mechanisms.py": ("privacy/noise/test_mechanisms.py",),
     "release/row_tests.py": ("release/test_row_tests.py",),
-    "models/adaptive/learner.py": ("models/adaptive/test_adaptive_learner.py",),
-    "models/adaptive/measurements.py": ("models/adaptive/test_measurements.py",),
-    "models/datasynthesizer/learner.py": ("models/datasynthesizer/test_datasynthesizer_learner.py",),
-    "models/gaussian_copula/learner.py": ("models/gaussian_copula/test_gaussian_copula_learner.py",),
+    "models/adaptive/learner.py": ("models/adaptive/test_adaptive_learner.py", "test_models.py"),
+    "models/datasynthesizer/learner.py": (
+        "models/datasynthesizer/test_datasynthesizer_learner.py",
+        "privacy/test_neighbours_of_persons.py",
+    ),
+    "models/gaussian_copula/learner.py": (
+        "models/gaussian_copula/test_gaussian_copula_learner.py",
+        "test_models.py",
+    ),
     "models/latent/gradients.py": ("models/latent/test_gradients.py",),
     "models/latent/learner.py": ("models/latent/test_latent_learner.py",),
     "models/paper/learner.py": (

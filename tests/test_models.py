@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import guarded
 import pytest
 
 from sdv_plausible.models import make_learner
@@ -31,3 +32,17 @@ def test_learners_by_name():
     ):
         with pytest.raises(ValueError, match="model"):
             make_learner(model, None, options)
+
+
+def test_learners_that_look_at_all_pairs_of_columns_say_so():
+    """They refuse a thousand columns before anything costs (tests/models/test_base.py)."""
+    looks = {
+        name: getattr(learner, "looks_at_pairs", False) for name, learner in guarded.learners({}).items()
+    }
+    assert {name for name, pairs in looks.items() if pairs} == {
+        "adaptive",
+        "cfs",
+        "normal",
+        "as printed",
+        "copula",
+    }

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from doors import door, learn
 
+from sdv_plausible.models.adaptive import learner
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.schedule import Schedule
@@ -130,3 +131,44 @@ def test_without_privacy_there_is_no_noise_and_no_claim():
     assert not calls
     assert not ledger.claims_privacy
     assert math.isinf(ledger.total())
+
+
+def tangled(n: int) -> np.ndarray:
+    """Columns of which every pair depends, and three do beyond their pairs."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 3, n), rng.integers(0, 2, n)
+    c = (a + 2 * b + (rng.random(n) < 0.3)) % 4
+    return np.stack([a, b, c, (3 * (a ^ b) + 2 * c + rng.integers(0, 3, n)) % 12], axis=1)
+
+
+def alike(n: int) -> np.ndarray:
+    """So many columns that sets of them do not pay, each like a hidden one: no tree explains them."""
+    rng = np.random.default_rng(0)
+    return (rng.random((n, 1)) < 0.5) ^ (rng.random((n, 40)) < 0.2)
+
+
+@pytest.mark.parametrize(
+    ("codes", "epsilon", "fits"),
+    [(tangled(3000), 1.0, 1), (alike(20_000), 0.5, 2), (tangled(3000), 5.0, 3)],
+    ids=["a round", "two rounds", "two rounds and sets"],
+)
+def test_the_last_fit_is_told_that_it_is(codes, epsilon, fits, monkeypatch):
+    """Earlier models are drawn from as a whole, the last is the model."""
+    told, honest = [], learner.fit_network
+
+    def fit_network(*given, is_last):
+        told.append(is_last)
+        return honest(*given, is_last=is_last)
+
+    monkeypatch.setattr(learner, "fit_network", fit_network)
+    columns = [Attribute(name=f"c{j}", kind="ordinal", values=(0, 1)) for j in range(codes.shape[1])]
+    made = domain() if len(columns) == len(CARDS) else Domain(tuple(columns))
+    budget, ledger = ModelBudget(epsilon=epsilon, delta=1e-6), PrivacyLedger(delta=1e-6)
+    learn(AdaptiveLearner(), codes.astype(np.int32), made, budget, ledger, Coins.from_seed(3))
+    assert told == [False] * (fits - 1) + [True]
+
+
+def test_a_table_has_a_cell_at_least():
+    assert AdaptiveLearner(max_cost=1).max_cost == 1
+    with pytest.raises(ValueError, match=r"max_cost \(0\) must be a whole number of at least 1"):
+        AdaptiveLearner(max_cost=0)

@@ -15,6 +15,7 @@ from scipy.stats import binom
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
+from sdv_plausible.models.buckets import MAX_BUCKETS
 from sdv_plausible.models.paper import learner as learning
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID
 from sdv_plausible.models.paper.learner import BayesianNetworkLearner
@@ -23,6 +24,7 @@ from sdv_plausible.models.uniform import UniformLearner
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
 from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import NoiseCall, record_calls
@@ -311,6 +313,37 @@ def test_no_noise_without_a_finite_budget(name):
         assert not ledger.claims_privacy
 
 
+@pytest.mark.parametrize("neighbours", [ONE_ROW, Neighbours(rows=3, person="home")])
+def test_the_forecast_of_a_link_is_the_noise_of_a_table_with_one_parent(neighbours):
+    """Half the mean distance of the noise on all its cells, E|z|/2 = 0.4 sigma for each, as a share of the rows."""
+    budget = ModelBudget(epsilon=1.0, delta=1e-6, neighbours=neighbours)
+    plan = LearningPlan.make("cfs", DOMAIN, budget)
+    sigma = neighbours.histogram_l2 / plan.mu_each("tables")
+    middle = float(np.median(DOMAIN.cardinalities))
+    found = LEARNERS["cfs"].forecast(DOMAIN, budget, 5000)
+    assert found.link == pytest.approx(0.4 * middle * min(middle, MAX_BUCKETS) * sigma / 5000)
+    assert (found.rows, found.assumed, set(found.columns)) == (5000, (), set(DOMAIN.names))
+    assert LEARNERS["independent"].forecast(DOMAIN, budget, 5000).link is None
+    for learner, money in ((LEARNERS["cfs"], FREE), (BayesianNetworkLearner(noise="paper"), BUDGET)):
+        assert learner.forecast(DOMAIN, money, 5000) is None
+
+
+@pytest.mark.parametrize("name", ["cfs", "independent"])
+def test_tables_are_drawn_to_their_margins_as_far_as_there_is_noise(name, monkeypatch):
+    """The prior's mass: that of a record, and of the noise on a row of the table; margins alone have none."""
+    strengths, honest = [], learning.dirichlet_table
+
+    def table(counts, prior, strength, *rest):
+        strengths.append(strength)
+        return honest(counts, prior, strength, *rest)
+
+    monkeypatch.setattr(learning, "dirichlet_table", table)
+    learner = BayesianNetworkLearner(structure=name, concentration=2.5)
+    learn(learner, codes(), DOMAIN, BUDGET, PrivacyLedger(delta=1e-6), Coins.from_seed(1))
+    sigma = 1 / LearningPlan.make(name, DOMAIN, BUDGET).mu_each("tables") if name == "cfs" else 0.0
+    assert strengths == pytest.approx([2.5 + sigma * math.sqrt(c) for c in DOMAIN.cardinalities])
+
+
 # --- the number of rows -----------------------------------------------------------------------------------------------
 
 
@@ -352,6 +385,13 @@ def test_the_lower_bound_is_never_below_one():
 def test_bad_parameters_are_named(options):
     with pytest.raises(ValueError, match=f"^{next(iter(options))} "):
         BayesianNetworkLearner(**options)
+
+
+def test_the_least_parameters_are_allowed():
+    learner = BayesianNetworkLearner(max_cost=1, max_parents=0)
+    network = learn(learner, codes(), DOMAIN, BUDGET, PrivacyLedger(delta=1e-6), Coins.from_seed(1))
+    assert {table.parents for table in network.tables} == {()}
+    assert BayesianNetworkLearner(max_parents=1).max_parents == 1
 
 
 @pytest.mark.parametrize("max_cost", [0, 1.5, True, "a"])
