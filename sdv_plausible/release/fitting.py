@@ -113,7 +113,8 @@ def learn_model(
     """
     rows = Queryable(
         parts["learning"], ledger, planned_entries(learner, domain, budget), coins.spawn("noise"),
-        parts={name: rows for name, rows in parts.items() if name != "seeds"}, transcript=transcript, name=_name(parts, "learning"),
+        parts={name: part for name, part in parts.items() if name != "seeds"}, transcript=transcript,
+        name=_name(parts, "learning"),
     )  # fmt: skip
     model, made = learner.fit(rows, domain, budget, coins), makes(learner)
     if not isinstance(model, made):

@@ -109,7 +109,7 @@ def _identity(value: Any) -> Hashable:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, Decimal)):
         return canonical(value)
     try:
-        whole = int(value)
+        whole = int(value)  # type: ignore[arg-type]  # of every kind of real number
     except (ArithmeticError, ValueError):  # infinity, and what is no number
         return canonical(value)
     if whole == value:

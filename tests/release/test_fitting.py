@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import binom
 
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
-from sdv_plausible.models.base import SeedModel
+from sdv_plausible.models.base import SeedModel, planned_entries
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.uniform import UniformLearner
-from sdv_plausible.privacy.accounting.losses import GaussianLoss
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, PureDP
 from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
@@ -211,6 +211,8 @@ def test_of_a_split_each_stage_sees_its_own_rows():
                 seen[part] = set(np.flatnonzero(answer.values).tolist())
             (both,) = rows.ask_tables(axis, [0.1])
             seen["both"] = set(np.flatnonzero(both.values).tolist())
+            (no_seeds,) = rows.part("seeds").ask_tables(axis, [0.1])  # of which no learner is given a row
+            assert set(np.flatnonzero(no_seeds.values).tolist()) == seen["both"]
             return UniformLearner().fit(rows, domain, budget, coins)
 
     made = settings(epsilon=float("inf"), privacy_test="deterministic", omega=1, split=(0.2, 0.3, 0.4))
@@ -227,3 +229,21 @@ def test_of_a_split_each_stage_sees_its_own_rows():
     assert not seen["structure"] & seen["parameters"]
     assert not seen["seeds"] & seen["both"]
     assert min(map(len, seen.values())) > 300
+
+
+@pytest.mark.parametrize("parts", [("seeds",), (), ("domain",), ("structure", "seeds")])
+def test_a_learners_entry_is_for_the_rows_that_it_is_given(parts):
+    """Under a split an entry of other rows would be counted as theirs: less than it costs."""
+    entry = LedgerEntry(
+        name="own", mechanism="own", losses=(PureDP(epsilon=1.0),), scope="the model", parts=parts
+    )
+
+    class Own(UniformLearner):
+        def plan(self, domain, budget):
+            return [entry]
+
+    if parts == ():
+        assert planned_entries(Own(), None, None) == [entry]  # of no part: never amplified
+        return
+    with pytest.raises(ValueError, match="a learner is given no other rows"):
+        planned_entries(Own(), None, None)
