@@ -18,6 +18,8 @@ from sdv_plausible.declaring.private import Earlier, earlier_losses, learned_fil
 from sdv_plausible.declaring.schema import schema_document
 from sdv_plausible.declaring.voted import with_voted
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.sdv import synthesizer as synthesizer_module
 from sdv_plausible.table.cell_texts import Spelling
@@ -70,6 +72,19 @@ def test_what_the_file_holds(learned):
     import jsonschema
 
     jsonschema.Draft202012Validator(schema_document()).validate(document)
+
+
+def test_the_noise_is_of_the_operating_systems_entropy(monkeypatch):
+    """Control: reproducible coins are seen."""
+
+    def sources() -> set[str]:
+        with record_calls() as calls:
+            learned_file(people(), TYPES, 0.3, 1e-9)
+        return {call.source for call in calls}
+
+    assert sources() == {"opendp"}
+    monkeypatch.setattr(Coins, "from_os_entropy", lambda: Coins.from_seed(0))
+    assert sources() == {"seeded stream"}
 
 
 def test_a_later_fit_pays(learned, monkeypatch):

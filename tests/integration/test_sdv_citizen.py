@@ -486,6 +486,8 @@ def test_row_cap(mixed_table):
     with pytest.raises(RowCapExceededError, match=r"row_cap \(100\)"):
         synth.sample(41)
     assert len(synth.sample(40)) == 40
+    with pytest.raises(RowCapExceededError, match=r"but 100 of row_cap \(100\) are used"):
+        synth.sample(1)  # all calls together, and not the largest alone
 
 
 def test_nothing_passes(mixed_table):

@@ -8,7 +8,7 @@ import neighbouring
 import numpy as np
 import pytest
 
-from sdv_plausible.privacy.neighbours import ONE_ROW
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
 
 
@@ -35,6 +35,28 @@ def test_a_value_of_one_unit_and_of_those_who_are_never_named_passes_no_more_oft
     """On the larger of two neighbours LEAST_HOLDERS - 1 others hold it, and all rows of one unit; on the smaller it is not there."""
     most = relation.rows_of(LEAST_HOLDERS) - 1 + relation.rows
     assert gaussian_tail(sigma, threshold(sigma, failure, relation) - most) <= failure
+
+
+@pytest.mark.parametrize("failure", [0.05, 0.4])
+@pytest.mark.parametrize(
+    "relation",
+    [Neighbours(rows=3), Neighbours(replace=True), Neighbours(rows=3, replace=True)],
+    ids=str,
+)
+def test_all_values_that_a_unit_brings_or_takes_away_share_the_failure(relation, failure):
+    """One value for each row of the unit, and for each row of the one in its place: that any of them passes is a failure.
+
+    Control: with the failure undivided, or divided by the rows of one of the two units alone, it fails more often.
+    """
+
+    def chance(least: int) -> float:
+        tail = gaussian_tail(200.0, least - relation.rows_of(LEAST_HOLDERS) + 1 - relation.rows)
+        return float(1 - (1 - tail) ** values)
+
+    values = relation.rows * (2 if relation.replace else 1)
+    assert chance(threshold(200.0, failure, relation)) <= failure
+    for divided_by in {1, relation.rows} - {values}:
+        assert chance(threshold(200.0, failure * values / divided_by, relation)) > failure
 
 
 def test_planted_fault_the_threshold_of_one_row_for_units_of_several():

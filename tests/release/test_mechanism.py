@@ -14,6 +14,8 @@ from sdv_plausible.models.base import Proposals
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.release import mechanism as mechanism_module
+from sdv_plausible.release import row_tests
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, TooFewReleasedError
 from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
 
@@ -158,3 +160,29 @@ def test_too_few_releases_nothing_and_tells_nothing():
     assert len(some.release(10, Coins.from_seed(1))) == 10
     with pytest.raises(TooFewReleasedError):
         some.release(10_000, Coins.from_seed(1), 100)
+
+
+def test_every_batch_has_thresholds_of_its_own(monkeypatch):
+    """64 discrete Laplace numbers of scale 10 repeat with a chance below 1e-80.
+
+    Control: a test that draws from a stream of a fixed name meets the same thresholds in every batch.
+    """
+    honest, drawn = row_tests.noise.discrete_laplace, []
+
+    def watched(values, **given):
+        noisy = honest(values, **given)
+        drawn.append(tuple((noisy - values).tolist()))
+        return noisy
+
+    monkeypatch.setattr(row_tests.noise, "discrete_laplace", watched)
+    monkeypatch.setattr(mechanism_module, "BATCH", 64)
+
+    class Named(RandomizedTest):
+        def passes(self, plausible_seeds, coins):
+            return super().passes(plausible_seeds, coins.spawn("threshold"))
+
+    for law, repeats in ((RandomizedTest, False), (Named, True)):
+        drawn.clear()
+        mechanism(law(k=30, gamma=4.0, epsilon0=0.1), 1).release(300, Coins.from_seed(3))
+        assert len(drawn) >= 5
+        assert (len(set(drawn)) < len(drawn)) == repeats

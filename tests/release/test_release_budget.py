@@ -58,6 +58,15 @@ def test_draws_add_up_and_nothing_is_overspent(path):
     assert "the second" in str(budget)
 
 
+def test_a_charge_is_known_by_its_time_and_its_words_together(path):
+    budget = Budget(1.0, 1e-8, path)
+    first, second = (budget.draw(ledger(0.1), what) for what in ("the first", "the second"))
+    assert budget.holds(first.when, "the first")
+    assert budget.holds(second.when, "the second")
+    assert not budget.holds(first.when, "another fit")
+    assert not budget.holds("2020-01-01T00:00:00.000000+00:00", "the first")
+
+
 def test_the_deltas_run_out_too(path):
     budget = Budget(1.0, 2 * DELTA, path)
     budget.draw(ledger(0.1))

@@ -63,6 +63,26 @@ def test_the_threshold_has_the_noise_that_is_charged():
     assert call.source == "keyed stream"  # so that SDV's reset_sampling repeats the rows
 
 
+@pytest.mark.parametrize("law", ["discrete_laplace", "laplace"])
+@pytest.mark.parametrize("neighbours", guarded.UNITS.values(), ids=guarded.UNITS)
+def test_the_threshold_is_that_of_all_rows_of_a_unit(neighbours, law):
+    """The noise has the scale of a unit's rows, and its centre is the least count that is surely of k units.
+
+    With almost no noise (a scale of rows / 1000) who passes is sure; real noise decides at the centre itself.
+    """
+    test = RandomizedTest(k=20, gamma=4.0, epsilon0=1000.0, neighbours=neighbours, threshold_noise=law)
+    centre = 19 * neighbours.rows + 1
+    counts = {20 - 2: False, centre - 1: False, centre + 1: True}
+    if law == "discrete_laplace":
+        counts[centre] = True
+    with record_calls() as calls:
+        passed = test.passes(np.array(list(counts)), Coins.from_os_entropy())
+    assert passed.tolist() == list(counts.values())
+    (call,) = calls
+    assert call.sensitivity == neighbours.rows
+    assert call.scale == pytest.approx(neighbours.rows / 1000)
+
+
 # --- charges ----------------------------------------------------------------------------------------------------------
 
 TEST = RandomizedTest(

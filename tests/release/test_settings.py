@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sdv_plausible.models.omega import Omega
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.release.settings import SEED_DELTA_SHARE, Settings
@@ -101,3 +102,15 @@ def test_the_test_has_the_parameters_of_the_settings():
 def test_omega_is_read_once():
     assert made(omega=2).omega == Omega(2, 2)
     assert made(omega=None).omega is None
+
+
+@pytest.mark.parametrize("neighbours", [Neighbours(rows=3, person="home"), Neighbours(replace=True)], ids=str)
+def test_a_split_lowers_the_total_of_single_rows_alone(neighbours):
+    """Rows fall into parts one by one: those of a person fall into several, and a replaced one is in two.
+
+    Control: for one row added or removed the same split does lower it.
+    """
+    split = (0.25, 0.25, 0.5)
+    assert made(split=split, neighbours=neighbours).random_split(object()) is None
+    assert made(split=split, neighbours=ONE_ROW).random_split(object()) is not None
+    assert made(split=None).random_split(object()) is None

@@ -10,6 +10,7 @@ from sdv_plausible.audit.theory.random_split import random_split
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss, PureDP
 from sdv_plausible.privacy.accounting.split import RandomSplit, split_total
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 
 DELTA = 1e-9
 PARTS: list[tuple[float, list[Loss]]] = [
@@ -58,3 +59,19 @@ def test_entries_go_to_the_parts_that_they_are_of() -> None:
     assert fine.total([*entries, *domain], DELTA) > 0.5
     both = [(("structure", "parameters"), PARTS[0][1])]
     assert fine.total(both, DELTA) == pytest.approx(compose(PARTS[0][1], DELTA), rel=0.1)  # of no part alone
+
+
+def test_what_is_of_no_part_is_of_all_rows() -> None:
+    """An entry that names no part is not amplified. Control: one that names a part is."""
+
+    def total(parts: tuple[str, ...], split: RandomSplit | None) -> float:
+        ledger = PrivacyLedger(delta=DELTA)
+        ledger.split = split
+        losses = (PureDP(epsilon=0.8),)
+        ledger.charge(LedgerEntry(name="domain", mechanism="m", losses=losses, scope="s", parts=parts))
+        return ledger.total()
+
+    for apart in (True, False):
+        split = RandomSplit.of((0.2, 0.3, 0.4), apart=apart)
+        assert total((), split) == pytest.approx(total((), None)) == pytest.approx(0.8)
+        assert total(("seeds",), split) < 0.5
