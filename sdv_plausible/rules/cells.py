@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.rules.rule import Formats
-from sdv_plausible.table.cells import as_doubles, canonical, distinct_values
+from sdv_plausible.table.cells import as_doubles, canonical
 from sdv_plausible.table.dates import as_nanoseconds
+from sdv_plausible.table.distinct import distinct_values
 from sdv_plausible.table.domain import Attribute
 
 NO_DATE = np.iinfo(np.int64).min

@@ -15,8 +15,9 @@ from typing import Any, Literal
 import narwhals
 import pandas as pd
 
-from sdv_plausible.table.cells import as_objects, plain_cells
+from sdv_plausible.table.cells import plain_cells
 from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.distinct import as_objects
 
 FrameKind = Literal["polars", "pyarrow"]
 SDV_MAJOR = int(version("sdv").split(".")[0])

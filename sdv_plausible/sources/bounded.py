@@ -21,6 +21,7 @@ import pandas as pd
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sources.source import LocalSource, Source, with_objects
+from sdv_plausible.table.distinct import distinct_objects
 from sdv_plausible.table.persons import identities, smallest
 
 FILES = 256  # of 10^8 rows one file's are about a part's
@@ -177,7 +178,7 @@ def _hash(name: Any) -> int:
 
 
 def _numbered(names: np.ndarray) -> np.ndarray[Any, Any]:
-    return np.asarray(pd.factorize(names)[0])
+    return distinct_objects(names)[0]
 
 
 def _dealt(folder: Path, file: int) -> Path:

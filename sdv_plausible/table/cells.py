@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.table.dates import within_years
+from sdv_plausible.table.distinct import as_objects, is_arrow
 
 _INT64, _MOST = 2**63, 10**100
 
@@ -28,7 +29,7 @@ def canonical(value: Any) -> Hashable:
     Numbers beyond 2**53 are told apart as far as doubles tell them apart: declare longer ones as text.
     """
     if isinstance(value, (dt.timedelta, np.timedelta64)):
-        return pd.Timedelta(value)  # as pandas has it where all cells of the column are durations
+        return _duration(value)
     if isinstance(value, np.generic):
         value = value.item() if not isinstance(value, np.datetime64) else pd.Timestamp(value)
     if isinstance(value, (bool, str)):
@@ -41,6 +42,14 @@ def canonical(value: Any) -> Hashable:
         stamp = pd.Timestamp(value)
         return stamp if stamp.tz is None else stamp.tz_convert("UTC")
     return value
+
+
+def _duration(value: Any) -> Hashable:
+    """A duration as pandas has it where all cells of a column are durations; itself beyond pandas' range."""
+    try:
+        return pd.Timedelta(value)
+    except (OverflowError, ValueError):
+        return value
 
 
 def _number(value: Any) -> Hashable:
@@ -69,16 +78,16 @@ def plain_cells(frame: pd.DataFrame) -> pd.DataFrame:
     plain = frame
     for place, (_, column) in enumerate(frame.items()):
         found = within_years(column)
-        if _is_arrow(column) and any(kind in str(column.dtype) for kind in ("time32", "time64")):
+        if is_arrow(column) and any(kind in str(column.dtype) for kind in ("time32", "time64")):
             found = pd.Series(as_objects(column.array.__arrow_array__()), index=frame.index, dtype=object)
         if column.dtype == object and any(map(_is_odd, set(map(type, column)))):
             cells = np.empty(len(column), dtype=object)
             for i, cell in enumerate(column):
                 cells[i] = _plain(cell)
-            found = pd.Series(cells, index=frame.index)
+            found = pd.Series(cells, index=frame.index, dtype=object)
         if found is not column:
             plain = frame.copy(deep=False) if plain is frame else plain
-            plain.isetitem(place, found.array)
+            plain.isetitem(place, found)  # type: ignore[arg-type]  # an array would be looked at again
     return plain
 
 
@@ -92,38 +101,6 @@ def _plain(cell: Any) -> Any:
     if isinstance(cell, str):
         return str.__str__(cell)
     return math.nan if isinstance(cell, Decimal) and cell.is_snan() else cell
-
-
-def distinct_values(column: pd.Series[Any]) -> tuple[np.ndarray, Sequence[Any]]:
-    """Where among its distinct values each cell is, missing is -1, and those values as they are.
-
-    pandas would look for a type that they have in common, and stumble over a number that no double holds.
-    """
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return column.cat.codes.to_numpy(), column.cat.categories.to_list()
-    where, values = pd.factorize(column.to_numpy() if column.dtype == object else column)
-    if _is_arrow(column):
-        return where, as_objects(pd.Series(values).array.__arrow_array__())
-    return where, list(values)
-
-
-def _is_arrow(column: pd.Series[Any]) -> bool:
-    return isinstance(column.dtype, pd.ArrowDtype)
-
-
-def as_objects(cells: Any) -> list[Any]:
-    """Arrow's cells as Python's objects; one that Python has none for, such as the year 10000, is missing."""
-    try:
-        return list(cells.to_pylist())
-    except (ValueError, OverflowError):
-        return list(map(_as_object, cells))
-
-
-def _as_object(cell: Any) -> Any:
-    try:
-        return cell.as_py()
-    except (ValueError, OverflowError):
-        return None
 
 
 def as_doubles(column: pd.Series[Any]) -> np.ndarray:
@@ -158,6 +135,8 @@ def _real(value: Any) -> Any:
         return value.real if value.imag == 0 else math.nan
     if isinstance(value, str):
         return _number_of_text(value)
+    if isinstance(value, np.timedelta64):  # nanoseconds to pandas, beside numbers
+        return math.nan
     if isinstance(value, Decimal):  # of 1e999999 pandas would write out the digits, which takes minutes
         return float(value)
     if isinstance(value, int) and abs(value) >= _INT64:

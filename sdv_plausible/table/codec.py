@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table.cells import as_doubles, canonical, distinct_values, holds_one_of
+from sdv_plausible.table.cells import as_doubles, canonical, holds_one_of
 from sdv_plausible.table.dates import as_nanoseconds
+from sdv_plausible.table.distinct import distinct_values
 from sdv_plausible.table.domain import Attribute, Domain
 
 

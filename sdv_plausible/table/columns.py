@@ -16,8 +16,9 @@ import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Asked
-from sdv_plausible.table.cells import as_doubles, canonical, distinct_values, has_form, holds_one_of
+from sdv_plausible.table.cells import as_doubles, canonical, has_form, holds_one_of
 from sdv_plausible.table.dates import as_nanoseconds
+from sdv_plausible.table.distinct import distinct_values
 from sdv_plausible.table.lattice import DATE_UNITS, MOST_DECIMALS, Lattice
 from sdv_plausible.table.rounding import SIZES, classes, sizes
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.table.distinct import distinct_objects
+
 NANOSECONDS = {
     "D": 86_400_000_000_000,
     "h": 3_600_000_000_000,
@@ -36,9 +38,7 @@ def as_nanoseconds(
     ):
         try:
             if row_by_row:
-                column = pd.to_datetime(
-                    column, format=datetime_format or "ISO8601", utc=True, errors="coerce"
-                )
+                column = _each_read(column, datetime_format or "ISO8601")
             else:
                 column = pd.to_datetime(column, format=datetime_format, utc=True)
         except (ValueError, TypeError) as error:
@@ -57,6 +57,16 @@ def as_nanoseconds(
         raise ValueError(
             f"column {str(column.name)!r} has dates outside the years 1678 to 2262; use missing for 'never'"
         ) from error
+
+
+def _each_read(column: pd.Series[Any], form: str) -> pd.Series[Any]:
+    """Moments in UTC, each distinct cell read by itself; words that mean this very moment are missing."""
+    if column.dtype.kind not in "OU":
+        return pd.to_datetime(column, format=form, utc=True, errors="coerce")
+    where, values = distinct_objects(column.to_numpy(dtype=object))
+    cells = pd.Series([None if value in ("now", "today") else value for value in values], dtype=object)
+    read = pd.to_datetime(cells, format=form, utc=True, errors="coerce", cache=False)
+    return read.reindex(where).set_axis(column.index)  # missing is -1, which is no place
 
 
 def within_years(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.table.cells import canonical
+from sdv_plausible.table.distinct import distinct_objects
 
 
 def choose_rows(persons: pd.Series[Any], most: int, coins: Coins) -> np.ndarray:
@@ -98,20 +98,18 @@ def _numbered(persons: pd.Series[Any]) -> np.ndarray:
     """Number of every row's person, and -1 where it is missing."""
     if pd.api.types.is_integer_dtype(persons.dtype):
         return np.asarray(pd.factorize(persons)[0])
-    return np.asarray(pd.factorize(identities(persons))[0])
+    return distinct_objects(identities(persons))[0]
 
 
 def _identity(value: Any) -> Hashable:
     """Return the one form of a person's name: that of any cell, but long numbers are told apart.
 
-    Never by way of a double, in which two people become one.
+    Never by way of a double, in which two people become one; equal numbers of all these types are equal.
     """
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, Decimal)):
+    if isinstance(value, (Decimal, Fraction)):
+        return value
+    if isinstance(value, np.timedelta64):  # a whole number to numpy
         return canonical(value)
-    try:
-        whole = int(value)  # type: ignore[arg-type]  # of every kind of real number
-    except (ArithmeticError, ValueError):  # infinity, and what is no number
-        return canonical(value)
-    if whole == value:
-        return whole
-    return value if isinstance(value, (Decimal, Fraction)) else canonical(value)
+    if isinstance(value, (int, np.integer)) or (isinstance(value, np.longdouble) and value.is_integer()):
+        return int(value)
+    return canonical(value)

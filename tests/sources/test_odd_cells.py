@@ -32,7 +32,9 @@ from sdv_plausible.table import parquet
 pytestmark = pytest.mark.filterwarnings("ignore:most cells of:UserWarning")  # the usual ones too
 
 ROWS, PLACE = 24, 7
-TYPED = tuple(engine for engine in ENGINES if engine != "csv")
+TYPED = [
+    engine for engine in ENGINES if engine not in ("csv", "dask parquet")
+]  # Dask reads those files itself
 
 
 class Word(str):
@@ -82,7 +84,7 @@ STORED: tuple[tuple[Any, Any, Any, tuple[str, ...]], ...] = (  # Arrow's type, a
     (pa.timestamp("us"), 0, 253_402_300_800_000_000, (*ANY, *MOMENT)),  # the year 10000
     (pa.timestamp("us"), 0, -62_135_596_800_000_001, (*ANY, *MOMENT)),  # the year 0
     (pa.timestamp("us"), 0, 2**62, (*ANY, *MOMENT)),
-    (pa.timestamp("ms", "America/New_York"), 0, -62_135_596_800_000, (*ANY, *MOMENT)),
+    (pa.timestamp("ms", "America/New_York"), 0, -62_135_596_800_000, ANY),
     (pa.date32(), 0, 2_932_897, (*ANY, *MOMENT)),  # the year 10000
     (pa.date32(), 0, -2_000_000, (*ANY, *MOMENT)),
     (pa.time64("ns"), 0, 1, ("id",)),
@@ -170,24 +172,23 @@ def fit_file(path: Path, names: list[str]) -> None:
 @pytest.mark.parametrize("door", ["frame", "pandas", "dask"])
 def test_an_object_decides_nothing(door: str, tmp_path: Path) -> None:
     frame = of_objects(OBJECTS)
+    dask = pytest.importorskip("dask")
     if door == "frame":
         fit_frame(frame, list(frame))
-        return
-    dask = pytest.importorskip("dask")
-    with dask.config.set({"dataframe.convert-string": False, "scheduler": "synchronous"}):
-        fit_where_it_is(held(door, frame, tmp_path), list(frame))
+    else:
+        with dask.config.set({"dataframe.convert-string": False, "scheduler": "synchronous"}):
+            fit_where_it_is(held(door, frame, tmp_path), list(frame))
 
 
 @pytest.mark.parametrize("door", ["arrow", "polars", "pandas"])
 def test_a_cell_of_a_type_decides_nothing_in_a_frame(door: str) -> None:
     table = of_arrow()
-    if door == "polars":
-        fit_frame(pytest.importorskip("polars").from_arrow(table), table.column_names)
-        return
-    fit_frame(table if door == "arrow" else table.to_pandas(types_mapper=pd.ArrowDtype), table.column_names)
+    made = {"arrow": lambda: table, "pandas": lambda: table.to_pandas(types_mapper=pd.ArrowDtype)}
+    frame = made[door]() if door in made else pytest.importorskip("polars").from_arrow(table)
+    fit_frame(frame, table.column_names)
 
 
-@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine != "csv"])
+@pytest.mark.parametrize("engine", TYPED)
 def test_a_cell_of_a_type_decides_nothing_where_it_is(engine: str, tmp_path: Path) -> None:
     table = of_arrow()
     dask = pytest.importorskip("dask")
@@ -213,7 +214,7 @@ def test_nor_the_name_of_a_person(persons: dict[str, Any], tmp_path: Path) -> No
     """Here all of them are in one column, each looked at alone: no name is compared with another by pandas."""
     names = np.empty(2 * len(persons), dtype=object)
     names[:] = [*persons.values(), *persons.values()]
-    frame = pd.DataFrame({"whose": pd.Series(names), "sex": ["f", "m"] * len(persons)})
+    frame = pd.DataFrame({"whose": pd.Series(names, dtype=object), "sex": ["f", "m"] * len(persons)})
     columns = {"whose": {"sdtype": "id"}, "sex": {"sdtype": "categorical"}}
     options: dict[str, Any] = {"domain": {"sex": {"range_values": ["f", "m"]}}, "person": "whose"}
     synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), **options)
@@ -228,5 +229,5 @@ def test_cells_let_in_as_they_are_would_be_caught(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(InvalidOperation):
         fit_frame(frame, list(frame))
     monkeypatch.setattr(parquet, "as_objects", lambda cells: cells.to_pylist())
-    with pytest.raises(ValueError, match="year 10000 is out of range"):
+    with pytest.raises(OverflowError, match="date value out of range"):
         fit_where_it_is(of_arrow(), of_arrow().column_names)

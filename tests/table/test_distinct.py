@@ -1,0 +1,31 @@
+"""Distinct values: none takes another for its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from sdv_plausible.table.dates import as_nanoseconds
+from sdv_plausible.table.distinct import distinct_objects, distinct_values
+
+NUL = ["a\x00b", "a\x00c", "a", "a\x00b"]
+
+
+def test_texts_are_compared_beyond_their_first_nul():
+    where, values = distinct_objects(np.array(NUL, dtype=object))
+    assert [values[i] for i in where] == NUL
+    assert len(pd.factorize(np.array(NUL, dtype=object))[1]) < 3  # the control
+
+
+def test_missing_has_no_value():
+    where, values = distinct_values(pd.Series(["a", None, "b", "a"], dtype=object))
+    assert where.tolist() == [0, -1, 1, 0]
+    assert list(values)[:2] == ["a", "b"]
+
+
+def test_dates_are_read_by_themselves_and_words_are_none():
+    texts = ["2020-01-01", "now", "2020-01-02", None, "today", "2020-01-01", "odd"]
+    found = as_nanoseconds(pd.Series(texts, dtype=object), "%Y-%m-%d", row_by_row=True)
+    day = pd.Timestamp("2020-01-01").value
+    none = np.iinfo(np.int64).min
+    assert found.tolist() == [day, none, day + 86_400 * 10**9, none, none, day, none]
