@@ -45,7 +45,9 @@ def test_page_and_file_carry_the_mark(tmp_path) -> None:
 
 def test_what_was_made_of_real_rows_is_for_its_owner_alone(tmp_path) -> None:
     for public in (False, True):
-        result("leak found", public=public).to_html(tmp_path / "a.html")
-        result("leak found", public=public).save(tmp_path / "a.json")
-        for path in tmp_path.iterdir():
+        folder = tmp_path / str(public)  # a file that is written anew keeps its mode
+        folder.mkdir()
+        result("leak found", public=public).to_html(folder / "a.html")
+        result("leak found", public=public).save(folder / "a.json")
+        for path in folder.iterdir():
             assert (path.stat().st_mode & 0o077 == 0) is not public
