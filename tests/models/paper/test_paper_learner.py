@@ -387,6 +387,20 @@ def test_bad_parameters_are_named(options):
         BayesianNetworkLearner(**options)
 
 
+def test_usual_parameters_are_those_of_the_docs():
+    usual = {
+        "structure": "cfs",
+        "max_cost": 300,
+        "max_parents": None,
+        "concentration": 1.0,
+        "parameters": "mean",
+    }
+    assert BayesianNetworkLearner() == BayesianNetworkLearner(
+        **usual, noise="calibrated", conditionals="table"
+    )
+    assert AdaptiveLearner() == AdaptiveLearner(max_cost=300_000, public=None)
+
+
 def test_the_least_parameters_are_allowed():
     learner = BayesianNetworkLearner(max_cost=1, max_parents=0)
     network = learn(learner, codes(), DOMAIN, BUDGET, PrivacyLedger(delta=1e-6), Coins.from_seed(1))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sdv_plausible.models.base import ModelBudget
+from sdv_plausible.models.paper import learner
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID
 from sdv_plausible.models.paper.learner import BayesianNetworkLearner
 from sdv_plausible.models.paper.printed import PrintedEntropies, PrintedPlan, cut_at_zero, uniform_prior
@@ -16,6 +17,7 @@ from sdv_plausible.privacy.accounting.paper_formulas import paper_entropy_sensit
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.codes import CodeArray
@@ -88,6 +90,37 @@ def test_few_noisy_rows_ask_for_no_entropy() -> None:
     assert [call.shape for call in calls] == [(1,), (2,), (3,)]
 
 
+@pytest.mark.parametrize("short", [0, 1])
+def test_the_least_noisy_number_asks_for_entropies_and_one_less_does_not(
+    short: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    least = PrintedPlan.make(
+        2, ModelBudget(epsilon=2.32, delta=DELTA), learns_structure=True
+    ).least_noisy_rows
+    shapes: list[tuple[int, ...]] = []
+
+    def exact(values: np.ndarray, **_: object) -> np.ndarray:
+        shapes.append(np.shape(values))
+        return np.asarray(values)
+
+    monkeypatch.setattr(noise, "discrete_laplace", exact)
+    learn(least - short, 2.32)
+    assert ((6,) in shapes) == (short == 0)
+
+
+def test_tables_are_drawn_after_an_even_prior(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The concentration is the mass of the prior: nothing else is."""
+    priors, honest = [], learner.dirichlet_table
+
+    def table(counts: np.ndarray, prior: np.ndarray, strength: float, *rest: object) -> np.ndarray:
+        priors.append((prior.tolist(), strength))
+        return honest(counts, prior, strength, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(learner, "dirichlet_table", table)
+    learn(200, 2.32)
+    assert priors == [([0.5] * 2, 1.0), (pytest.approx([1 / 3] * 3), 1.0)]
+
+
 def test_without_noise_nothing_is_claimed() -> None:
     _, ledger, calls = learn(200, math.inf)
     assert not calls
@@ -97,6 +130,11 @@ def test_without_noise_nothing_is_claimed() -> None:
 def test_words_and_neighbours_are_checked() -> None:
     with pytest.raises(ValueError, match="calibrated"):
         BayesianNetworkLearner(noise="printed")  # type: ignore[arg-type]
+    people = Neighbours(rows=2, person="home")
+    BayesianNetworkLearner().check_neighbours(people)
+    BayesianNetworkLearner(noise="paper").check_neighbours(ONE_ROW)
+    with pytest.raises(ValueError, match="noise .'paper'. is for single rows"):
+        BayesianNetworkLearner(noise="paper").check_neighbours(people)
     replaced = ModelBudget(epsilon=1.0, delta=DELTA, neighbours=Neighbours.parse("replace_one", None, 1))
     with pytest.raises(ValueError, match="single rows"):
         PrintedPlan.make(3, replaced, learns_structure=True)
