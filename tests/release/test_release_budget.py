@@ -415,3 +415,12 @@ def test_a_parameter_that_does_not_fit_the_columns_costs_nothing(path, mistake, 
     with pytest.raises(ValueError, match=words):
         synth.fit(pd.DataFrame({"a": [True, False], "b": [True, True]}))
     assert budget.charged()["epsilon"] == 0
+
+
+def test_two_charges_of_one_second_are_told_apart(tmp_path):
+    """Else what one budget paid for would be free in another."""
+    budgets = [Budget(5.0, 1e-6, tmp_path / name) for name in "ab"]
+    drawn = [budget.draw(synthesizer(None).plan().ledger, "the same words") for budget in budgets]
+    assert drawn[0].when != drawn[1].when
+    assert not budgets[1].holds(drawn[0].when, drawn[0].what)
+    assert budgets[0].holds(drawn[0].when, drawn[0].what)

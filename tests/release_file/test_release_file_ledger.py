@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
@@ -362,3 +363,23 @@ def test_parameters_of_another_fit_are_in_no_file(kind: str, other: dict[str, An
     again = PlausibleDeniabilitySynthesizer.from_release(release, **other)
     with pytest.raises(ValueError, match="for other ones, fit anew"):
         again.release()
+
+
+def unpaid(model: str) -> Any:
+    """A file whose entries have no loss, whose answers are gone, and whose total is 0."""
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_from_columns({"a": {"sdtype": "categorical"}}),
+        domain={"a": {"range_values": ["x", "y"], "range_is_nullable": False}}, model=model,
+    )  # fmt: skip
+    synth.fit(pd.DataFrame({"a": ["x"] * 90 + ["y"] * 10}))
+    changed = json.loads(synth.release().to_bytes(readable=True))
+    for line in changed["ledger"]["entries"]:
+        line["losses"] = []
+    changed["ledger"]["epsilon"], changed["answers"] = 0.0, {"axes": [], "asked": []}
+    return changed
+
+
+def test_a_model_that_nothing_pays_for_is_refused() -> None:
+    with pytest.raises(ValueError, match="must pay for the model that was learned"):
+        loaded(unpaid("independent"))
+    assert loaded(unpaid("uniform")).ledger.total() == 0  # of which nothing was learned
