@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sdv_plausible.fit.source import fit_source
     from sdv_plausible.models.checks import check_learner, check_model
     from sdv_plausible.models.registered import register_model_type
     from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from sdv_plausible.release.plan import plan
     from sdv_plausible.release_file.release import Release
     from sdv_plausible.sdv.versions import metadata_of
-    from sdv_plausible.sources.fitting import fit_source
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
     from sdv_plausible.table.domain import Attribute, Domain
     from sdv_plausible.table.parquet import read_parquet
@@ -35,7 +35,7 @@ _HOME = {
     "check_learner": "sdv_plausible.models.checks",
     "check_model": "sdv_plausible.models.checks",
     "count_unreadable": "sdv_plausible.table.reading",
-    "fit_source": "sdv_plausible.sources.fitting",
+    "fit_source": "sdv_plausible.fit.source",
     "metadata_of": "sdv_plausible.sdv.versions",
     "plan": "sdv_plausible.release.plan",
     "read_csv": "sdv_plausible.table.reading",

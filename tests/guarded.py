@@ -138,11 +138,10 @@ OPENERS = (
 )  # fmt: skip
 # Function that opens the rows, or has them opened -> the door through which replay meets it.
 DOORS = {
-    "sdv/synthesizer.py: PlausibleDeniabilitySynthesizer._fit_rows": "synthesizer",
+    "fit/run.py: Fit.run": "synthesizer",
     "release/fitting.py: fit_release": "synthesizer",
     "release/fitting.py: learn_model": "synthesizer",
     "table/building.py: build_domain": "synthesizer",
-    "sources/learning.py: SourceFit._run": "fit_source",
     "commands/fitting.py: synthesizer": "fit",
     "commands/undeclared.py: vote": "fit",
     "declaring/voted.py: with_voted": "fit",

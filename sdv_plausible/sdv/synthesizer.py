@@ -16,18 +16,17 @@ from sdv.errors import InvalidDataError, SamplingError
 
 from sdv_plausible.declaring.files import note_look
 from sdv_plausible.declaring.private import Earlier, earlier_losses
+from sdv_plausible.fit.public_table import check_public, public_entries
+from sdv_plausible.fit.run import Fit
+from sdv_plausible.fit.telling import Teller, as_read
 from sdv_plausible.intervals.margins import margins, number_of_rows
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
-from sdv_plausible.models.paper.structure import check_structure
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours, Relation
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.transcript import Transcript
-from sdv_plausible.release.budget import Budget, only_planned
-from sdv_plausible.release.fitting import fit_release
-from sdv_plausible.release.plan import Plan, epsilon_for, plan
+from sdv_plausible.release.budget import Budget
+from sdv_plausible.release.plan import Plan, epsilon_for
 from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
 from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
@@ -39,28 +38,25 @@ from sdv_plausible.rules.checking import check_rows, rule_entries
 from sdv_plausible.rules.moments import DateAndTime
 from sdv_plausible.rules.reading import rules_with_declarations
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
-from sdv_plausible.rules.zeros import possible_pairs
 from sdv_plausible.sdv import latent_points, shown
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.base import WholeTableSynthesizer, from_token
 from sdv_plausible.sdv.constraints import as_rules
 from sdv_plausible.sdv.copula import learner_of
 from sdv_plausible.sdv.parameters import fixed_parameters
-from sdv_plausible.sdv.published import check_public, public_entries, starts, with_public
 from sdv_plausible.sdv.releasing import rebuilt, released
 from sdv_plausible.sdv.schema import is_invented, with_id
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
-from sdv_plausible.table.building import build_domain, domain_entries
+from sdv_plausible.sources.rows import TableRows
 from sdv_plausible.table.cells import numbers_alone
-from sdv_plausible.table.checking import Check, mostly_outside, often_missing
+from sdv_plausible.table.checking import Check
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.column_types import metadata_columns
 from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.declarations import Specs, Undeclared, domain_document, read_declarations
-from sdv_plausible.table.domain import MAX_BINS, Attribute, Domain
+from sdv_plausible.table.domain import MAX_BINS, Domain
 from sdv_plausible.table.output_types import usual_types
-from sdv_plausible.table.persons import choose_rows, person_entry, unknown_persons
-from sdv_plausible.table.private_domain import DomainPlan
+from sdv_plausible.table.persons import person_entry, unknown_persons
 from sdv_plausible.table.words import MODELLED_SDTYPES
 
 NO_FILE = (
@@ -68,7 +64,6 @@ NO_FILE = (
     "fits keeps its claim. Save them as a domain file to keep the claim: edited from now on they make none, "
     "unless each cites its public source"
 )
-WARNED_FROM = 5000  # rows that a fit looks at before it warns that a declaration does not fit
 
 
 class RowCapExceededError(ValueError):
@@ -201,7 +196,6 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     """Writes looks at columns down, where ``domain`` is what was made of a file; never saved."""
     _looked: tuple[str, ...] = ()  # columns that were compared with rows: whatever the rows are
     _points: list[np.ndarray] | None = None  # only while rows are sampled with their latent points
-    _paid: Mapping[str, str] | None = None  # the charge in the budget of a fit under way
     _earlier = Earlier()  # what the domain cost when it was learned
     _charge: Mapping[str, str] | None = None  # in the budget, that paid for the fit
     _lost_budget = False  # saved files hold no budget
@@ -322,62 +316,29 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _fit_rows(self, table: pd.DataFrame, dtypes: pd.Series[Any]) -> None:
         if self._taken is not None:
             return self._hold(*self._taken)
-        coins, ledger = self._fit_coins(), self._opened_ledger()
-        table = self._of_persons(table, coins).reset_index(drop=True)  # the index may hold the primary key
-        errors = self._settings.test.complaints(len(table))
-        if errors:
-            raise InvalidDataError(errors)
-        self._warn_of_public(table if self._rows is None else self._rows)
-        raw, table = table, self._folded(table)
-        specs = self._rules.model_columns(self._column_specs())
-        order = {name: i for i, name in enumerate(specs)}
-        names = sorted(map(str, table.columns), key=lambda name: (order.get(name, len(order)), name))
-        table = table[names]
-        ledger.charge(*self._earlier.entries)
-        raw_specs = self._raw_specs(table, specs)
-        private = self._plan_private(raw_specs, self._settings)
-        transcript, spawned = Transcript(), coins.spawn("domain")
-        domain = build_domain(
-            table, self._declared, raw_specs, self.max_bins, private, ledger, spawned, transcript
-        )
-        if not self.enforce_rounding:
-            domain = domain.without_rounding()
-        rules = self._rules.fitted(domain, raw)
-        domain = replace(domain, possible=possible_pairs(self._rules, domain))
-        ledger.charge(*domain_entries(domain, self._declared), *self._side_entries())
-        if self._rows is None:
-            ledger.charge(*unknown_persons(ledger.neighbours))
-        self._warn_of_strangers(table)
-        _warn_of_inference(domain)
-        _warn_of_lost(domain)
-        codec = Codec(domain)
-        rows = CodeArray(codec.encode(table, coins.spawn("cells outside the domain")), domain.cardinalities)
-        learner = self._learner
-        if self.public is not None:
-            learner = with_public(learner, self.public, domain, self._rules)
-        sampler = fit_release(rows, domain, self._settings, learner, ledger, coins, transcript)
-        return self._hold(dtypes, codec, sampler, self._closed(ledger), rules)
-
-    def _warn_of_public(self, table: pd.DataFrame) -> None:
-        """Tell the holder that a published table repeats the rows."""
-        if self.public is not None and starts(self.public, table):
-            warnings.warn(
-                "public holds the first rows of the table to be protected (for you, not for publication): "
-                "nothing protects them then, whatever the ledger says. Leave it out",
-                UserWarning,
-                stacklevel=2,
-            )
-
-    def _folded(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Rows as the model sees them: without the columns that rules make."""
-        if not self._rules:
-            return table
-        if self._sdv_sees_rows:
+        if self._rules and self._sdv_sees_rows:
             raise ValueError(
                 "rules do not go with SDV constraints or transformers of your own, which change what the "
                 "columns are: give the constraints as rules=[...], see docs/how_to/rules.md"
             )
-        return self._rules.fold(table)
+        unit, fit, persons = self._settings.neighbours, self._as_fit(self._specs_of(table)), None
+        if self._rows is None:
+            fit = replace(fit, side=(*fit.side, *unknown_persons(unit)))
+        elif unit.person is not None:
+            persons = self._rows[unit.person]
+        rows, opened = TableRows(table, self._rules, persons), self._as_fit().opened(self.budget, self.watch)
+        found = fit.run(rows, opened, self._fit_coins(), Teller(self._noted))
+        return self._hold(dtypes, Codec(found.domain), found.sampler, found.ledger, found.rules, found.charge)
+
+    def _as_fit(self, specs: Specs | None = None) -> Fit:
+        """What of a fit is known without the rows; ``specs`` where SDV's transformers change the columns."""
+        return Fit(
+            declared=self._declared, rules=self._rules, settings=self._settings, learner=self._learner,
+            specs=self._modelled_specs() if specs is None else specs, max_bins=self.max_bins,
+            side=tuple(self._side_entries()), earlier=self._earlier, structure=self.structure,
+            name=self._table_name, as_declared=not self._sdv_sees_rows, rounding=self.enforce_rounding,
+            public=vars(self).get("public"),  # not a copy
+        )  # fmt: skip
 
     def _hold(
         self,
@@ -386,46 +347,14 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         sampler: Sampler,
         ledger: PrivacyLedger,
         rules: FittedRules,
+        charge: Mapping[str, str] | None = None,
     ) -> None:
         """Keep what a fit made."""
-        self._charge = self.__dict__.pop("_paid", None)
+        self._charge = charge
         self._codec, self._sampler, self._ledger, self._fitted_rules = codec, sampler, ledger, rules
         write_as_domain(self._data_processor, rules.whole(codec.domain), dtypes)
         self._model = sampler  # SDV asks whether there is a model
         self._charged_calls: dict[tuple[Any, ...], int] = {}
-
-    def _warn_of_strangers(self, table: pd.DataFrame) -> None:
-        """Tell the holder, by column names alone, where a declaration does not fit at all."""
-        if not self._declared.names:
-            return
-        compared = {column for name in self._declared.names for column in self._rules.behind(name)}
-        try:  # before anything is told, and all columns, so that the record itself depends on no row
-            noted, lost = "".join(f". {line}" for line in self._noted(compared)[:1]), None
-        except (OSError, ValueError) as error:
-            noted, lost = "", error
-        first = table.iloc[:WARNED_FROM]
-        outside = mostly_outside(first, {name: self._known(name) for name in self._declared.names})
-        never = [name for name in self._declared.names if self._declared.says_missing(name) is False]
-        missing = often_missing(first, never)
-        for names, what in (
-            (outside, "most cells of {} are outside what was declared and are lost"),
-            (missing, "cells of {} are missing, which was not declared, and get random values"),
-        ):
-            if names:
-                told = f"{what.format(', '.join(names))} (for you, not for publication)"
-                way_out = "synth.check(table) or sdv-plausible check says why"
-                if lost is not None:
-                    told = "some columns do not fit (for you, not for publication), and are not named"
-                    way_out = f"the look cannot be written down: {lost}"
-                warnings.warn(f"{told}: {way_out}{noted}", UserWarning, stacklevel=2)
-
-    def _known(self, name: str) -> Attribute:
-        known = self._declared.known(name)
-        assert known is not None
-        if known.kind != "datetime":
-            return known
-        form = self._declared.date_format(name, self._modelled_specs()[name])
-        return replace(known, datetime_format=form)
 
     def _take(self, dtypes: pd.Series[Any], *made: Any) -> None:
         """Hold what another fit made, of which there is no row here.
@@ -577,39 +506,6 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 "columns are: leave one of them out"
             )
 
-    def _opened_ledger(self) -> PrivacyLedger:
-        """Ledger of a fit, all of it drawn from the budget: the last thing before the first look."""
-        ledger = self._settings.empty_ledger()
-        self.__dict__.pop("_paid", None)  # of a fit that failed
-        if self.budget is not None:
-            planned = self.plan().ledger
-            charge = self.budget.draw(
-                self._earlier.not_in(self.budget, planned), f"{self._table_name}, epsilon {self.epsilon:g}"
-            )
-            self._paid = {"when": charge.when, "what": charge.what}
-            ledger.before_charge = only_planned(planned)
-        if self.watch is not None:
-            ledger.after_charge = self.watch
-        return ledger
-
-    def _closed(self, ledger: PrivacyLedger) -> PrivacyLedger:
-        """The ledger of a fit that is done, without its budget, nor a trace that there was one."""
-        for name in ("before_charge", "after_charge"):
-            ledger.__dict__.pop(name, None)
-        return ledger
-
-    def _of_persons(self, table: pd.DataFrame, coins: Coins) -> pd.DataFrame:
-        """Of every person at most as many rows as the ledger says, chosen secretly."""
-        unit = self._settings.neighbours
-        if unit.person is None or self._rows is None:
-            return table
-        try:
-            chosen = choose_rows(self._rows[unit.person], unit.rows, coins.spawn("persons"))
-        except TypeError as error:
-            kinds = "values that cannot be compared, such as lists: it must be numbers or text"
-            raise ValueError(f"person ({unit.person!r}) holds {kinds}") from error
-        return table.iloc[chosen]
-
     @property
     def _needs_rows(self) -> bool:
         columns = self._modelled_specs()
@@ -624,9 +520,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._sampler = self._ledger = None
 
     def _fit_nothing(self) -> None:
-        ledger = self._opened_ledger()
-        ledger.charge(*self._side_entries())
-        self._ledger = self._closed(ledger)
+        opened = self._as_fit().opened(self.budget, self.watch)
+        opened.ledger.charge(*self._side_entries())
+        self._ledger = opened.closed()
 
     def _check_condition(self, name: str, value: Any) -> None:
         if self._sampler is not None and name in self._codec.domain:
@@ -670,7 +566,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if self.budget is not None:  # the data holder's, with a path of this machine
             held.budget, held._lost_budget = None, True
         held.__dict__["public"] = held._public_given = None  # of it the model alone is kept
-        for name in ("_paid", "_charge", "_looked", "watch", "record"):
+        for name in ("_charge", "_looked", "watch", "record"):
             held.__dict__.pop(name, None)
         super(PlausibleDeniabilitySynthesizer, held).save(filepath)
 
@@ -831,7 +727,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         absent = sorted(needed - set(rules.added) - set(frame.columns))
         if absent:
             raise ValueError(f"data lacks the declared columns {absent}; it has {list(frame.columns)}")
-        known = {name: (self._known(name), declared.says_missing(name)) for name in declared.names}
+        known = {
+            name: (as_read(declared, name, self._modelled_specs()), declared.says_missing(name))
+            for name in declared.names
+        }
         lines: list[str] = []
         found, looked = check_rows(rules, known, frame, lines.append)
         lines += self._noted(looked, rules.digests or None, self._looked)
@@ -885,30 +784,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _planned(self, epsilon: float, num_rows: int | None, table_rows: int | None) -> Plan:
         self._leave_dates_whole()
-        specs = self._modelled_specs()
-        settings = replace(self._settings, epsilon=epsilon)
-        private = self._plan_private(specs, settings)
-        domain = self._declared.planned(specs, private.columns)
-        if not self._sdv_sees_rows:  # constraints and transformers change what the columns are
-            self._check_names(domain)
-        extra = (
-            *self._earlier.entries,
-            *private.entries(),
-            *domain_entries(domain, self._declared),
-            *self._side_entries(),
-        )
-        found = plan(
-            settings, self._learner, domain,
-            num_rows=num_rows, table_rows=table_rows, extra=extra, assumed=self._declared.assumed(specs),
-        )  # fmt: skip
-        return replace(found, warnings=(*found.warnings, *private.warnings(table_rows)))
-
-    def _check_names(self, domain: Domain) -> None:
-        """Refuse what cannot be fitted to these columns, before anything is charged for it."""
-        if isinstance(self.structure, Mapping):
-            check_structure(self.structure, domain)
-        if self._settings.omega is not None and len(domain):
-            self._settings.omega.among(len(domain))
+        return self._as_fit().plan(epsilon, num_rows, table_rows)
 
     def get_domain(self) -> Domain:
         """Return the domain of the fit: what each modelled column may hold, and where that is from.
@@ -1035,25 +911,24 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """Secret coins of this fit, or reproducible ones."""
         return Coins.from_os_entropy() if self.random_state is None else Coins.from_seed(self.random_state)
 
-    def _raw_specs(self, table: pd.DataFrame, specs: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """Specification of every column that reaches the model.
+    def _specs_of(self, table: pd.DataFrame) -> dict[str, dict[str, Any]]:
+        """Specification of every column that reaches the model, in the metadata's order.
 
-        A user's own transformer makes it a number.
+        A user's own transformer makes it a number. Of the table its schema alone counts.
         """
+        empty = table.iloc[:0]
+        folded = self._rules.fold(empty) if self._rules else empty
+        specs = self._rules.model_columns(self._column_specs())
+        order = {name: i for i, name in enumerate(specs)}
         transformers = self._data_processor._hyper_transformer.field_transformers
         found = {}
-        for name in table.columns:
-            spec = specs.get(name, {})
+        for name in sorted(map(str, folded.columns), key=lambda name: (order.get(name, len(order)), name)):
+            spec, types = specs.get(name, {}), pd.api.types
             if transformers.get(name) is not None or spec.get("sdtype") not in MODELLED_SDTYPES:
-                numeric = pd.api.types.is_numeric_dtype(table[name]) and not pd.api.types.is_bool_dtype(
-                    table[name]
-                )
+                numeric = types.is_numeric_dtype(folded[name]) and not types.is_bool_dtype(folded[name])
                 spec = {"sdtype": "numerical" if numeric else "categorical", "transformed": True}
             found[name] = spec
         return found
-
-    def _plan_private(self, specs: Specs, settings: Settings) -> DomainPlan:
-        return self._declared.plan_private(specs, settings.epsilon, settings.model_delta, settings.neighbours)
 
     def _side_entries(self) -> list[LedgerEntry]:
         """Entries for what stands beside the mechanism: rows used, coins, constraints, SDV transformers."""
@@ -1089,28 +964,6 @@ def _check_source(domain: Any, source: Any) -> None:
             'source (None) must be "written" where domain="metadata": the ranges and values in the metadata '
             "are declarations only if you wrote them there. SDV's detection writes those of the rows: leave "
             "domain out then, or declare"
-        )
-
-
-def _warn_of_inference(domain: Domain) -> None:
-    """Say that there is no claim where value sets were read off the rows."""
-    if domain.inferred:
-        warnings.warn(
-            f"the value sets of {list(domain.inferred)[:6]} were read off the rows, and may hold what single "
-            "people have: this fit makes no privacy claim. Declare them, or leave undeclared='infer' out",
-            UserWarning,
-            stacklevel=2,
-        )
-
-
-def _warn_of_lost(domain: Domain) -> None:
-    """Say of which columns a private look found one value and no more. Its answers have noise: no secret."""
-    if lost := [a.name for a in domain if a.provenance == "private" and a.cardinality == 1]:
-        warnings.warn(
-            f"of {', '.join(lost)} one value or range was learned and no more: others are lost in the noise, "
-            "or there are none. Declare what it may hold (domain=...), or give more epsilon",
-            UserWarning,
-            stacklevel=2,
         )
 
 

@@ -54,7 +54,6 @@ ELSEWHERE = {
         )
     },
     "release_file/card_lines.py": "what is on a card: test_card.py beside it",
-    "sources/learning.py": "a fit without its rows: test_sources_fitting.py beside it",
     "sdv/base.py": "SDV's face, tested as SDV calls it: tests/integration/test_sdv_citizen.py",
     "sdv/detection.py": "types of a file's columns: tests/integration/test_cli.py",
     "sdv/releasing.py": "from a synthesizer to a file and back: tests/release_file/test_rebuilding.py",

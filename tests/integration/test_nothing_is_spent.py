@@ -191,19 +191,18 @@ def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
 @pytest.mark.parametrize("door", DOORS)
 def test_a_draw_before_the_checks_would_be_seen(door, tmp_path, monkeypatch):
     """The control: a check that comes too late has cost something."""
+    from sdv_plausible.fit import source
     from sdv_plausible.sdv import synthesizer
-    from sdv_plausible.sources.learning import SourceFit
 
-    monkeypatch.setattr(synthesizer, "check_dates", lambda *_: None)
-    monkeypatch.setattr(SourceFit, "check_types", lambda *_: None)
+    for module in (synthesizer, source):
+        monkeypatch.setattr(module, "check_dates", lambda *_: None)
     budget = Budget(2.0, 1e-8, tmp_path / "b")
     rows = date_texts()
 
     def late(*_: Any) -> None:
         raise ValueError("dates as text")
 
-    for module in ("sdv_plausible.sdv.synthesizer", "sdv_plausible.sources.learning"):
-        monkeypatch.setattr(f"{module}.build_domain", late)
+    monkeypatch.setattr("sdv_plausible.fit.run.build_domain", late)
     with pytest.raises(AssertionError, match="spent for nothing"):
         refused(DOORS[door][0], budget, rows)
 

@@ -18,6 +18,7 @@ from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv import synthesizer as _synthesizer
 from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns
+from sdv_plausible.sources import rows as _rows
 
 COLUMNS: dict[str, dict[str, Any]] = {
     "home": {"sdtype": "categorical"},
@@ -113,21 +114,21 @@ def test_the_person_column_is_invented_whatever_it_was() -> None:
 
 def used_rows(monkeypatch: pytest.MonkeyPatch, frame: pd.DataFrame, **options: Any) -> pd.DataFrame:
     """The rows that reach the model, with the columns that do not."""
-    seen: dict[str, pd.DataFrame] = {}
-    choose, fold = PlausibleDeniabilitySynthesizer._of_persons, PlausibleDeniabilitySynthesizer._folded
+    seen: dict[str, Any] = {}
+    choose, fold = _rows.choose_rows, _rows.TableRows.folded
 
-    def chosen(self: Any, rows: pd.DataFrame, coins: Any) -> pd.DataFrame:
-        seen["chosen"] = choose(self, rows, coins)
+    def chosen(*given: Any) -> Any:
+        seen["chosen"] = choose(*given)
         return seen["chosen"]
 
-    def folded(self: Any, used: pd.DataFrame) -> pd.DataFrame:
-        seen["modelled"] = used
-        return fold(self, used)
+    def folded(self: Any, names: Any) -> pd.DataFrame:
+        seen["modelled"] = self._table
+        return fold(self, names)
 
-    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_of_persons", chosen)
-    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_folded", folded)
+    monkeypatch.setattr(_rows, "choose_rows", chosen)
+    monkeypatch.setattr(_rows.TableRows, "folded", folded)
     fitted(frame, **options)
-    used = frame.iloc[seen["chosen"].index]
+    used = frame.iloc[seen["chosen"]]
     modelled = seen["modelled"].set_axis(used.index)
     pd.testing.assert_frame_equal(modelled, used[list(modelled.columns)])
     return used

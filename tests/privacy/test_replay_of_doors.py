@@ -31,9 +31,9 @@ from sdv_plausible.commands import fitting as commands_fitting
 from sdv_plausible.declaring import private, voted
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.declaring.template import drafted
+from sdv_plausible.fit import source as fit_source_module
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv.versions import metadata_from_columns
-from sdv_plausible.sources import learning
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.domain_file import DomainFile
 
@@ -257,14 +257,15 @@ def test_pages_of_the_app_that_may_be_published_leave_nothing_of_the_rows(tmp_pa
 
 def write_stored_types(patch: pytest.MonkeyPatch) -> None:
     """Columns are written in the types of the rows, as fit_source did in 0.1."""
-    honest, types = learning.SourceFit.run, {}
+    honest, types = fit_source_module.open_source, {}
 
-    def run(self: Any, table: Any, *told: Any) -> Any:
-        types.update(table.empty(list(self.types)).dtypes)
-        return honest(self, table, *told)
+    def opened(*given: Any, **options: Any) -> Any:
+        table = honest(*given, **options)
+        types.update(table.empty(table.names).dtypes)
+        return table
 
-    patch.setattr(learning.SourceFit, "run", run)
-    patch.setattr(learning, "output_type", lambda attribute: types[attribute.name])
+    patch.setattr(fit_source_module, "open_source", opened)
+    patch.setattr(fit_source_module, "output_type", lambda attribute: types[attribute.name])
 
 
 def count_rows_in_the_domain_file(patch: pytest.MonkeyPatch) -> None:

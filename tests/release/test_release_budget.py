@@ -22,6 +22,7 @@ from sdv_plausible.release import budget as budget_module
 from sdv_plausible.release.budget import only_planned
 from sdv_plausible.release.budget_file import State
 from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sources.rows import TableRows
 
 DELTA = 1e-9
 
@@ -243,7 +244,7 @@ def test_a_second_fit_that_does_not_fit_is_refused_before_any_row(path, monkeypa
     synth = synthesizer(Budget(1.0, 1e-8, path))
     synth.fit(table())
     kept = synth.privacy_ledger().to_json()
-    monkeypatch.setattr(synth, "_of_persons", lambda *_: pytest.fail("looked at rows"))
+    monkeypatch.setattr(TableRows, "of_persons", lambda *_: pytest.fail("looked at rows"))
     with pytest.raises(BudgetExceededError, match="this fit would exceed it"):
         synth.fit(table())
     assert synth.privacy_ledger().to_json() == kept
@@ -296,7 +297,7 @@ def test_planted_a_charge_forgotten_after_a_failed_fit_is_caught(path, monkeypat
 def test_it_is_charged_before_rows_are_chosen(path, monkeypatch):
     budget = Budget(1.0, 1e-8, path)
     synth = synthesizer(budget)
-    monkeypatch.setattr(synth, "_of_persons", lambda *_: 1 / 0)
+    monkeypatch.setattr(TableRows, "of_persons", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         synth.fit(table())
     assert budget.charged()["epsilon"] > 0.5
@@ -373,7 +374,7 @@ def test_a_saved_synthesizer_holds_no_budget_and_asks_for_one(path, tmp_path):
 def test_a_file_saved_after_a_failed_fit_holds_no_budget(path, tmp_path, monkeypatch):
     synth = synthesizer(Budget(2.0, 1e-8, path))
     synth.fit(table())
-    monkeypatch.setattr(synth, "_of_persons", lambda *_: 1 / 0)
+    monkeypatch.setattr(TableRows, "of_persons", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         synth.fit(table())
     monkeypatch.undo()

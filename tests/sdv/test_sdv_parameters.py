@@ -16,6 +16,7 @@ from sdv_plausible.release.budget import Budget
 from sdv_plausible.rules import Inequality
 from sdv_plausible.sdv import parameters
 from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sources.rows import TableRows
 from sdv_plausible.table.domain_file import DomainFile
 
 COLUMNS = {
@@ -62,14 +63,14 @@ def test_every_parameter_is_fixed(name):
 
 def test_the_cap_on_a_persons_rows_is_read_where_the_ledger_reads_it(monkeypatch):
     """Even by whoever goes around the constructor: noise, ledger and choice have one number."""
-    synth, used, honest = make(person="home"), [], PlausibleDeniabilitySynthesizer._of_persons
+    synth, used, honest = make(person="home"), [], TableRows.of_persons
     vars(synth)["rows_per_person"] = 2000
 
-    def chosen(*given: Any) -> pd.DataFrame:
+    def chosen(*given: Any) -> TableRows:
         used.append(honest(*given))
         return used[-1]
 
-    monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_of_persons", chosen)
+    monkeypatch.setattr(TableRows, "of_persons", chosen)
     synth.fit(table())
     assert len(used[0]) == 40
     assert "at most 1 is used" in str(synth.privacy_ledger())

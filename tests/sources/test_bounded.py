@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from tables import COLUMNS, DECLARED, ENGINES, SEED, held, in_memory, table
-from test_sources_fitting import document
+from tables import COLUMNS, DECLARED, ENGINES, SEED, document, held, in_memory, table
 
 from sdv_plausible import Budget, fit_source
 from sdv_plausible.privacy.neighbours import Neighbours
@@ -111,7 +110,7 @@ def test_what_is_asked_is_asked_of_the_rows_used_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Value sets too are learned of them: with no noise to speak of, the number of rows is that of the people."""
-    monkeypatch.setattr("sdv_plausible.sources.fitting.open_source", lambda *_, **__: Once(FRAME, 100))
+    monkeypatch.setattr("sdv_plausible.fit.source.open_source", lambda *_, **__: Once(FRAME, 100))
     found = fit_source(FRAME, COLUMNS, person="key", rows_per_person=1, epsilon=1e6, scratch=tmp_path)
     assert found.ledger.claims_privacy
     assert "of which at most 1 is used" in str(found.ledger)

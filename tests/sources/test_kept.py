@@ -46,7 +46,7 @@ def test_nothing_is_left(fails: bool, tmp_path: Path, monkeypatch: pytest.Monkey
         raise KeyboardInterrupt
 
     if fails:
-        monkeypatch.setattr("sdv_plausible.sources.learning.fit_release", stop)
+        monkeypatch.setattr("sdv_plausible.fit.run.fit_release", stop)
         with pytest.raises(KeyboardInterrupt):
             fit_source(FRAME, COLUMNS, DECLARED, scratch=tmp_path)
         assert seen

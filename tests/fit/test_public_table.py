@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, metadata_of
+from sdv_plausible.fit.public_table import public_entries, starts, with_public
 from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.adaptive.public import PublicTable
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sdv.published import public_entries, starts, with_public
 
 DOMAIN = {
     "ward": {"range_values": ["A", "B", "C"]},

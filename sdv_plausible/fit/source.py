@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sdv_plausible.declaring.files import note_look
+from sdv_plausible.declaring.private import earlier_losses
+from sdv_plausible.fit.run import Fit, Found
+from sdv_plausible.fit.telling import Teller
 from sdv_plausible.models import make_learner
+from sdv_plausible.models.base import check_number_of_columns
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours, Relation
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.budget import Budget, only_planned
+from sdv_plausible.release.budget import Budget
+from sdv_plausible.release.sampler import PrefixSampler
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.release.side_entries import Types, side_entries
 from sdv_plausible.release_file.answers import Answers
 from sdv_plausible.release_file.release import Release
+from sdv_plausible.release_file.schema import Column, TableSchema
 from sdv_plausible.release_file.settings import as_json, check_locales, is_plain, said_privacy, versions_of
+from sdv_plausible.rules.checking import rule_entries
+from sdv_plausible.rules.reading import rules_with_declarations
 from sdv_plausible.sources.bounded import check_person
 from sdv_plausible.sources.kept import check_scratch
-from sdv_plausible.sources.learning import SourceFit
 from sdv_plausible.sources.opening import open_source
-from sdv_plausible.sources.source import PART_ROWS
-from sdv_plausible.table.column_types import column_types, with_id
+from sdv_plausible.sources.rows import SourceRows
+from sdv_plausible.sources.source import PART_ROWS, Source
+from sdv_plausible.table.column_types import ColumnType, column_types, with_id
+from sdv_plausible.table.dates import check_dates
+from sdv_plausible.table.declarations import read_declarations
 from sdv_plausible.table.domain import MAX_BINS
+from sdv_plausible.table.output_types import invented_type, output_type
 from sdv_plausible.table.persons import person_entry
+from sdv_plausible.whole_files import part_folder
 
+NO_FILE = (
+    "No file keeps a record of this look: save these declarations as a domain file, as they are, to keep the "
+    "claim of later fits. Edited from now on they make none, unless each cites its public source"
+)
 GAMMA = 4.0  # of no effect under the release test
 PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")
 
@@ -126,35 +146,108 @@ rules, budget, types, locales, random_state
     given = {"model": model, "structure": structure, "model_parameters": model_parameters}
     learner, columns = make_learner(*given.values()), with_id(column_types(domain, metadata), person)
     _refuse_records(learner)
-    fit = SourceFit.read(
-        columns, domain, rules, max_bins, settings=settings, learner=learner,
+    fit = read_fit(
+        columns, domain, rules, max_bins, settings=settings, learner=learner, structure=structure,
+        name=table_name,
         side=(
             *person_entry(settings.neighbours),
             *side_entries(random_state, has_constraints=False, transformers={}, types=types),
         ),
-        structure=structure,
     )  # fmt: skip
     table = open_source(source, columns, rows, progress=progress)
-    fit.check_types(table)
+    _check_dates(table, columns)
     check_person(table, settings.neighbours, scratch)
     check_scratch(table, scratch)
-    ledger, planned = settings.empty_ledger(), fit.planned()
-    _ask(planned, allow_no_claim=allow_no_claim)
-    if budget is not None:  # before the first row
-        budget.draw(fit.earlier.not_in(budget, planned), f"{table_name}, epsilon {epsilon:g}")
-        ledger.before_charge = only_planned(planned)
+    _ask(fit.plan().ledger, allow_no_claim=allow_no_claim)
+    opened = fit.opened(budget)  # before the first row
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
-    found = fit.run(table, ledger, coins, scratch)
-    ledger.__dict__.pop("before_charge", None)  # nor a trace that there was a budget
+    modelled = [name for name, column in columns.items() if column.is_modelled]
+    with nullcontext() if scratch is None else part_folder(Path(scratch)) as folder:
+        found = fit.run(
+            SourceRows(table, fit.rules, modelled, folder), opened, coins, Teller(partial(_noted, domain))
+        )
     plain = {name: said for name, value in given.items() if is_plain(said := as_json(value))}
     others = {"max_bins": max_bins, "types": types, "locales": list(locales)}
+    sampler = found.sampler
+    assert isinstance(sampler, PrefixSampler)  # the release test's
     return Release(
-        schema=fit.schema(found, table_name), domain=found.domain, rules=found.rules,
-        model=found.sampler.model, seeds=found.sampler.seeds,
-        answers=Answers(found.sampler.answers, found.domain.names), ledger=ledger,
+        schema=_schema(columns, found, table_name), domain=found.domain, rules=found.rules,
+        model=sampler.model, seeds=sampler.seeds,
+        answers=Answers(sampler.answers, found.domain.names), ledger=found.ledger,
         settings=_said(settings) | plain | others,
         versions=versions_of(PACKAGES),
     )  # fmt: skip
+
+
+def read_fit(
+    types: Mapping[str, ColumnType],
+    domain: Any,
+    rules: Any,
+    max_bins: int,
+    *,
+    settings: Settings,
+    learner: Any,
+    side: Sequence[LedgerEntry],
+    structure: Any,
+    name: str,
+) -> Fit:
+    """Read rules and declarations.
+
+    Raises
+    ------
+    ValueError
+        If they cannot be, or no column is modelled.
+    """
+    if isinstance(domain, str) and domain == "metadata":
+        raise ValueError(
+            'domain ("metadata") must be the declarations themselves: give the mapping as domain'
+        )
+    columns = {name: column.words for name, column in types.items()}
+    given, seen, rule_set = rules_with_declarations(
+        rules, domain, columns, max_bins, split_dates=not isinstance(structure, Mapping)
+    )
+    modelled = {name: words for name, words in columns.items() if types[name].is_modelled}
+    if not modelled:
+        raise ValueError(
+            "metadata and domain declare no column that is modelled: try {'age': {'sdtype': 'numerical'}}"
+        )
+    specs = rule_set.model_columns(modelled)
+    check_number_of_columns(learner, len(specs))
+    return Fit(
+        declared=read_declarations(given, "private", max_bins, seen),
+        rules=rule_set, specs=specs, settings=settings, learner=learner, max_bins=max_bins,
+        side=(*rule_entries(rule_set), *side),
+        earlier=earlier_losses(domain, settings.neighbours),
+        structure=structure, name=name,
+    )  # fmt: skip
+
+
+def _check_dates(table: Source, types: Mapping[str, ColumnType]) -> None:
+    """Raise ValueError if a column's type in the source does not go with how its dates are declared."""
+    dates = [name for name, kind in types.items() if kind.sdtype == "datetime"]
+    check_dates(table.empty(dates), {name: types[name].datetime_format for name in dates})
+
+
+def _noted(domain: Any, names: Collection[str]) -> list[str]:
+    """Write down that columns were compared with rows, and return what the holder is told of it."""
+    return note_look(Path(domain), names) if isinstance(domain, (str, os.PathLike)) else [NO_FILE]
+
+
+def _schema(types: Mapping[str, ColumnType], found: Found, name: str) -> TableSchema:
+    """Columns of the release: types from what was released and declared, none from the source."""
+    whole = found.rules.whole(found.domain)
+    return TableSchema(
+        table=name,
+        columns=tuple(
+            Column(
+                name=column,
+                label=column,
+                spec=spec.words,
+                dtype=output_type(whole[column]) if column in whole else invented_type(spec.words),
+            )
+            for column, spec in types.items()
+        ),
+    )
 
 
 def _said(settings: Settings) -> dict[str, Any]:

@@ -10,21 +10,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from tables import COLUMNS, DECLARED, ENGINES, SEED, held, in_memory, table
+from tables import COLUMNS, DECLARED, ENGINES, SEED, document, held, in_memory, table
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, fit_source
-from sdv_plausible.release_file.documents import write
 from sdv_plausible.rules import Forbidden
 from sdv_plausible.sources.source import FrameSource
 
 FRAME = table()
-SAME = ("answers", "domain", "ledger", "model", "rules", "seeds")
-
-
-def document(release: Release) -> dict[str, bytes]:
-    """Everything but what says which face made it."""
-    sections = release._document()
-    return {name: write({name: sections[name]}) for name in SAME}
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +90,7 @@ def test_a_fit_that_is_cancelled_has_spent_what_the_ledger_says(tmp_path: Path) 
 
     budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sdv_plausible.sources.fitting.open_source", lambda *_, **__: Cancelled(FRAME))
+        patch.setattr("sdv_plausible.fit.source.open_source", lambda *_, **__: Cancelled(FRAME))
         with pytest.raises(KeyboardInterrupt):
             fit_source(FRAME, COLUMNS, DECLARED, budget=budget)
     with pytest.raises(ValueError, match="budget"):
@@ -130,7 +122,7 @@ def test_what_cannot_be_is_refused_before_a_row_is_read(wrong: dict[str, Any], s
             raise AssertionError("read")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sdv_plausible.sources.fitting.open_source", lambda *_, **__: Unread(FRAME))
+        patch.setattr("sdv_plausible.fit.source.open_source", lambda *_, **__: Unread(FRAME))
         with pytest.raises(ValueError, match=says):
             fit_source(FRAME, **({"metadata": COLUMNS} | wrong))
 

@@ -1,0 +1,1 @@
+"""One fit: from declarations and rows, wherever they are, to what is released."""

@@ -1,0 +1,250 @@
+"""The one fit: all but the rows is known and checked; then it is paid for; then the rows are asked.
+
+Whoever fits calls it: the synthesizer, ``fit_source``, and with them the command line and the app. A door
+says where the rows are and what comes back; all that happens in between is here, in this order and once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pandas as pd
+
+from sdv_plausible.declaring.private import Earlier
+from sdv_plausible.fit.public_table import with_public
+from sdv_plausible.fit.telling import NOBODY, Teller
+from sdv_plausible.models.paper.structure import check_structure
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.transcript import Transcript
+from sdv_plausible.release.budget import Budget, only_planned
+from sdv_plausible.release.fitting import fit_release
+from sdv_plausible.release.plan import Plan, plan
+from sdv_plausible.release.sampler import Sampler
+from sdv_plausible.release.settings import Settings
+from sdv_plausible.rules.rule_set import FittedRules, RuleSet
+from sdv_plausible.rules.zeros import possible_pairs
+from sdv_plausible.sources.rows import Rows, TableRows
+from sdv_plausible.table.building import build_domain, domain_entries
+from sdv_plausible.table.declarations import Declarations, Specs
+from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.private_domain import DomainPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What a fit found: all that a release is made of.
+
+    Parameters
+    ----------
+    domain : Domain
+        The model's columns.
+    rules : FittedRules
+        What holds in every row.
+    sampler : Sampler
+        Draws rows.
+    ledger : PrivacyLedger
+        Its cost.
+    charge : mapping, optional
+        In the budget it was drawn from.
+    """
+
+    domain: Domain
+    rules: FittedRules
+    sampler: Sampler
+    ledger: PrivacyLedger
+    charge: Mapping[str, str] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """A fit that is paid for, and has not looked yet.
+
+    Parameters
+    ----------
+    ledger : PrivacyLedger
+        Empty so far.
+    charge : mapping, optional
+        In the budget it was drawn from.
+    """
+
+    ledger: PrivacyLedger
+    charge: Mapping[str, str] | None = None
+
+    def closed(self) -> PrivacyLedger:
+        """The ledger of a fit that is done, without its budget, nor a trace that there was one."""
+        for name in ("before_charge", "after_charge"):
+            self.ledger.__dict__.pop(name, None)
+        return self.ledger
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fit:
+    """A fit that is told everything but the rows.
+
+    Parameters
+    ----------
+    declared : Declarations
+        Value sets of what the model sees.
+    rules : RuleSet
+        What holds in every row.
+    specs : mapping
+        Columns that the model sees, in order.
+    settings : Settings
+        Privacy parameters.
+    learner : object
+        Makes the model.
+    max_bins : int
+        Of numbers and dates that are not declared.
+    side : tuple of LedgerEntry
+        What stands beside the mechanism.
+    earlier : Earlier
+        What the domain cost when it was learned.
+    structure : str, mapping or None
+        As for the synthesizer: its names are checked before a row is looked at.
+    name : str
+        The table in words, for a budget.
+    as_declared : bool
+        Whether the columns are those declared; SDV's constraints and transformers change them first.
+    rounding : bool
+        Whether numbers keep to the digits of the domain.
+    public : DataFrame, optional
+        A published table that the model starts from.
+    """
+
+    declared: Declarations
+    rules: RuleSet
+    specs: Specs
+    settings: Settings
+    learner: Any
+    max_bins: int
+    side: tuple[LedgerEntry, ...]
+    earlier: Earlier = field(default_factory=Earlier)
+    structure: Any = None
+    name: str = "table"
+    as_declared: bool = True
+    rounding: bool = True
+    public: pd.DataFrame | None = None
+
+    def plan(
+        self, epsilon: float | None = None, num_rows: int | None = None, table_rows: int | None = None
+    ) -> Plan:
+        """Say what this fit costs, before any row is looked at.
+
+        Parameters
+        ----------
+        epsilon : float, optional
+            Another one.
+        num_rows, table_rows : int, optional
+            Rows wanted, and a guess for the table's.
+
+        Raises
+        ------
+        ValueError
+            If it cannot be fitted.
+        """
+        settings = self.settings if epsilon is None else replace(self.settings, epsilon=epsilon)
+        private = self._private(settings)
+        domain = self.declared.planned(self.specs, private.columns)
+        if self.as_declared:
+            self._check_names(domain)
+        extra = (
+            *self.earlier.entries,
+            *private.entries(),
+            *domain_entries(domain, self.declared),
+            *self.side,
+        )
+        found = plan(
+            settings, self.learner, domain,
+            num_rows=num_rows, table_rows=table_rows, extra=extra, assumed=self.declared.assumed(self.specs),
+        )  # fmt: skip
+        return replace(found, warnings=(*found.warnings, *private.warnings(table_rows)))
+
+    def _check_names(self, domain: Domain) -> None:
+        """Refuse what cannot be fitted to these columns, before anything is charged for it."""
+        if isinstance(self.structure, Mapping):
+            check_structure(self.structure, domain)
+        if self.settings.omega is not None and len(domain):
+            self.settings.omega.among(len(domain))
+
+    def _private(self, s: Settings) -> DomainPlan:
+        return self.declared.plan_private(self.specs, s.epsilon, s.model_delta, s.neighbours)
+
+    def opened(
+        self, budget: Budget | None = None, watch: Callable[[PrivacyLedger], object] | None = None
+    ) -> Opened:
+        """Draw all of it from the budget: the last thing before the first look.
+
+        Parameters
+        ----------
+        budget : Budget, optional
+            A total over several releases.
+        watch : callable, optional
+            Told the ledger after each charge, before the rows are asked.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the budget does not hold it.
+        """
+        ledger, charge = self.settings.empty_ledger(), None
+        if budget is not None:
+            planned = self.plan().ledger
+            drawn = budget.draw(
+                self.earlier.not_in(budget, planned), f"{self.name}, epsilon {self.settings.epsilon:g}"
+            )
+            charge = {"when": drawn.when, "what": drawn.what}
+            ledger.before_charge = only_planned(planned)
+        if watch is not None:
+            ledger.after_charge = watch
+        return Opened(ledger=ledger, charge=charge)
+
+    def run(self, rows: Rows, opened: Opened, coins: Coins, teller: Teller = NOBODY) -> Found:
+        """Choose each person's rows; learn undeclared value sets, then the model; put the test in front.
+
+        Parameters
+        ----------
+        rows : Rows
+            Wherever they are.
+        opened : Opened
+            Its ledger is charged before every look.
+        coins : Coins
+            Of this fit.
+        teller : Teller
+            Tells the holder of the rows what does not fit; it changes nothing.
+
+        Raises
+        ------
+        ValueError
+            If a column that was left to its rows cannot be read, or the privacy test needs more rows where
+            there is no claim.
+        """
+        ledger, names, transcript = opened.ledger, list(self.specs), Transcript()
+        teller.tell_of_public(self.public, rows)
+        rows = rows.of_persons(self.settings.neighbours, coins.spawn("persons"))
+        if isinstance(rows, TableRows) and (errors := self.settings.test.complaints(len(rows))):
+            raise ValueError(" ".join(errors))
+        folded = rows.folded(names)
+        ledger.charge(*self.earlier.entries)
+        private = self._private(self.settings)
+        domain = build_domain(
+            folded, self.declared, self.specs, self.max_bins, private, ledger, coins.spawn("domain"),
+            transcript, rows.columns(names),
+        )  # fmt: skip
+        if not self.rounding:
+            domain = domain.without_rounding()
+        rules = self.rules.fitted(domain, rows.schema())
+        domain = replace(domain, possible=possible_pairs(self.rules, domain))
+        ledger.charge(*domain_entries(domain, self.declared), *self.side)
+        codes = rows.coded(domain, coins.spawn("cells outside the domain"))
+        learner = self.learner
+        if self.public is not None:
+            learner = with_public(learner, self.public, domain, self.rules)
+        sampler = fit_release(codes, domain, self.settings, learner, ledger, coins, transcript)
+        teller.tell_of_strangers(self.declared, self.rules, self.specs, rows)
+        teller.tell_of_domain(domain)
+        return Found(
+            domain=domain, rules=rules, sampler=sampler, ledger=opened.closed(), charge=opened.charge
+        )

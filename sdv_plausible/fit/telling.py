@@ -1,0 +1,96 @@
+"""What a fit tells the holder of the rows: not for publication, and of no effect on what is fitted."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from sdv_plausible.fit.public_table import starts
+from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.sources.rows import Rows
+from sdv_plausible.table.checking import mostly_outside, often_missing
+from sdv_plausible.table.declarations import Declarations, Specs
+from sdv_plausible.table.domain import Attribute, Domain
+
+WARNED_FROM = 5000  # rows that a fit looks at before it warns that a declaration does not fit
+
+
+@dataclass(frozen=True)
+class Teller:
+    """Warns the holder of the rows.
+
+    Parameters
+    ----------
+    note : callable, optional
+        Writes down, before anything is told, that columns were compared with rows; returns what the holder is
+        told of that. Without it nothing is compared.
+    """
+
+    note: Callable[[Collection[str]], list[str]] | None = None
+
+    def tell_of_public(self, public: pd.DataFrame | None, rows: Rows) -> None:
+        """Warn that a published table repeats the rows."""
+        if public is not None and starts(public, rows.begins(len(public))):
+            _warn(
+                "public holds the first rows of the table to be protected (for you, not for publication): "
+                "nothing protects them then, whatever the ledger says. Leave it out"
+            )
+
+    def tell_of_strangers(self, declared: Declarations, rules: RuleSet, specs: Specs, rows: Rows) -> None:
+        """Warn, by column names alone, where a declaration does not fit at all."""
+        if self.note is None or not declared.names:
+            return
+        compared = {column for name in declared.names for column in rules.behind(name)}
+        try:  # before anything is told, and all columns, so that the record itself depends on no row
+            noted, lost = "".join(f". {line}" for line in self.note(compared)[:1]), None
+        except (OSError, ValueError) as error:
+            noted, lost = "", error
+        first = rows.begins(WARNED_FROM)
+        first = rules.fold(first) if rules else first
+        outside = mostly_outside(first, {name: as_read(declared, name, specs) for name in declared.names})
+        never = [name for name in declared.names if declared.says_missing(name) is False]
+        missing = often_missing(first, never)
+        for names, what in (
+            (outside, "most cells of {} are outside what was declared and are lost"),
+            (missing, "cells of {} are missing, which was not declared, and get random values"),
+        ):
+            if names:
+                told = f"{what.format(', '.join(names))} (for you, not for publication)"
+                way_out = "synth.check(table) or sdv-plausible check says why"
+                if lost is not None:
+                    told = "some columns do not fit (for you, not for publication), and are not named"
+                    way_out = f"the look cannot be written down: {lost}"
+                _warn(f"{told}: {way_out}{noted}")
+
+    def tell_of_domain(self, domain: Domain) -> None:
+        """Warn where value sets were read off the rows, or noise left one value. Answers are no secret."""
+        if domain.inferred:
+            _warn(
+                f"the value sets of {list(domain.inferred)[:6]} were read off the rows, and may hold what "
+                "single people have: this fit makes no privacy claim. Declare them, or leave "
+                "undeclared='infer' out"
+            )
+        if lost := [a.name for a in domain if a.provenance == "private" and a.cardinality == 1]:
+            _warn(
+                f"of {', '.join(lost)} one value or range was learned and no more: others are lost in the "
+                "noise, or there are none. Declare what it may hold (domain=...), or give more epsilon"
+            )
+
+
+NOBODY = Teller()
+
+
+def as_read(declared: Declarations, name: str, specs: Specs) -> Attribute:
+    """A declared column as its cells are read: dates in the declaration's format, or the metadata's."""
+    known = declared.known(name)
+    assert known is not None
+    if known.kind != "datetime":
+        return known
+    return replace(known, datetime_format=declared.date_format(name, specs[name]))
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, UserWarning, stacklevel=3)

@@ -1,0 +1,169 @@
+"""What a fit asks of the rows, wherever they are: in memory, or in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import pandas as pd
+
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.counts import ExactCounts
+from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.sources.bounded import bounded
+from sdv_plausible.sources.coded import Coder, SourceCounts
+from sdv_plausible.sources.kept import keep_codes
+from sdv_plausible.sources.raw_columns import SourceColumns
+from sdv_plausible.sources.source import LocalSource, Source
+from sdv_plausible.table.codec import Codec
+from sdv_plausible.table.columns import ExactColumns, FrameColumns
+from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.persons import choose_rows
+
+
+class Rows(Protocol):
+    """Rows behind what a fit may do with them."""
+
+    def of_persons(self, neighbours: Neighbours, coins: Coins) -> Rows:
+        """Of every person at most as many rows as the unit has, chosen secretly."""
+        ...
+
+    def begins(self, most: int) -> pd.DataFrame:
+        """At most so many rows as given, for words to their holder; none where they are elsewhere."""
+        ...
+
+    def schema(self) -> pd.DataFrame:
+        """No row, in the types of the table."""
+        ...
+
+    def folded(self, names: Collection[str]) -> pd.DataFrame:
+        """The model's columns, of which a declared or learned domain reads the types alone."""
+        ...
+
+    def columns(self, names: Collection[str]) -> ExactColumns:
+        """Engine of exact answers about the model's columns, before there are codes."""
+        ...
+
+    def coded(self, domain: Domain, coins: Coins) -> ExactCounts:
+        """Engine of exact counts of codes."""
+        ...
+
+
+class TableRows:
+    """A table in memory.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The modelled columns.
+    rules : RuleSet
+        Of which the model's columns follow.
+    persons : Series, optional
+        Whose each row is.
+    """
+
+    def __init__(self, table: pd.DataFrame, rules: RuleSet, persons: pd.Series[Any] | None = None) -> None:
+        self._table, self._rules, self._persons = table.reset_index(drop=True), rules, persons
+        self._folded: pd.DataFrame | None = None
+
+    def of_persons(self, neighbours: Neighbours, coins: Coins) -> TableRows:
+        """Of every person at most as many rows as the unit has, chosen secretly.
+
+        Raises
+        ------
+        ValueError
+            If what says whose a row is cannot be compared.
+        """
+        if neighbours.person is None or self._persons is None:
+            return self
+        try:
+            chosen = choose_rows(self._persons, neighbours.rows, coins)
+        except TypeError as error:
+            kinds = "values that cannot be compared, such as lists: it must be numbers or text"
+            raise ValueError(f"person ({neighbours.person!r}) holds {kinds}") from error
+        return TableRows(self._table.iloc[chosen], self._rules)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def begins(self, most: int) -> pd.DataFrame:
+        """The first rows."""
+        return self._table.iloc[:most]
+
+    def schema(self) -> pd.DataFrame:
+        """No row, in the types of the table."""
+        return self._table.iloc[:0]
+
+    def folded(self, names: Collection[str]) -> pd.DataFrame:
+        """The model's columns."""
+        if self._folded is None:
+            self._folded = self._rules.fold(self._table) if self._rules else self._table
+        return self._folded[list(names)]
+
+    def columns(self, names: Collection[str]) -> FrameColumns:
+        """Exact answers about them."""
+        return FrameColumns(self.folded(names))
+
+    def coded(self, domain: Domain, coins: Coins) -> CodeArray:
+        """Codes of all rows."""
+        return CodeArray(Codec(domain).encode(self.folded(domain.names), coins), domain.cardinalities)
+
+
+class SourceRows:
+    """A table that is read in parts.
+
+    Parameters
+    ----------
+    source : Source
+        The table.
+    rules : RuleSet
+        Of which the model's columns follow.
+    names : sequence of str
+        The modelled columns.
+    folder : Path, optional
+        Of this fit alone, on a disk of the holder's: for codes that are made once, and a person's rows.
+    """
+
+    def __init__(
+        self, source: Source, rules: RuleSet, names: Sequence[str], folder: Path | None = None
+    ) -> None:
+        self._source, self._rules, self._names, self._folder = source, rules, list(names), folder
+
+    def of_persons(self, neighbours: Neighbours, coins: Coins) -> SourceRows:
+        """Of every person at most as many rows as the unit has, chosen secretly."""
+        if neighbours.person is None:
+            return self
+        assert isinstance(self._source, LocalSource)  # check_person refused others
+        assert self._folder is not None
+        chosen = bounded(self._source, neighbours, self._names, coins, self._folder)
+        return SourceRows(chosen, self._rules, self._names, self._folder)
+
+    def begins(self, most: int) -> pd.DataFrame:
+        """The first rows of the first part; none of a cluster's, which stay where they are."""
+        if not isinstance(self._source, LocalSource):
+            return self.schema()
+        return next(iter(self._source.parts(self._names)), self.schema()).iloc[:most]
+
+    def schema(self) -> pd.DataFrame:
+        """No row, in the types of the parts."""
+        return self._source.empty(self._names)
+
+    def folded(self, names: Collection[str]) -> pd.DataFrame:
+        """No row of the model's columns."""
+        empty = self.schema()
+        return (self._rules.fold(empty) if self._rules else empty)[list(names)]
+
+    def columns(self, names: Collection[str]) -> SourceColumns:  # noqa: ARG002  a pass reads what it needs
+        """Exact answers about them, in a pass each."""
+        return SourceColumns(self._source, self._rules, self._names)
+
+    def coded(self, domain: Domain, coins: Coins) -> SourceCounts:
+        """Counts of codes, part by part."""
+        coder = Coder(domain, self._rules, coins)
+        if self._folder is None:
+            return SourceCounts(self._source, coder, self._names)
+        assert isinstance(self._source, LocalSource)  # check_scratch refused others
+        return keep_codes(self._source, coder, self._names, self._folder)
