@@ -54,7 +54,7 @@ from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.cells import numbers_alone
 from sdv_plausible.table.checking import Check, mostly_outside, often_missing
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.column_types import metadata_columns
+from sdv_plausible.table.column_types import check_released, metadata_columns
 from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.declarations import Specs, Undeclared, domain_document, read_declarations
 from sdv_plausible.table.domain import MAX_BINS, Attribute, Domain
@@ -281,6 +281,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             raise ValueError(f'types ({types!r}) must be "declared" or "detected"')
         _check_source(domain, source)
         check_locales(locales)
+        check_released(metadata)
         metadata = with_id(metadata, person)
         columns = metadata_columns(metadata)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
