@@ -579,15 +579,17 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             )
 
     def _opened_ledger(self) -> PrivacyLedger:
-        """Ledger of a fit, all of it drawn from the budget: the last thing before the first look."""
-        ledger = self._settings.empty_ledger()
+        """Ledger of a fit, planned, and drawn from the budget: the last thing before the first look."""
+        ledger, planned = self._settings.empty_ledger(), self.plan().ledger
+        if self._rows is None:
+            planned.charge(*unknown_persons(planned.neighbours))
         self.__dict__.pop("_paid", None)  # of a fit that failed
         if self.budget is not None:
-            planned = self.plan().ledger
             charge = self.budget.draw(
                 self._earlier.not_in(self.budget, planned), f"{self._table_name}, epsilon {self.epsilon:g}"
             )
             self._paid = {"when": charge.when, "what": charge.what}
+        if planned.claims_privacy:
             ledger.before_charge = only_planned(planned)
         if self.watch is not None:
             ledger.after_charge = self.watch

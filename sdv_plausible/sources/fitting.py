@@ -143,10 +143,11 @@ rules, budget, types, locales, random_state
     _ask(planned, allow_no_claim=allow_no_claim)
     if budget is not None:  # before the first row
         budget.draw(fit.earlier.not_in(budget, planned), f"{table_name}, epsilon {epsilon:g}")
+    if planned.claims_privacy:
         ledger.before_charge = only_planned(planned)
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
     found = fit.run(table, ledger, coins, scratch)
-    ledger.__dict__.pop("before_charge", None)  # nor a trace that there was a budget
+    ledger.__dict__.pop("before_charge", None)  # it held the plan
     plain = {name: said for name, value in given.items() if is_plain(said := as_json(value))}
     others = {"max_bins": max_bins, "types": types, "locales": list(locales)}
     return Release(
