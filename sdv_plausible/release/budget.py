@@ -195,8 +195,8 @@ def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
     def check_planned(losses: tuple[Loss, ...]) -> None:
         if not Counter(losses) <= said:
             raise BudgetExceededError(
-                "this fit charges what its plan did not say, such as a learner whose plan depends on a learned "
-                "domain: declare the domain. What was drawn from a budget stays drawn"
+                "this fit charges what its plan did not say, such as a learner whose plan depends on a "
+                "learned domain: declare the domain. What was drawn from a budget stays drawn"
             )
 
     return check_planned
