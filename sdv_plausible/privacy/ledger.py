@@ -116,7 +116,7 @@ class PrivacyLedger:
     """
 
     before_charge: Callable[[tuple[Loss, ...]], None] | None = None
-    """Told all losses before they are charged, and may refuse: during a fit that drew from a budget."""
+    """Told all losses before they are charged, and may refuse: during a fit, what was not planned."""
     after_charge: Callable[[PrivacyLedger], object] | None = None
     """Told of every charge, before what it pays for is asked: during a fit that its holder watches."""
     split: RandomSplit | None = None

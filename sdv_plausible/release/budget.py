@@ -190,14 +190,14 @@ class Budget:
 
 
 def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
-    """Refuse, for a ledger's ``before_charge``, whatever was not drawn from the budget beforehand."""
-    drawn = Counter(planned.losses)
+    """Refuse, for a ledger's ``before_charge``, whatever was not planned, and so drawn, beforehand."""
+    said = Counter(planned.losses)
 
     def check_planned(losses: tuple[Loss, ...]) -> None:
-        if not Counter(losses) <= drawn:
+        if not Counter(losses) <= said:
             raise BudgetExceededError(
-                "budget: this fit charges what its plan did not say, such as a learner whose plan depends on "
-                "a learned domain: declare the domain, or fit without a budget. What was drawn stays drawn"
+                "this fit charges what its plan did not say, such as a learner whose plan depends on a "
+                "learned domain: declare the domain. What was drawn from a budget stays drawn"
             )
 
     return check_planned

@@ -48,13 +48,14 @@ from sdv_plausible.sdv.copula import learner_of
 from sdv_plausible.sdv.parameters import fixed_parameters
 from sdv_plausible.sdv.published import check_public, public_entries, starts, with_public
 from sdv_plausible.sdv.releasing import rebuilt, released
+from sdv_plausible.sdv.requests import SAME_ROWS, parents
 from sdv_plausible.sdv.schema import is_invented, with_id
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.table.building import build_domain, domain_entries
 from sdv_plausible.table.cells import numbers_alone
 from sdv_plausible.table.checking import Check, mostly_outside, often_missing
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.column_types import metadata_columns
+from sdv_plausible.table.column_types import check_released, metadata_columns
 from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.declarations import Specs, Undeclared, domain_document, read_declarations
 from sdv_plausible.table.domain import MAX_BINS, Attribute, Domain
@@ -208,6 +209,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     _public_given: pd.DataFrame | None = None  # only to be told from the rows; saved files hold none
     _public_said: tuple[int | None, str | None] = (None, None)  # its rows, and who published it
     _rules = RuleSet()
+    _process: int | None = None  # whose the rows of the next call are
     _split_from: tuple[Any, ...] | None = (
         None  # columns, rules and declarations, where dates are split unasked
     )
@@ -281,6 +283,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             raise ValueError(f'types ({types!r}) must be "declared" or "detected"')
         _check_source(domain, source)
         check_locales(locales)
+        check_released(metadata)
         metadata = with_id(metadata, person)
         columns = metadata_columns(metadata)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
@@ -392,6 +395,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._codec, self._sampler, self._ledger, self._fitted_rules = codec, sampler, ledger, rules
         write_as_domain(self._data_processor, rules.whole(codec.domain), dtypes)
         self._model = sampler  # SDV asks whether there is a model
+        self._process = os.getpid()
         self._charged_calls: dict[tuple[Any, ...], int] = {}
 
     def _warn_of_strangers(self, table: pd.DataFrame) -> None:
@@ -441,6 +445,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _sample(self, num_rows: int, conditions: Mapping[str, Any] | None = None) -> pd.DataFrame:
         sampler, given = self._sampler, {n: from_token(v) for n, v in (conditions or {}).items()}
         assert sampler is not None
+        if self._process != os.getpid():
+            warnings.warn(SAME_ROWS, UserWarning, stacklevel=2)
+            self._process = os.getpid()
         if sampler.samples_conditions:
             given = self._fitted_rules.given(given)
         known = {
@@ -578,15 +585,17 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             )
 
     def _opened_ledger(self) -> PrivacyLedger:
-        """Ledger of a fit, all of it drawn from the budget: the last thing before the first look."""
-        ledger = self._settings.empty_ledger()
+        """Ledger of a fit, planned, and drawn from the budget: the last thing before the first look."""
+        ledger, planned = self._settings.empty_ledger(), self.plan().ledger
+        if self._rows is None:
+            planned.charge(*unknown_persons(planned.neighbours))
         self.__dict__.pop("_paid", None)  # of a fit that failed
         if self.budget is not None:
-            planned = self.plan().ledger
             charge = self.budget.draw(
                 self._earlier.not_in(self.budget, planned), f"{self._table_name}, epsilon {self.epsilon:g}"
             )
             self._paid = {"when": charge.when, "what": charge.what}
+        if planned.claims_privacy:
             ledger.before_charge = only_planned(planned)
         if self.watch is not None:
             ledger.after_charge = self.watch
@@ -670,9 +679,15 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if self.budget is not None:  # the data holder's, with a path of this machine
             held.budget, held._lost_budget = None, True
         held.__dict__["public"] = held._public_given = None  # of it the model alone is kept
-        for name in ("_paid", "_charge", "_looked", "watch", "record"):
+        for name in ("_paid", "_charge", "_looked", "_process", "watch", "record"):
             held.__dict__.pop(name, None)
         super(PlausibleDeniabilitySynthesizer, held).save(filepath)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what comes from a file or a worker; what a parent hands on repeats its rows."""
+        self.__dict__.update(state)
+        if self._process not in parents():
+            self._process = os.getpid()
 
     # --- the release as a file --------------------------------------------------------------------
 
@@ -797,6 +812,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _with_model(self, model: Any, coins: Coins) -> PlausibleDeniabilitySynthesizer:
         """Return this synthesizer with another model, all of whose attributes are drawn."""
         held = copy(self)
+        held._process = os.getpid()
         held._settings = replace(self._settings, privacy_test="release", omega=None)
         held._sampler = PrefixSampler(model=model, seeds=INDEPENDENT_ROWS, coins=coins)
         return held

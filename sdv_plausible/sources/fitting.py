@@ -22,7 +22,7 @@ from sdv_plausible.sources.kept import check_scratch
 from sdv_plausible.sources.learning import SourceFit
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import PART_ROWS
-from sdv_plausible.table.column_types import column_types, with_id
+from sdv_plausible.table.column_types import check_released, column_types, with_id
 from sdv_plausible.table.domain import MAX_BINS
 from sdv_plausible.table.persons import person_entry
 
@@ -118,6 +118,7 @@ rules, budget, types, locales, random_state
     check_locales(locales)
     if not isinstance(table_name, str) or not table_name:
         raise ValueError(f"table_name ({table_name!r}) must be a text that is not empty; try 'table'")
+    check_released(metadata)
     settings = Settings(
         epsilon=epsilon, delta=delta, k=k, gamma=GAMMA, epsilon0=epsilon0, omega=omega,
         privacy_test="release", row_cap=1_000_000, seed_free_share=0.5, split=split,
@@ -142,10 +143,11 @@ rules, budget, types, locales, random_state
     _ask(planned, allow_no_claim=allow_no_claim)
     if budget is not None:  # before the first row
         budget.draw(fit.earlier.not_in(budget, planned), f"{table_name}, epsilon {epsilon:g}")
+    if planned.claims_privacy:
         ledger.before_charge = only_planned(planned)
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
     found = fit.run(table, ledger, coins, scratch)
-    ledger.__dict__.pop("before_charge", None)  # nor a trace that there was a budget
+    ledger.__dict__.pop("before_charge", None)  # it held the plan
     plain = {name: said for name, value in given.items() if is_plain(said := as_json(value))}
     others = {"max_bins": max_bins, "types": types, "locales": list(locales)}
     return Release(
