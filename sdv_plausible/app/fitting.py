@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sdv_plausible.app.order import Order
 from sdv_plausible.declaring.errors import one_line
 from sdv_plausible.declaring.voted import TYPES_SHARE, with_voted
-from sdv_plausible.privacy.ledger import PrivacyLedger, rounded_up
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.type_votes import vote_entry
@@ -148,7 +149,7 @@ def cost(ledger: PrivacyLedger) -> str:
     """What a ledger has charged so far, in words."""
     if not ledger.claims_privacy:
         return "more than any claim covers: there is none"
-    return f"total epsilon {rounded_up(ledger.total())} at delta {ledger.delta:.3g}"
+    return f"total epsilon {rounded_up(ledger.total())} at delta {rounded_up(ledger.delta)}"
 
 
 def _write_release(done: Done) -> None:

@@ -116,11 +116,12 @@ def fitted(
         Arguments that the command knows itself.
     """
     from sdv_plausible.sdv.versions import metadata_of
-    from sdv_plausible.table.column_types import column_types
+    from sdv_plausible.table.column_types import check_released, column_types
 
     known, given_domain = dict(known or {}), options.domain
     if options.public is not None and not options.public.is_file():
         raise UsageError(f"there is no file {options.public}")
+    check_released(options.metadata)
     open_blanks(options)
     types = declared_types(options)
     begin()

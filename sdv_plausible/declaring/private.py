@@ -16,6 +16,7 @@ import pandas as pd
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import Budget
@@ -200,7 +201,7 @@ def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
         )
     at = "without a claim"
     if ledger.claims_privacy:
-        at = f"at epsilon {ledger.total():.3g} and delta {ledger.delta:.3g}"
+        at = f"at epsilon {rounded_up(ledger.total())} and delta {rounded_up(ledger.delta)}"
     entries = tuple(_carried(entry, at) for entry in ledger.entries)
     if parts["charge"].value is None:
         return Earlier(entries=entries)

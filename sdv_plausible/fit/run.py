@@ -74,7 +74,7 @@ class Opened:
     charge: Mapping[str, str] | None = None
 
     def closed(self) -> PrivacyLedger:
-        """The ledger of a fit that is done, without its budget, nor a trace that there was one."""
+        """The ledger of a fit that is done, without what watched over it, nor a trace of a budget."""
         for name in ("before_charge", "after_charge"):
             self.ledger.__dict__.pop(name, None)
         return self.ledger
@@ -175,7 +175,7 @@ class Fit:
     def opened(
         self, budget: Budget | None = None, watch: Callable[[PrivacyLedger], object] | None = None
     ) -> Opened:
-        """Draw all of it from the budget: the last thing before the first look.
+        """Plan it, and draw all of it from the budget: the last thing before the first look.
 
         Parameters
         ----------
@@ -189,13 +189,13 @@ class Fit:
         BudgetExceededError
             If the budget does not hold it.
         """
-        ledger, charge = self.settings.empty_ledger(), None
+        ledger, planned, charge = self.settings.empty_ledger(), self.plan().ledger, None
         if budget is not None:
-            planned = self.plan().ledger
             drawn = budget.draw(
                 self.earlier.not_in(budget, planned), f"{self.name}, epsilon {self.settings.epsilon:g}"
             )
             charge = {"when": drawn.when, "what": drawn.what}
+        if planned.claims_privacy:
             ledger.before_charge = only_planned(planned)
         if watch is not None:
             ledger.after_charge = watch

@@ -34,7 +34,7 @@ from sdv_plausible.sources.kept import check_scratch
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.rows import SourceRows
 from sdv_plausible.sources.source import PART_ROWS, Source
-from sdv_plausible.table.column_types import ColumnType, column_types, with_id
+from sdv_plausible.table.column_types import ColumnType, check_released, column_types, with_id
 from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.declarations import read_declarations
 from sdv_plausible.table.domain import MAX_BINS
@@ -138,6 +138,7 @@ rules, budget, types, locales, random_state
     check_locales(locales)
     if not isinstance(table_name, str) or not table_name:
         raise ValueError(f"table_name ({table_name!r}) must be a text that is not empty; try 'table'")
+    check_released(metadata)
     settings = Settings(
         epsilon=epsilon, delta=delta, k=k, gamma=GAMMA, epsilon0=epsilon0, omega=omega,
         privacy_test="release", row_cap=1_000_000, seed_free_share=0.5, split=split,

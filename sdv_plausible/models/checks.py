@@ -26,6 +26,7 @@ from sdv_plausible.models.base import (
 )
 from sdv_plausible.models.registered import type_of
 from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import scan_plausible_seeds
 from sdv_plausible.questions.codes import CodeArray
@@ -149,7 +150,7 @@ def _fitted(learner: Learner, cardinalities: Sequence[int], budget: ModelBudget,
     )
     if claimed:
         assert ledger.total() <= budget.epsilon * (1 + 1e-6), (
-            f"the plan costs {ledger.total():.4g}, above {budget.epsilon}"
+            f"the plan costs {rounded_up(ledger.total(), 4)}, above {budget.epsilon}"
         )
     assert isinstance(model, makes(learner)), (
         f"fit must give the {makes(learner).__name__} that makes promises"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from sdv_plausible.privacy.ledger_record import LedgerRecord, at_most
+from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
 
 State = Literal["covered", "not covered", "yours to do"]
 PROMISE, THREATS = "explanation/privacy_promise.md", "explanation/threat_model.md"
@@ -87,8 +87,8 @@ def markdown_cell(text: str) -> str:
 
 
 def _guarantee(record: LedgerRecord) -> Iterator[Item]:
-    epsilon = at_most(record.epsilon)
-    factor = f"{math.exp(epsilon):.4g}" if epsilon < 700 else f"exp({epsilon:g})"
+    epsilon = rounded_up(record.epsilon, 4)
+    factor = rounded_up(math.exp(float(epsilon)), 4) if float(epsilon) < 700 else f"exp({epsilon})"
     yield Item(
         topic="Privacy guarantee",
         answer="(epsilon, delta)-differential privacy of everything that the ledger's words name",
@@ -97,13 +97,13 @@ def _guarantee(record: LedgerRecord) -> Iterator[Item]:
     )
     yield Item(
         topic="Epsilon",
-        answer=f"at most {epsilon:g}: no conclusion gets more than {factor} times as likely, or unlikely",
+        answer=f"at most {epsilon}: no conclusion gets more than {factor} times as likely, or unlikely",
         state="covered",
         page=f"{PROOFS}/composition.md",
     )
     yield Item(
         topic="Delta",
-        answer=f"{record.delta:g}: an additional probability of at most so much",
+        answer=f"{rounded_up(record.delta)}: an additional probability of at most so much",
         state="covered",
         page=f"{PROOFS}/composition.md",
     )

@@ -6,14 +6,13 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sdv_plausible.privacy.accounting.attackers import Attackers, attackers
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss, Loss
 from sdv_plausible.privacy.accounting.split import RandomSplit
-from sdv_plausible.privacy.ledger_record import PUBLIC, LedgerRecord
+from sdv_plausible.privacy.ledger_record import PUBLIC, LedgerRecord, rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
 if TYPE_CHECKING:
@@ -36,6 +35,7 @@ SEVERAL_ROWS = (
     "several rows of the same person: their loss grows faster than their number (ten rows, each at epsilon 1 "
     "and delta 1e-9, cost more than 12); name the column that says whose a row is with person=..."
 )
+_FREE = {"declared": "free", "no claim": "no claim"}
 SEVERAL_NAMES = "a person whose rows are under several values of {person}"
 
 
@@ -116,7 +116,7 @@ class PrivacyLedger:
     """
 
     before_charge: Callable[[tuple[Loss, ...]], None] | None = None
-    """Told all losses before they are charged, and may refuse: during a fit that drew from a budget."""
+    """Told all losses before they are charged, and may refuse: during a fit, what was not planned."""
     after_charge: Callable[[PrivacyLedger], object] | None = None
     """Told of every charge, before what it pays for is asked: during a fit that its holder watches."""
     split: RandomSplit | None = None
@@ -160,10 +160,9 @@ class PrivacyLedger:
             if total > self.epsilon * (1 + TOLERANCE):
                 names = ", ".join(e.name for e in entries)
                 raise BudgetExceededError(
-                    f"charging {names} would bring the total to epsilon {total:.4g} at delta "
-                    f"{self.delta:.3g}, over "
-                    f"the budget of {self.epsilon:.4g}: raise epsilon, or spend less on the parts. Nothing "
-                    "was spent."
+                    f"charging {names} would bring the total to epsilon {rounded_up(total, 4)} at delta "
+                    f"{rounded_up(self.delta)}, over the budget of {self.epsilon:g}: raise epsilon, or "
+                    "spend less on the parts. Nothing was spent."
                 )
         if self.before_charge is not None:
             self.before_charge(tuple(loss for entry in extended for loss in entry.losses))
@@ -207,8 +206,8 @@ class PrivacyLedger:
         total = self.total()
         who = self.neighbours
         return (
-            f"Total epsilon {rounded_up(total)} at delta {self.delta:.3g}, for the {who.relation}: every "
-            f"conclusion that anyone can draw from this release ({self._scope()}) "
+            f"Total epsilon {rounded_up(total)} at delta {rounded_up(self.delta)}, for the {who.relation}: "
+            f"every conclusion that anyone can draw from this release ({self._scope()}) "
             f"{conclusions(who, total, self.delta)}. {PUBLIC}"
         )
 
@@ -250,10 +249,12 @@ class PrivacyLedger:
     def _entry_dict(self, entry: LedgerEntry, total: float) -> dict[str, Any]:
         """One entry; what it released is a function of all, so that it costs no more than the total."""
         finite = entry.status == "charged"
+        alone = math.ceil(min(entry.epsilon(self.delta), total) * 1e6) / 1e6 if finite else None
         return {
             "name": entry.name,
             "mechanism": entry.mechanism,
-            "epsilon": round(min(entry.epsilon(self.delta), total), 6) if finite else None,
+            "epsilon": alone,
+            "cost": _FREE.get(entry.status, "") if alone is None else rounded_up(alone),
             "delta": self.delta if finite else None,
             "scope": entry.scope,
             "provenance": entry.status,
@@ -324,12 +325,12 @@ class PrivacyLedger:
     def __str__(self) -> str:
         said = (self.sentence(), *map(self.said, SAID), self.meaning())
         lines = [text for text in said if text] + [""]
-        for entry in self._lines:
-            free = {"declared": "free", "no claim": "no claim"}
-            cost = free.get(entry.status) or f"{entry.epsilon(self.delta):.3g}"
-            lines.append(f"  {entry.name:<12} epsilon {cost:<9} {entry.mechanism} [{entry.scope}]")
-            if entry.note:
-                lines.append(f"  {'':<12} {entry.note}")
+        total = self.total()
+        for entry in (self._entry_dict(one, total) for one in self._lines):
+            how = f"{entry['mechanism']} [{entry['scope']}]"
+            lines.append(f"  {entry['name']:<12} epsilon {entry['cost']:<9} {how}")
+            if entry["note"]:
+                lines.append(f"  {'':<12} {entry['note']}")
         lines += [
             "",
             "  (each epsilon as if the entry stood alone; the total composes them)",
@@ -352,17 +353,9 @@ def conclusions(who: Neighbours, epsilon: float, delta: float) -> str:
     """What a guarantee says of conclusions, to follow the words that say which."""
     return (
         f"is at most {_factor(epsilon)} times as likely {who.comparison}, or the reverse, apart from an "
-        f"additional probability of at most {delta:.3g}"
+        f"additional probability of at most {rounded_up(delta)}"
     )
 
 
 def _factor(epsilon: float) -> str:
     return rounded_up(math.exp(epsilon)) if epsilon < 700 else f"exp({rounded_up(epsilon)})"
-
-
-def rounded_up(figure: float, digits: int = 3) -> str:
-    """Figure with so many digits, never below it: a guarantee is not to look better than it is."""
-    if not math.isfinite(figure):
-        return f"{figure}"
-    up = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(figure)))
-    return f"{float(up):.{digits}g}"

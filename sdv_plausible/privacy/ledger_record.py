@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from typing import Any
 
 PUBLIC = "Column names, semantic types, date formats and what was declared count as public."
@@ -120,19 +121,23 @@ class LedgerRecord:
 
 def _agrees(record: LedgerRecord) -> bool:
     """Whether the words say the total, which they round up to three digits, and its delta."""
-    found = re.match(r"Total epsilon (\d[\d.]*(?:e[+-]\d+)?) at delta ([^\s,]+)", record.headline)
-    if found is None or found[2] != f"{record.delta:.3g}":
+    number = r"(\d[\d.]*(?:e[+-]?\d+)?)"
+    found = re.match(rf"Total epsilon {number} at delta {number},", record.headline)
+    if found is None or max(said.count(".") for said in found.groups()) > 1:
         return False
-    return record.epsilon * (1 - 1e-9) <= float(found[1]) <= record.epsilon * 1.02 + 1e-12
+    epsilon, delta = map(float, found.groups())
+    rounded = record.delta * 0.995 <= delta <= record.delta * 1.02  # 0.1 said the nearest
+    return rounded and record.epsilon * (1 - 1e-9) <= epsilon <= record.epsilon * 1.02 + 1e-12
 
 
-def at_most(epsilon: float) -> float:
-    """Round a total up to four digits: what is published may not be below it."""
-    if epsilon == 0:
-        return 0.0
-    digits = 3 - math.floor(math.log10(epsilon))
-    rounded = round(epsilon, digits)
-    return rounded if rounded >= epsilon else round(rounded + 10.0**-digits, digits)
+def rounded_up(figure: float, digits: int = 3) -> str:
+    """Figure with so many digits, never below it: a guarantee is not to look better than it is."""
+    if not math.isfinite(figure):
+        return f"{figure}"
+    up = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(
+        f"{figure:.15g}"
+    )  # a tenth of 1e-9 is 1e-10
+    return f"{float(up):.{digits}g}"
 
 
 def _entry(entry: Mapping[str, Any]) -> RecordedEntry:

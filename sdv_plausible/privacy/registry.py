@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from sdv_plausible.privacy.ledger_record import PUBLIC, LedgerRecord, at_most
+from sdv_plausible.privacy.ledger_record import PUBLIC, LedgerRecord, rounded_up
 
 SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
 RELEASE_TYPES = ("One release", "Many releases")
@@ -179,7 +179,7 @@ def _privacy_loss(record: LedgerRecord) -> Entry:
                 *(f"- {item}" for item in record.not_covered),
             ]
         ),
-        "privacy_parameters": {"epsilon": at_most(record.epsilon), "delta": record.delta},
+        "privacy_parameters": {"epsilon": float(rounded_up(record.epsilon, 4)), "delta": record.delta},
         "privacy_parameters_details": f"The privacy ledger's words: {record.headline}",
     }
 
@@ -246,7 +246,7 @@ def _implementation(record: LedgerRecord, given: Mapping[str, Any]) -> Entry:
 
 
 def _cost(epsilon: float | None, delta: float) -> str:
-    return f"epsilon {at_most(epsilon or 0.0):g} at delta {delta:g}"
+    return f"epsilon {rounded_up(epsilon or 0.0, 4)} at delta {rounded_up(delta)}"
 
 
 def _columns(domain: HasAttributes) -> str:

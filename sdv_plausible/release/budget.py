@@ -14,7 +14,7 @@ from typing import Any, Literal
 from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, add_up
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
-from sdv_plausible.privacy.ledger_record import PUBLIC
+from sdv_plausible.privacy.ledger_record import PUBLIC, rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.release.budget_file import Fit, State
 from sdv_plausible.whole_files import locked
@@ -151,21 +151,22 @@ class Budget:
         fits = "1 fit" if len(state.fits) == 1 else f"{len(state.fits)} fits"
         epsilon, delta = state.filter.epsilon, state.filter.delta
         return (
-            f"Total epsilon {epsilon:.3g} at delta {delta:.3g}, for the {state.neighbours.relation}: every "
-            f"conclusion that anyone can draw from everything released by the {fits} charged to this budget, "
-            "and by those still to come, each chosen in the light of earlier releases or not, "
-            f"{conclusions(state.neighbours, epsilon, delta)}. {PUBLIC}"
+            f"Total epsilon {rounded_up(epsilon)} at delta {rounded_up(delta)}, for the "
+            f"{state.neighbours.relation}: every conclusion that anyone can draw from everything released by "
+            f"the {fits} charged to this budget, and by those still to come, each chosen in the light of "
+            f"earlier releases or not, {conclusions(state.neighbours, epsilon, delta)}. {PUBLIC}"
         )
 
     def __str__(self) -> str:
         state = self._read()
         limits, total = state.filter.limits, _total(state)
-        of = ", ".join(f"{unit} {total[unit]:.4g} of {limit:.4g}" for unit, limit in limits.items())
+        of = ", ".join(
+            f"{unit} {rounded_up(total[unit], 4)} of {rounded_up(limit, 4)}" for unit, limit in limits.items()
+        )
         lines = [self.sentence(), "", f"  Charged so far: {of} (filter {state.filter.name!r})"]
-        lines += [
-            f"  {fit.when}  " + ", ".join(f"{u} {c:.4g}" for u, c in fit.cost.items()) + f"  {fit.what}"
-            for fit in state.fits
-        ]
+        for fit in state.fits:
+            spent = ", ".join(f"{unit} {rounded_up(cost, 4)}" for unit, cost in fit.cost.items())
+            lines.append(f"  {fit.when}  {spent}  {fit.what}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -189,14 +190,14 @@ class Budget:
 
 
 def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
-    """Refuse, for a ledger's ``before_charge``, whatever was not drawn from the budget beforehand."""
-    drawn = Counter(planned.losses)
+    """Refuse, for a ledger's ``before_charge``, whatever was not planned, and so drawn, beforehand."""
+    said = Counter(planned.losses)
 
     def check_planned(losses: tuple[Loss, ...]) -> None:
-        if not Counter(losses) <= drawn:
+        if not Counter(losses) <= said:
             raise BudgetExceededError(
-                "budget: this fit charges what its plan did not say, such as a learner whose plan depends on "
-                "a learned domain: declare the domain, or fit without a budget. What was drawn stays drawn"
+                "this fit charges what its plan did not say, such as a learner whose plan depends on a "
+                "learned domain: declare the domain. What was drawn from a budget stays drawn"
             )
 
     return check_planned
@@ -218,7 +219,8 @@ def _total(state: State) -> dict[str, float]:
 def _too_much(state: State, cost: Cost) -> str:
     total = _total(state)
     what = "; ".join(
-        f"{unit} {cost[unit]:.4g} wanted, {max(0.0, limit - total[unit]):.4g} of {limit:.4g} left"
+        f"{unit} {rounded_up(cost[unit], 4)} wanted, "
+        f"{max(0.0, -float(rounded_up(total[unit] - limit, 4))):g} of {rounded_up(limit, 4)} left"
         for unit, limit in state.filter.limits.items()
     )
     return (

@@ -124,7 +124,7 @@ def plan(
     total = ledger.total()
     if HARDLY_ANY < total < math.inf:
         found.append(
-            f"a total epsilon of {total:,.0f} is hardly any protection: lower epsilon, or row_cap "
+            f"a total epsilon of {math.ceil(total):,} is hardly any protection: lower epsilon, or row_cap "
             f"({settings.row_cap}) where rows are charged, or use privacy_test='release'"
         )
     return Plan(

@@ -18,6 +18,7 @@ from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
 from sdv_plausible.privacy.accounting.release_test import size_lower_bound_margin
 from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, theorem1_best
 from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
@@ -148,7 +149,7 @@ class RandomizedTest(RowByRowTest):
             raise ValueError(
                 f"k ({self.k}) and epsilon0 ({self.epsilon0:g}) are out of reach for least_rows "
                 f"({self.least_rows}) seeds at "
-                f"delta {self.delta:.3g}: lower k, raise epsilon0, delta or least_rows, or use "
+                f"delta {rounded_up(self.delta)}: lower k, raise epsilon0, delta or least_rows, or use "
                 "privacy_test='release'"
             )
         return LedgerEntry(

@@ -19,7 +19,8 @@ from sdv_plausible.privacy.accounting.paper_formulas import (
     paper_structure_loss,
 )
 from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
-from sdv_plausible.privacy.ledger import SAID, LedgerEntry, rounded_up
+from sdv_plausible.privacy.ledger import SAID, LedgerEntry
+from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Domain
 
@@ -114,4 +115,4 @@ def _printed_model(settings: Settings, learner: BayesianNetworkLearner, domain: 
         share = max(settings.split[:2])
         loss = paper_sampling_amplification(*loss, share)
         how += f", Theorem 4 with p = {share:.3g}"
-    return f"epsilon {rounded_up(loss.epsilon)} at delta {loss.delta:.3g} for the model ({how})"
+    return f"epsilon {rounded_up(loss.epsilon)} at delta {rounded_up(loss.delta)} for the model ({how})"

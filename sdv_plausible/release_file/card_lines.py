@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sdv_plausible.privacy.conformance import conformance_items
-from sdv_plausible.privacy.ledger import rounded_up
-from sdv_plausible.privacy.ledger_record import LedgerRecord
+from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
 from sdv_plausible.release_file.card import KNOWN, PrivacyCard
 from sdv_plausible.table.declarations import domain_document
 
@@ -108,7 +107,7 @@ def _facts(release: Any, ledger: Mapping[str, Any]) -> dict[str, str]:
 def _total(ledger: Mapping[str, Any]) -> str:
     """The total as the sentence says it, which rounds it up."""
     epsilon, delta = ledger["epsilon"], ledger["delta"]
-    return "none" if epsilon is None else f"epsilon {rounded_up(epsilon)} at delta {delta:g}"
+    return "none" if epsilon is None else f"epsilon {rounded_up(epsilon)} at delta {rounded_up(delta)}"
 
 
 def _known(known: Mapping[str, str]) -> dict[str, str]:
@@ -121,9 +120,7 @@ def _known(known: Mapping[str, str]) -> dict[str, str]:
 
 
 def _cost(entry: Mapping[str, Any]) -> dict[str, str]:
-    free = {"declared": "free", "no claim": "no claim"}
-    cost = free.get(entry["provenance"]) or f"{entry['epsilon']:.3g}"
-    return {name: entry[name] for name in ("name", "mechanism", "scope", "note")} | {"epsilon": cost}
+    return {name: entry[name] for name in ("name", "mechanism", "scope", "note")} | {"epsilon": entry["cost"]}
 
 
 def _columns(release: Any, sources: Mapping[str, str]) -> Iterator[dict[str, str]]:

@@ -18,7 +18,7 @@ from sdv_plausible.privacy.accounting import sampled_gaussian
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.ledger import TOLERANCE, LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.ledger import Part as Known
-from sdv_plausible.privacy.ledger_record import LedgerRecord
+from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
 from sdv_plausible.release_file.reading import LONGEST_NAME, Part
 from sdv_plausible.release_file.settings import privacy_of, splits_of
@@ -155,8 +155,9 @@ def _recount(ledger: PrivacyLedger, stated: Part, settings: Mapping[str, Any] | 
                 break
         else:
             raise stated.refuse(
-                f"must not be below what the entries add up to, {total:.6g} at delta {ledger.delta:.3g}: "
-                "somebody changed the file, or it is damaged; ask for it again, with its digest"
+                f"must not be below what the entries add up to, {rounded_up(total, 6)} at delta "
+                f"{rounded_up(ledger.delta)}: somebody changed the file, or it is damaged; ask for it again, "
+                "with its digest"
             )
         if total < stated.value:
             ledger.stated = stated.value

@@ -20,7 +20,7 @@ from sdv_plausible.release_file.values import read_value, read_zone, write_value
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.output_types import invented_type, output_type
-from sdv_plausible.table.words import ID_FORMAT, is_id_format
+from sdv_plausible.table.words import ID_FORMAT, is_short_format
 
 TYPE = (
     r"object|str|bool|boolean|string(\[(python|pyarrow)\])?|u?int(8|16|32|64)|U?Int(8|16|32|64)|float(16|32|64)|Float(32|64)"
@@ -220,7 +220,7 @@ def _read_column(part: Part) -> Column:
 
 
 def _read_regex(part: Part) -> str:
-    if not is_id_format(part.value):
+    if not is_short_format(part.value):  # ids of other patterns are numbered, where SDV invents none
         raise part.refuse(f"must be {ID_FORMAT}")
     return part.text()
 

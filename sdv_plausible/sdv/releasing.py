@@ -21,6 +21,7 @@ from sdv_plausible.release_file.settings import as_json, check_locales, is_plain
 from sdv_plausible.sdv.schema import SCHEMA_KEYS
 from sdv_plausible.sdv.versions import metadata_from_table
 from sdv_plausible.table.codec import Codec
+from sdv_plausible.table.column_types import check_released
 from sdv_plausible.table.domain import Domain
 
 # The domain and the rules have sections, a seed would tell the noise, and a budget is the data holder's.
@@ -29,7 +30,6 @@ NOT_SETTINGS = (
     "model_kwargs",
 )  # fmt: skip
 PACKAGES = ("sdv-plausible", "sdv", "opendp", "dp-accounting", "numpy", "pandas")
-_TABLE_KEYS = {"columns", "primary_key", "alternate_keys", "column_relationships"}
 
 
 def released(synth: Any, *, allow_no_claim: bool) -> Release:
@@ -79,10 +79,8 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
 
 
 def _schema(synth: Any) -> TableSchema:
+    check_released(synth.metadata)  # of an object that an earlier version saved
     table = next(iter(synth.metadata.to_dict()["tables"].values()))
-    unknown = sorted(set(table) - _TABLE_KEYS)
-    if unknown:
-        raise ValueError(f"the metadata's {', '.join(unknown)} has no form in a release file: leave it out")
     labels = {str(label): label for label in synth._original_columns}
     types = synth._data_processor._dtypes
     columns = tuple(

@@ -6,6 +6,8 @@ One clear line instead of an odd result.
 from __future__ import annotations
 
 import inspect
+import multiprocessing
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,18 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.privacy import checks as check
+
+SAME_ROWS = (
+    "this synthesizer was handed to another process, and draws the rows that each of its copies draws: for "
+    "other rows give workers synth.release(), whose sample() is fresh in each; under a row-by-row test, call "
+    "sample(processes=...) once"
+)
+
+
+def parents() -> set[int]:
+    """Numbers of the processes that can have handed an object to this one, as a worker of theirs."""
+    told = multiprocessing.parent_process()  # of a fork server's worker, whose parent is the server
+    return {os.getppid(), *([] if told is None or told.pid is None else [told.pid])}
 
 
 def check_request(method: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:

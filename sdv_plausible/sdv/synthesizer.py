@@ -45,13 +45,14 @@ from sdv_plausible.sdv.constraints import as_rules
 from sdv_plausible.sdv.copula import learner_of
 from sdv_plausible.sdv.parameters import fixed_parameters
 from sdv_plausible.sdv.releasing import rebuilt, released
+from sdv_plausible.sdv.requests import SAME_ROWS, parents
 from sdv_plausible.sdv.schema import is_invented, with_id
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.sources.rows import TableRows
 from sdv_plausible.table.cells import numbers_alone
 from sdv_plausible.table.checking import Check
 from sdv_plausible.table.codec import Codec
-from sdv_plausible.table.column_types import metadata_columns
+from sdv_plausible.table.column_types import check_released, metadata_columns
 from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.declarations import Specs, Undeclared, domain_document, read_declarations
 from sdv_plausible.table.domain import MAX_BINS, Domain
@@ -202,6 +203,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     _public_given: pd.DataFrame | None = None  # only to be told from the rows; saved files hold none
     _public_said: tuple[int | None, str | None] = (None, None)  # its rows, and who published it
     _rules = RuleSet()
+    _process: int | None = None  # whose the rows of the next call are
     _split_from: tuple[Any, ...] | None = (
         None  # columns, rules and declarations, where dates are split unasked
     )
@@ -275,6 +277,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             raise ValueError(f'types ({types!r}) must be "declared" or "detected"')
         _check_source(domain, source)
         check_locales(locales)
+        check_released(metadata)
         metadata = with_id(metadata, person)
         columns = metadata_columns(metadata)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
@@ -321,20 +324,21 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 "rules do not go with SDV constraints or transformers of your own, which change what the "
                 "columns are: give the constraints as rules=[...], see docs/how_to/rules.md"
             )
-        unit, fit, persons = self._settings.neighbours, self._as_fit(self._specs_of(table)), None
+        unit, fit, persons = self._settings.neighbours, self._as_fit(), None
         if self._rows is None:
             fit = replace(fit, side=(*fit.side, *unknown_persons(unit)))
         elif unit.person is not None:
             persons = self._rows[unit.person]
-        rows, opened = TableRows(table, self._rules, persons), self._as_fit().opened(self.budget, self.watch)
+        rows, opened = TableRows(table, self._rules, persons), fit.opened(self.budget, self.watch)
+        fit = replace(fit, specs=self._specs_of(table))
         found = fit.run(rows, opened, self._fit_coins(), Teller(self._noted))
         return self._hold(dtypes, Codec(found.domain), found.sampler, found.ledger, found.rules, found.charge)
 
-    def _as_fit(self, specs: Specs | None = None) -> Fit:
-        """What of a fit is known without the rows; ``specs`` where SDV's transformers change the columns."""
+    def _as_fit(self) -> Fit:
+        """What of a fit is known without the rows."""
         return Fit(
             declared=self._declared, rules=self._rules, settings=self._settings, learner=self._learner,
-            specs=self._modelled_specs() if specs is None else specs, max_bins=self.max_bins,
+            specs=self._modelled_specs(), max_bins=self.max_bins,
             side=tuple(self._side_entries()), earlier=self._earlier, structure=self.structure,
             name=self._table_name, as_declared=not self._sdv_sees_rows, rounding=self.enforce_rounding,
             public=vars(self).get("public"),  # not a copy
@@ -354,6 +358,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._codec, self._sampler, self._ledger, self._fitted_rules = codec, sampler, ledger, rules
         write_as_domain(self._data_processor, rules.whole(codec.domain), dtypes)
         self._model = sampler  # SDV asks whether there is a model
+        self._process = os.getpid()
         self._charged_calls: dict[tuple[Any, ...], int] = {}
 
     def _take(self, dtypes: pd.Series[Any], *made: Any) -> None:
@@ -370,6 +375,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _sample(self, num_rows: int, conditions: Mapping[str, Any] | None = None) -> pd.DataFrame:
         sampler, given = self._sampler, {n: from_token(v) for n, v in (conditions or {}).items()}
         assert sampler is not None
+        if self._process != os.getpid():
+            warnings.warn(SAME_ROWS, UserWarning, stacklevel=2)
+            self._process = os.getpid()
         if sampler.samples_conditions:
             given = self._fitted_rules.given(given)
         known = {
@@ -566,9 +574,15 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if self.budget is not None:  # the data holder's, with a path of this machine
             held.budget, held._lost_budget = None, True
         held.__dict__["public"] = held._public_given = None  # of it the model alone is kept
-        for name in ("_charge", "_looked", "watch", "record"):
+        for name in ("_charge", "_looked", "_process", "watch", "record"):
             held.__dict__.pop(name, None)
         super(PlausibleDeniabilitySynthesizer, held).save(filepath)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what comes from a file or a worker; what a parent hands on repeats its rows."""
+        self.__dict__.update(state)
+        if self._process not in parents():
+            self._process = os.getpid()
 
     # --- the release as a file --------------------------------------------------------------------
 
@@ -693,6 +707,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _with_model(self, model: Any, coins: Coins) -> PlausibleDeniabilitySynthesizer:
         """Return this synthesizer with another model, all of whose attributes are drawn."""
         held = copy(self)
+        held._process = os.getpid()
         held._settings = replace(self._settings, privacy_test="release", omega=None)
         held._sampler = PrefixSampler(model=model, seeds=INDEPENDENT_ROWS, coins=coins)
         return held

@@ -22,6 +22,10 @@ from sdv_plausible.table.words import (
     sdtype_of,
 )
 
+_RELEASED = (
+    "columns", "primary_key", "alternate_keys", "column_relationships", "METADATA_SPEC_VERSION",
+)  # fmt: skip  # of a table's metadata
+
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnType:
@@ -123,6 +127,31 @@ def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
     ValueError
         If a file cannot be read, a column has no specification or no name, or ids a pattern without texts.
     """
+    _, columns = _table_and_columns(metadata)
+    check_names(columns, "metadata")
+    for name, spec in columns.items():
+        check_words(name, {"regex_format": spec.get("regex_format")})
+    return {name: dict(spec) for name, spec in columns.items()}
+
+
+def check_released(metadata: Any) -> None:
+    """Refuse what metadata says of a table and no release tells, such as a sequence key.
+
+    Raises
+    ------
+    ValueError
+        Naming it, and the way out.
+    """
+    table, _ = _table_and_columns(metadata)
+    if unknown := sorted(str(key) for key, said in table.items() if said and key not in _RELEASED):
+        raise ValueError(
+            f"metadata: {', '.join(unknown)} has no form in a release: leave it out; a column that says "
+            "whose rows are is named by person="
+        )
+
+
+def _table_and_columns(metadata: Any) -> tuple[Mapping[Any, Any], Mapping[Any, Any]]:
+    """A table's document and its columns; either is empty where there is none."""
     document: Any = metadata.to_dict() if hasattr(metadata, "to_dict") else metadata
     if isinstance(metadata, (str, os.PathLike)):
         try:
@@ -130,21 +159,18 @@ def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
         except (RecursionError, ValueError) as error:
             raise ValueError(f"metadata ({str(metadata)!r}) is not a JSON file: {error}") from error
     if not isinstance(document, Mapping):
-        return {}
+        return {}, {}
     tables = document.get("tables")
     if isinstance(tables, Mapping) and "sdtype" not in tables:
         document = next(iter(tables.values()), {})
     columns = document.get("columns") if isinstance(document, Mapping) else None
-    if isinstance(columns, Mapping) and "sdtype" not in columns:
-        document = columns
-    if not isinstance(document, Mapping) or not all(isinstance(spec, Mapping) for spec in document.values()):
+    is_table = isinstance(columns, Mapping) and "sdtype" not in columns
+    table, columns = (document, columns) if is_table else ({}, document)
+    if not isinstance(columns, Mapping) or not all(isinstance(spec, Mapping) for spec in columns.values()):
         raise ValueError(
             "metadata: its columns must be a mapping from names to specifications such as {'sdtype': 'id'}"
         )
-    check_names(document, "metadata")
-    for name, spec in document.items():
-        check_words(name, {"regex_format": spec.get("regex_format")})
-    return {name: dict(spec) for name, spec in document.items()}
+    return table, columns
 
 
 def _column_type(name: str, given: Any, known: Mapping[str, Any]) -> ColumnType:

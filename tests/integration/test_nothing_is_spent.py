@@ -6,6 +6,7 @@ Cases come from the signatures of the doors, so that a new parameter is tried wi
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ import pytest
 from sdv.errors import InvalidDataError
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
+from sdv_plausible.cli import main
+from sdv_plausible.commands import files, fitting
 from sdv_plausible.declaring.private import learned_file
 from sdv_plausible.release.budget import Budget
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv.versions import metadata_from_columns, metadata_from_table
 from sdv_plausible.table.domain_file import DomainFile
 
 COLUMNS = {
@@ -117,6 +120,10 @@ def named_twice() -> pd.DataFrame:
     return pd.concat([rows, rows[["sex"]]], axis=1)
 
 
+def sequences(**more: Any) -> Any:
+    return metadata_from_table({"columns": COLUMNS, "sequence_key": "home", **more})
+
+
 SURROGATE = {**DOMAIN, "sex": {**DOMAIN["sex"], "range_values": ["m", "\ud800"]}}
 MISTAKES: dict[str, tuple[pd.DataFrame, dict[str, Any]]] = {
     "a column that is not there, in the structure": (table(), {"structure": {"nobody": ["sex"]}, "model": "bayesian_network"}),
@@ -126,6 +133,8 @@ MISTAKES: dict[str, tuple[pd.DataFrame, dict[str, Any]]] = {
     "a locale that nobody knows": (table(), {"locales": ["xx_XX"]}),
     "locales of another type": (table(), {"locales": 5}),
     "a lone surrogate": (table(), {"domain": SURROGATE}),
+    "a sequence key, of which no release tells": (table(), {"metadata": sequences()}),
+    "a sequence index too": (table(), {"metadata": sequences(sequence_index="age")}),
     "a person who is no column": (table(), {"person": "nobody"}),
     "a zone and a format": (
         table().assign(day=lambda t: t["day"].dt.tz_localize("UTC")),
@@ -148,6 +157,32 @@ def test_mistakes_that_read_no_row_cost_nothing(door, mistake, tmp_path):
     assert refused(DOORS[door][0], budget, rows, **options)
 
 
+@pytest.mark.parametrize("only_home", [False, True], ids=["declared", "detected"])
+def test_the_command_line_asks_what_no_release_tells_before_it_draws_or_reads(
+    only_home, tmp_path, capsys, monkeypatch
+):
+    """Also where undeclared columns are detected, for which cells are read first."""
+    columns = {name: spec for name, spec in COLUMNS.items() if name == "home" or not only_home}
+    metadata = {**sequences().to_dict()["tables"]["table"], "columns": columns}
+    (tmp_path / "m.json").write_text(json.dumps(metadata))
+    date_texts().to_csv(tmp_path / "rows.csv", index=False)
+    budget = Budget(4.0, 1e-8, tmp_path / "b")
+    for module in (files, fitting):
+        monkeypatch.setattr(module, "read", lambda *_: pytest.fail("a row was looked at"))
+    monkeypatch.chdir(tmp_path)
+    command = ["fit", "rows.csv", "--metadata", "m.json", "-o", "x.release"]
+    assert main([*command, "--budget", "b", "4", "1e-8"]) != 0
+    said = capsys.readouterr().err
+    assert "metadata: sequence_key" in said
+    assert "person" in said
+    assert charged(budget) == 0
+
+
+def test_other_keys_of_metadata_that_no_release_tells_are_refused_by_name():
+    with pytest.raises(ValueError, match="^metadata: nobody, sequence_key "):
+        fit_source(table(), {"columns": COLUMNS, "sequence_key": "home", "nobody": 3}, DOMAIN)
+
+
 PRIVATE = DomainFile(columns={n: {"sdtype": s["sdtype"]} for n, s in DOMAIN.items()})
 
 
@@ -166,8 +201,7 @@ def test_a_private_declaration_costs_nothing_either(rows, tmp_path):
 def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
     """At every door: what is chosen has been looked at."""
     from sdv_plausible.declaring import private
-    from sdv_plausible.sdv import synthesizer
-    from sdv_plausible.sources import learning
+    from sdv_plausible.sources import rows
 
     budget = Budget(10.0, 1e-7, tmp_path / "b")
     seen: list[float] = []
@@ -175,7 +209,7 @@ def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
     def note(honest: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args: seen.append(charged(budget)) or honest(*args)  # type: ignore[func-returns-value]
 
-    for module, name in ((private, "choose_rows"), (synthesizer, "choose_rows"), (learning, "bounded")):
+    for module, name in ((private, "choose_rows"), (rows, "choose_rows"), (rows, "bounded")):
         monkeypatch.setattr(module, name, note(getattr(module, name)))
     by_synthesizer(budget, table(), person="home")
     by_source(budget, table(), person="home", scratch=Path(tmp_path))

@@ -6,12 +6,15 @@ import math
 import pickle
 import re
 from html import unescape
+from pathlib import Path
 from typing import get_args
 
 import pytest
 
-from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
-from sdv_plausible.privacy.ledger import LedgerEntry, Part, PrivacyLedger, rounded_up
+import sdv_plausible
+from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, PureDP
+from sdv_plausible.privacy.ledger import LedgerEntry, Part, PrivacyLedger
+from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
@@ -130,7 +133,8 @@ def test_the_html_has_the_ledgers_words_and_figures():
     words = words_of(ledger.to_html())
     expected = (
         f"{ledger.sentence()} {ledger.meaning()} what how epsilon covers status remarks arcs noise "
-        f"{ledger.entries[0].epsilon(ledger.delta):.3g} the model charged a remark domain noise the domain declared "
+        f"{rounded_up(ledger.entries[0].epsilon(ledger.delta))} the model charged a remark domain noise free the "
+        "domain declared "
         "Epsilon of each entry is stated as if it stood alone; the total composes them. Not covered: "
         + " ".join(ledger.not_covered)
     )
@@ -157,3 +161,44 @@ def test_figures_of_a_guarantee_are_rounded_up(figure, said):
     assert rounded_up(figure) == said
     assert float(said) >= figure
     assert f"{1.0049:.3g}" == "1"
+
+
+@pytest.mark.parametrize("epsilon", [0.5004, 1.0049, 1.9999994, 12.118, 0.00012345678])
+def test_no_figure_that_is_shown_is_below_the_true_one(epsilon):
+    """In words, as text, as HTML and as JSON; control: three digits to the nearest are below."""
+    delta = 1.2344e-9
+    ledger = PrivacyLedger(delta=delta)
+    ledger.charge(entry(losses=(PureDP(epsilon=epsilon),)))
+    alone, whole = rounded_up(ledger.entries[0].epsilon(delta)), rounded_up(ledger.total())
+    assert float(alone) >= epsilon > float(f"{epsilon:.3g}") or epsilon == 1.9999994
+    assert f"Total epsilon {whole} at delta 1.24e-09" in ledger.sentence()
+    assert "additional probability of at most 1.24e-09" in ledger.sentence()
+    assert f"epsilon {alone} " in str(ledger).splitlines()[3]
+    assert f">{alone}</td>" in ledger.to_html()
+    assert epsilon * (1 - 1e-9) <= ledger.to_dict()["entries"][0]["epsilon"] <= epsilon + 1.1e-6
+    advantage = float(re.search(r"at most (\S+) % more hits", ledger.meaning()).group(1))
+    assert advantage >= 100 * ledger.attackers().advantage
+
+
+NEAREST = re.compile(r"\{[^{}]*(?:epsilon|delta|total|spent|advantage|cost)[^{}]*:,?\.\d+[gfe]\}")
+SHOWN = ("privacy", "release", "release_file", "models", "app", "commands", "declaring", "sdv", "sources")
+
+
+def nearest_in(source):
+    """Places of a module where a figure of a guarantee is rounded to the nearest."""
+    return [found.group() for found in NEAREST.finditer(source)]
+
+
+@pytest.mark.parametrize("room", SHOWN)
+def test_one_rule_writes_the_figures_of_a_guarantee(room):
+    files = sorted((Path(sdv_plausible.__file__).parent / room).rglob("*.py"))
+    assert files
+    assert {file.name: found for file in files if (found := nearest_in(file.read_text("utf-8")))} == {}
+
+
+@pytest.mark.parametrize(
+    "planted", ['f"epsilon {epsilon:.3g}"', 'f"{ledger.total():,.0f}"', "f'at {self.delta:.3g}'"]
+)
+def test_a_figure_rounded_to_the_nearest_is_caught(planted):
+    assert nearest_in(planted)
+    assert nearest_in('f"epsilon {rounded_up(epsilon, 4)} of {rows:.3g} rows"') == []

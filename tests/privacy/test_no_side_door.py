@@ -488,7 +488,9 @@ def test_calls_with_other_arguments_never_share_coins(monkeypatch) -> None:
 
 
 def _sample_in_worker(saved: bytes) -> list[int]:
-    return [int(x) for x in pickle.loads(saved).sample(60)["age"]]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="this synthesizer was handed to another process")
+        return [int(x) for x in pickle.loads(saved).sample(60)["age"]]
 
 
 def _fit_in_worker(seed: int) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.privacy.ledger import rounded_up
+from sdv_plausible.privacy.ledger_record import rounded_up
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "privacy_promise.md"
 DOMAIN = {f"c{i}": {"range_values": list(range(8))} for i in range(11)}

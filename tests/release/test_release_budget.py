@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, PrivacyLedger, Release
+from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, PrivacyLedger, Release, fit_source
 from sdv_plausible.models.uniform import UniformLearner
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss
 from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry
@@ -145,6 +145,44 @@ def test_a_ledger_charges_nothing_that_was_not_drawn():
     with pytest.raises(BudgetExceededError, match="what its plan did not say"):
         drawn.charge(*planned.entries)  # twice
     assert len(drawn.entries) == 1
+
+
+class OfCodes(UniformLearner):
+    """Plans by the codes of a learned domain, of which a plan knows one for each column."""
+
+    def plan(self, domain, budget):
+        known = min(domain.cardinalities) > 1
+        return [budget.entry("counts")] if known else UniformLearner.plan(self, domain, budget)
+
+
+@pytest.mark.parametrize("door", ["synthesizer", "source"])
+@pytest.mark.parametrize("pays", [True, False], ids=["from a budget", "from none"])
+def test_every_fit_charges_what_was_planned_and_no_more(path, door, pays):
+    """Controls: the same learner with a declared domain, of which its plan knows all."""
+    budget = Budget(20.0, 1e-7, path) if pays else None
+
+    def fit(domain):
+        if door == "source":
+            return fit_source(table(), COLUMNS, domain, model=OfCodes(), budget=budget).ledger
+        synth = synthesizer(budget, model=OfCodes(), domain=domain)
+        synth.fit(table())
+        return synth.privacy_ledger()
+
+    with pytest.raises(
+        BudgetExceededError, match=r"^this fit charges what its plan did not say.*declare the domain"
+    ):
+        fit(None)
+    ledger = fit(DOMAIN)
+    assert ledger.claims_privacy
+    assert "before_charge" not in vars(ledger)
+
+
+def test_processed_rows_of_persons_are_planned_without_a_claim(path):
+    """That nothing tells whose they are is charged like any other reason."""
+    columns = {**COLUMNS, "home": {"sdtype": "id"}}
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), domain=DOMAIN, person="home")
+    synth.fit_processed_data(synth.preprocess(table().assign(home=1)))
+    assert not synth.privacy_ledger().claims_privacy
 
 
 # --- two at once ----------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def test_which_deniability_holds(given: dict[str, Any], said: str) -> None:
 def test_printed_total_stands_beside_the_proved_one() -> None:
     made = settings(epsilon=2.32, split=SPLIT, accounting="paper")
     text = as_printed(made, PAPER, DOMAIN)
-    assert "epsilon 1 at delta 1.74e-10 for the model" in text
+    assert "epsilon 1 at delta 1.75e-10 for the model" in text
     assert "p = 0.187" in text
     assert "twice" in text
     ledger = plan(made, PAPER, DOMAIN).ledger

@@ -29,8 +29,8 @@ class Guarantee(Section):
     meaning : str
         What it means for an attacker; empty without a claim.
     entries : tuple of dict
-        The ledger's entries, with ``name``, ``mechanism``, ``epsilon``, ``scope``, ``provenance``, ``note``,
-        ``parts``.
+        The ledger's entries, with ``name``, ``mechanism``, ``epsilon``, ``cost``, ``scope``, ``provenance``,
+        ``note``, ``parts``.
     not_covered : tuple of str
         What the guarantee says nothing about.
     claimed : bool
@@ -102,7 +102,8 @@ def _document(ledger: Any) -> Mapping[str, Any]:
 def _filled(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return an entry with all its fields; older ledgers and other people's may lack some."""
     found = {**_BLANK, **{name: value for name, value in entry.items() if value is not None}}
-    return {**found, "parts": tuple(found["parts"])}
+    cost = "" if found["epsilon"] is None else str(found["epsilon"])
+    return {"cost": cost, **found, "parts": tuple(found["parts"])}
 
 
 def _finite(entry: Mapping[str, Any]) -> bool:

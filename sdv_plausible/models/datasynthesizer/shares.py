@@ -14,6 +14,7 @@ from sdv_plausible.privacy.accounting.losses import (
     Loss,
 )
 from sdv_plausible.privacy.ledger import LedgerEntry, Part
+from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.table.domain import Domain
 
 STRUCTURE = 0.2  # of what a Gaussian budget could buy, for the choices; they are charged as what they are
@@ -93,7 +94,8 @@ class GreedyPlan:
         entries = [self._counts(stage) for stage in self.shares]
         if self.num_attributes > 1:
             losses = (BoundedRangeLoss(epsilon=self.choice, count=self.num_attributes - 1),)
-            how = f"largest mutual information, exponential mechanism of epsilon {self.choice:.4g} per column"
+            each = rounded_up(self.choice, 4)
+            how = f"largest mutual information, exponential mechanism of epsilon {each} per column"
             entries.append(_entry("structure", how, losses, ("structure",)))
         return entries
 

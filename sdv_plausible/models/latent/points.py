@@ -14,18 +14,21 @@ from sdv_plausible.models.latent.network import VALUE_STEP, precisions
 from sdv_plausible.privacy.noise.coins import Coins
 
 LOG_STEP = VALUE_STEP**3 / 2  # every log probability is a multiple of it
-_REACH = 9.5  # standard deviations: what lies beyond has a probability below the last bit of a uniform draw
+_REACH = 9.5  # standard deviations: nothing is drawn beyond (latent_test.md, Lemma 3)
+_FINE = 2.0**-53  # a uniform number's last bit: a second one goes on from there
 
 
 def draw(means: np.ndarray, levels: np.ndarray, floor: float, coins: Coins) -> np.ndarray:
-    """Draw a point (N, l) around each mean, with the spread of its levels, by inversion."""
-    uniform = coins.uniform(levels.shape)
+    """Draw a point (N, l) around each mean, with the spread of its levels, by inversion from the far ends."""
+    uniform = coins.uniform(levels.shape) + _FINE * coins.uniform(levels.shape)
+    side = 1 - 2 * coins.integers(2, levels.shape)
     steps = np.empty(levels.shape, dtype=np.int64)
     for level in np.unique(levels).tolist():
         values, masses = law(floor, level)
+        at_least = np.cumsum(2 * masses[values < 0])  # so many steps away: the most first, which are rarest
         here = levels == level
-        steps[here] = values[np.searchsorted(np.cumsum(masses)[:-1], uniform[here], side="right")]
-    found: np.ndarray = means + steps * VALUE_STEP
+        steps[here] = len(at_least) - np.searchsorted(at_least, uniform[here], side="right")
+    found: np.ndarray = means + side * steps * VALUE_STEP
     return found
 
 

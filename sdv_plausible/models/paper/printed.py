@@ -21,6 +21,7 @@ from sdv_plausible.privacy.accounting.paper_formulas import (
     paper_shares,
 )
 from sdv_plausible.privacy.ledger import LedgerEntry, Part
+from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.counts import CountTable, NumberOfRows
 
@@ -104,7 +105,9 @@ class PrintedPlan:
         for name, text, part, losses in stages:
             noise = ", no noise"
             if shares is not None:
-                noise = f", Laplace noise as printed, epsilon {getattr(shares, each[name]):.4g} each"
+                noise = (
+                    f", Laplace noise as printed, epsilon {rounded_up(getattr(shares, each[name]), 4)} each"
+                )
             found.append(
                 LedgerEntry(
                     name=name, mechanism=text + noise, losses=losses or (InfiniteLoss(),), scope="the model",

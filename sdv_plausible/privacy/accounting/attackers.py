@@ -16,6 +16,7 @@ from scipy.optimize import minimize_scalar
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.composition import composed_delta
 from sdv_plausible.privacy.accounting.losses import Loss
+from sdv_plausible.privacy.ledger_record import rounded_up
 
 __all__ = ["Attackers", "attackers"]
 
@@ -97,4 +98,4 @@ def true_positive_rate(delta: Callable[[float], float], false_positive_rate: flo
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.4g} %"
+    return f"{rounded_up(100 * share, 2 if share < 0.995 else 4)} %"

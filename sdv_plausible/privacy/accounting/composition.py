@@ -25,6 +25,7 @@ from sdv_plausible.privacy.accounting.losses import (
     PureDP,
     RhoDelta,
 )
+from sdv_plausible.privacy.ledger_record import rounded_up
 
 __all__ = ["calibrate_gaussian", "compose", "compose_delta", "composed_delta"]
 
@@ -137,9 +138,8 @@ def calibrate_gaussian(
     spent = compose(other_losses, delta)
     if spent >= target:
         raise ValueError(
-            f"epsilon ({epsilon!r}) is used up: the other losses compose to {spent:.4g} at delta "
-            f"{delta:.3g}; raise "
-            f"epsilon or spend less on them"
+            f"epsilon ({epsilon!r}) is used up: the other losses compose to {rounded_up(spent, 4)} at "
+            f"delta {rounded_up(delta)}; raise epsilon or spend less on them"
         )
     others, large = _set_aside_large(other_losses)
     target, delta = target - large.epsilon, delta - large.delta
@@ -148,8 +148,8 @@ def calibrate_gaussian(
     mu = max(_discrete_budget(dominating, share), _zcdp_mu(others, target, delta, ceiling))
     if not mu > 0:
         raise ValueError(
-            f"epsilon ({epsilon!r}) is too small for any noise to be calibrated at delta {delta:.3g}; try "
-            "0.01"
+            f"epsilon ({epsilon!r}) is too small for any noise to be calibrated at delta "
+            f"{rounded_up(delta)}; try 0.01"
         )
     return mu
 

@@ -17,6 +17,7 @@ from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, com
 from sdv_plausible.privacy.accounting.crossing import largest_within
 from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaussian_log_delta
 from sdv_plausible.privacy.accounting.losses import FloatArray, Loss, RhoDelta
+from sdv_plausible.privacy.ledger_record import rounded_up
 
 __all__ = ["SampledGaussianLoss", "calibrate_sampled"]
 
@@ -111,7 +112,7 @@ def calibrate_sampled(
     ratio = largest_within(at, delta, _LOW * guess, _HIGH * guess, rtol=_PRECISION)
     if not ratio > 0:
         raise ValueError(
-            f"epsilon ({epsilon!r}) leaves too little for {count} sums at delta {delta:.3g}: raise epsilon "
-            "or ask for fewer"
+            f"epsilon ({epsilon!r}) leaves too little for {count} sums at delta {rounded_up(delta)}: raise "
+            "epsilon or ask for fewer"
         )
     return SampledGaussianLoss(rate=rate, sensitivity_over_sigma=ratio, count=count)

@@ -57,9 +57,7 @@ def sections():
         sentence=HOSTILE,
         said=(HOSTILE,),
         meaning=HOSTILE,
-        entries=(
-            {**dict.fromkeys(("name", "mechanism", "scope", "provenance", "note"), HOSTILE), "epsilon": 0.5},
-        ),
+        entries=(dict.fromkeys(("name", "mechanism", "cost", "scope", "provenance", "note"), HOSTILE),),
         not_covered=(HOSTILE,),
         claimed=True,
         covers_structure=False,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, norm
 
+from sdv_plausible.models.latent import points
 from sdv_plausible.models.latent.network import LEVELS, VALUE_STEP, precisions
 from sdv_plausible.models.latent.points import LOG_STEP, draw, features, law, log_totals, terms
 from sdv_plausible.privacy.noise.coins import Coins
@@ -62,6 +63,85 @@ def test_log_probabilities_are_those_of_the_law():
             values, masses = law(FLOOR, int(level))
             whole += math.log(masses[np.searchsorted(values, round((point - mean) / VALUE_STEP))])
         assert abs(found[i] - whole) <= 3 * LOG_STEP
+
+
+class Told:
+    """Coins that give one uniform number to a hundred bits and more: what 53 leave is in the second draw."""
+
+    def __init__(self, number: float) -> None:
+        self.numbers = [math.floor(number * 2**53) * 2.0**-53]
+        self.numbers.append((number - self.numbers[0]) * 2**53)
+
+    def uniform(self, size):
+        return np.full(size, self.numbers.pop(0))
+
+    def integers(self, high, size):
+        return np.zeros(size, dtype=np.int64)
+
+
+@pytest.mark.parametrize("level", [0, 7, LEVELS])
+@pytest.mark.parametrize("deviations", [0.5, 3, 8, 8.5, 9, 9.4])
+def test_the_far_end_is_drawn_as_told_too(level, deviations):
+    """Beyond 8 deviations uniform numbers of 53 bits alone give no point, but for one that comes too often."""
+    values, masses = law(FLOOR, level)
+    step = round(deviations / math.sqrt(precisions(FLOOR)[level]) / VALUE_STEP)
+    beyond = 2 * math.fsum(masses[values >= step])
+    for times, at_least in ((1 - 1e-9, True), (1 + 1e-9, False)):
+        point = draw(np.zeros((1, 1)), np.full((1, 1), level), FLOOR, Told(beyond * times))
+        assert (abs(point[0, 0]) >= step * VALUE_STEP) == at_least
+
+
+FAR, GAMMA = 3e-21, 4.0  # mass beyond 9.5 deviations that the page states; factor of the partitions
+
+
+def mass_beyond(floor: float, level: int) -> float:
+    """Of a coordinate's law on the whole grid, in doubles that hold its far end."""
+    precision, reach = precisions(floor)[level], law(floor, level)[0][-1]
+    steps = np.arange(reach + 1, 40 / np.sqrt(precision) / VALUE_STEP)
+    whole = np.exp(-np.square(law(floor, level)[0] * VALUE_STEP) * precision / 2).sum()
+    return float(2 * np.exp(-np.square(steps * VALUE_STEP) * precision / 2).sum() / whole)
+
+
+def mass_from_far(level: int, other: int, away: int, *, counted: bool) -> float:
+    """Chance that a seed draws a point beyond the reach of another one, and that this one is counted for it."""
+    steps, masses = law(FLOOR, level)
+    means, levels = np.array([[0.0], [away * VALUE_STEP]]), np.array([[level], [other]])
+    logs = features(steps[:, None] * VALUE_STEP) @ terms(means, levels, FLOOR).T
+    same = np.equal(*np.floor(-logs / math.log(GAMMA)).T)
+    far = np.abs(steps - away) > law(FLOOR, other)[0][-1]
+    return float(masses[far & (same | (not counted))].sum())
+
+
+def check_far() -> None:
+    """Lemma 3: that a counted seed could not have made the point is as rare as what lies beyond its reach."""
+    for floor in (1 / 32, 0.05, FLOOR, 0.7, 1.0):
+        assert max(mass_beyond(floor, level) for level in range(LEVELS + 1)) < FAR
+    found = [
+        mass_from_far(level, other, away, counted=True)
+        for level in range(0, LEVELS + 1, 8)
+        for other in range(0, LEVELS + 1, 4)
+        for away in (0, 1, 2, 5, 20, 100, 500, 1000, 2000)
+    ]
+    assert 0 < max(found) <= GAMMA * (1 + 1e-6) * FAR
+
+
+def test_a_counted_seed_that_could_not_make_the_point_is_as_rare_as_its_far_end():
+    check_far()
+    assert mass_from_far(LEVELS, 0, 1000, counted=False) > 0.5  # by distance alone it would be usual
+
+
+@pytest.mark.parametrize("reach", [6.0, 9.0])
+def test_points_that_end_nearer_would_be_noticed(reach, monkeypatch):
+    """Planted bug: what the test counts goes on, and what is drawn ends before 9.5 deviations."""
+    monkeypatch.setattr(points, "_REACH", reach)
+    for cached in (law, log_totals):
+        cached.cache_clear()
+    try:
+        with pytest.raises(AssertionError):
+            check_far()
+    finally:
+        for cached in (law, log_totals):
+            cached.cache_clear()
 
 
 def test_log_probabilities_are_exact_sums_in_any_blocks():

@@ -98,7 +98,7 @@ def test_no_claim_nothing_and_hardly_any(losses: list[Loss], advantage: float):
 def test_the_sentence_says_both():
     text = Attackers(0.0724, {0.01: 0.0156, 0.001: 0.00179}).sentence("one row is in the data")
     assert text == (
-        "Whoever guesses from this release whether one row is in the data, has at most 7.2 % more hits than "
+        "Whoever guesses from this release whether one row is in the data, has at most 7.3 % more hits than "
         "false alarms (guessing blindly: 0 %); with 1 % false alarms at most 1.6 % hits, and with 0.1 % false "
         "alarms at most 0.18 % hits."
     )

@@ -1,0 +1,89 @@
+"""What a fit tells the holder of the rows, at both doors, and that nobody else hears of it."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source
+from sdv_plausible.declaring.files import read_domain_file
+from sdv_plausible.fit import telling
+from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.table.domain_file import DomainFile
+
+AGES = {
+    "sdtype": "numerical",
+    "range_min": 0,
+    "range_max": 9,
+    "decimal_places": 0,
+    "range_is_nullable": False,
+}
+COLUMNS: dict[str, dict[str, Any]] = {
+    "age": AGES,
+    "sex": {"sdtype": "categorical", "range_values": ["m", "f"]},
+}
+
+
+def table(first: int = 50, missing: int = 0) -> pd.DataFrame:
+    ages = pd.Series([float(first + i % 5) for i in range(400)])
+    ages.iloc[:missing] = float("nan")
+    return pd.DataFrame({"age": ages, "sex": ["m", "f"] * 200})
+
+
+def synthesized(frame: pd.DataFrame, path: Path) -> Release:
+    plain = {name: {"sdtype": words["sdtype"]} for name, words in COLUMNS.items()}
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(plain), domain=path, random_state=1)
+    synth.fit(frame)
+    return synth.release(allow_no_claim=True)
+
+
+def by_source(frame: pd.DataFrame, path: Path) -> Release:
+    return fit_source(frame, domain=path, random_state=1, allow_no_claim=True)
+
+
+def in_small_parts(frame: pd.DataFrame, path: Path) -> Release:
+    return fit_source(frame, domain=path, random_state=1, allow_no_claim=True, rows=150)
+
+
+DOORS = [synthesized, by_source, in_small_parts]
+
+
+def told(door: Any, frame: pd.DataFrame, folder: Path) -> tuple[list[str], Release, DomainFile]:
+    path = folder / "domain.json"
+    DomainFile(columns=COLUMNS).save(path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        release = door(frame, path)
+    return [str(one.message) for one in caught], release, read_domain_file(path)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_columns_that_do_not_fit_are_named_to_the_holder(door, tmp_path):
+    texts, _, _ = told(door, table(first=50), tmp_path)
+    assert any("most cells of age are outside what was declared" in text for text in texts)
+    texts, _, _ = told(door, table(first=2, missing=40), tmp_path)
+    assert any("cells of age are missing, which was not declared" in text for text in texts)
+    assert told(door, table(first=2), tmp_path)[0] == []
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_the_look_is_written_down_whatever_was_found(door, tmp_path):
+    """Else ever narrower ranges are tried until nothing is said."""
+    looked = {frozenset(told(door, table(first=first), tmp_path)[2].looked) for first in (2, 50)}
+    assert looked == {frozenset(COLUMNS)}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_what_is_told_leaves_no_trace_in_the_release(door, tmp_path, monkeypatch):
+    release = told(door, table(first=50), tmp_path)[1]
+    monkeypatch.setattr(telling.Teller, "tell_of_strangers", lambda *_: None)
+    assert told(door, table(first=50), tmp_path)[1].to_bytes() == release.to_bytes()
+
+
+def test_nothing_is_compared_for_nobody(monkeypatch):
+    monkeypatch.setattr(telling, "mostly_outside", lambda *_: pytest.fail("compared"))
+    telling.NOBODY.tell_of_strangers(*[None] * 4)  # type: ignore[arg-type]

@@ -1,0 +1,88 @@
+"""Rows in memory and in parts answer a fit alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.sources.rows import Rows, SourceRows, TableRows
+from sdv_plausible.sources.source import FrameSource
+from sdv_plausible.table.domain import Attribute, Domain
+
+NAMES = ["age", "sex"]
+TABLE = pd.DataFrame(
+    {"age": np.arange(300) % 7, "sex": np.where(np.arange(300) % 3, "m", "f"), "home": np.arange(300) % 40}
+)
+DOMAIN = Domain(
+    (
+        Attribute(name="age", kind="categorical", values=tuple(range(7))),
+        Attribute(name="sex", kind="categorical", values=("f", "m")),
+    )
+)
+PEOPLE = Neighbours(rows=2, person="home")
+
+
+def in_memory() -> Rows:
+    return TableRows(TABLE[NAMES], RuleSet(), TABLE["home"])
+
+
+def in_parts(folder: Path) -> Rows:
+    return SourceRows(FrameSource(TABLE, 70), RuleSet(), NAMES, folder)
+
+
+@pytest.fixture(params=["memory", "parts", "parts without a folder"])
+def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Rows:
+    if request.param == "memory":
+        return in_memory()
+    return (
+        in_parts(tmp_path)
+        if request.param == "parts"
+        else SourceRows(FrameSource(TABLE, 70), RuleSet(), NAMES)
+    )
+
+
+def test_counts_are_those_of_the_table(rows: Rows) -> None:
+    assert rows.columns(NAMES).num_rows() == 300
+    values, counts, missing = rows.columns(NAMES).value_counts("sex")
+    assert dict(zip([value for _, value in values], counts.tolist(), strict=True)) == {"f": 100, "m": 200}
+    assert missing == 0
+    assert rows.coded(DOMAIN, Coins.from_seed(0)).num_rows() == 300
+
+
+def test_what_is_shown_is_the_beginning_and_the_schema(rows: Rows) -> None:
+    pd.testing.assert_frame_equal(
+        rows.begins(5).reset_index(drop=True), TABLE[NAMES].iloc[:5], check_dtype=False
+    )
+    assert list(rows.schema().columns) == NAMES
+    assert len(rows.schema()) == 0
+
+
+def test_of_every_person_so_many_rows(tmp_path: Path) -> None:
+    for made in (in_memory(), in_parts(tmp_path)):
+        chosen = made.of_persons(PEOPLE, Coins.from_seed(3))
+        assert chosen.columns(NAMES).num_rows() == 2 * 40  # each of 40 has seven rows and more
+        assert chosen.coded(DOMAIN, Coins.from_seed(0)).num_rows() == 2 * 40
+
+
+def test_rows_stay_where_they_are_without_persons(rows: Rows) -> None:
+    assert rows.of_persons(Neighbours(), Coins.from_seed(3)) is rows
+
+
+def test_a_cap_that_is_ignored_would_be_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("sdv_plausible.sources.rows.choose_rows", lambda persons, *_: np.arange(len(persons)))
+    monkeypatch.setattr("sdv_plausible.sources.rows.bounded", lambda source, *_: source)
+    with pytest.raises(AssertionError):
+        test_of_every_person_so_many_rows(tmp_path)
+
+
+def test_an_error_about_persons_tells_none_of_them() -> None:
+    names = pd.Series([["SECRET"], {"SECRET": 1}] * 150)
+    with pytest.raises(ValueError, match=r"^person \('home'\) holds values") as raised:
+        TableRows(TABLE[NAMES], RuleSet(), names).of_persons(PEOPLE, Coins.from_seed(3))
+    assert "SECRET" not in str(raised.value)
