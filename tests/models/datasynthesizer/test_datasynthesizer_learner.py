@@ -124,6 +124,14 @@ def test_options_are_checked(options):
         CorrelatedLearner(**options)
 
 
+@pytest.mark.parametrize("budget", [BUDGET, FREE])
+@pytest.mark.parametrize("m", [1, 2])
+def test_one_column_is_alone_and_two_are_linked(m, budget):
+    few, ledger = Domain(DOMAIN.attributes[:m]), PrivacyLedger(delta=1e-6)
+    network = learn(CorrelatedLearner(), chain(5_000)[:, :m], few, budget, ledger, Coins.from_seed(1))
+    assert [len(parents) for _, parents in network.structure()] == [0, 1][:m]
+
+
 def test_usual_and_least_options():
     usual = {"max_parents": 4, "usefulness": 4.0, "max_cells": 300_000, "max_candidates": 1000}
     assert CorrelatedLearner() == CorrelatedLearner(**usual)
