@@ -90,6 +90,15 @@ def test_noise_of_nine_tenths_the_scale_would_be_noticed():
     assert squares > charged * 1.1
 
 
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_the_whole_budget_is_for_as_many_tables_as_are_asked(m):
+    few, ledger = Domain(DOMAIN.attributes[:m]), PrivacyLedger(delta=1e-6)
+    learn(GaussianCopulaLearner(), rows(500)[:, :m], few, BUDGET, ledger, Coins.from_seed(1))
+    counts = {entry.name: loss.count for entry in ledger.entries for loss in entry.losses}
+    assert counts == ({"margins": m, "pairs": math.comb(m, 2)} if m > 1 else {"margins": 1})
+    assert 0.99 <= ledger.total() <= 1
+
+
 class Greedy(GaussianCopulaLearner):
     """Planted bug: looks a second time for what it paid once."""
 
