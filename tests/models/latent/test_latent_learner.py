@@ -147,6 +147,7 @@ def test_usual_and_outermost_options():
         "weight": 1.0,
     }
     assert LatentLearner() == LatentLearner(**usual)
+    assert LatentLearner().looks_at_records  # what refuses it where a table stays in parts
     LatentLearner(floor=1 / 32, latent=1, hidden=1, max_buckets=2, steps=1, sample=1.0, weight=0.0)
     LatentLearner(floor=1.0, latent=16, hidden=1024, max_buckets=1024)
     for name, value in (("latent", 0), ("hidden", 1025), ("max_buckets", 1025), ("weight", -1.0)):
