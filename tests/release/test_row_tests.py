@@ -124,6 +124,20 @@ def test_a_unit_that_is_replaced_leaves_a_row_at_least():
         ).charge(1.0)
 
 
+@pytest.mark.parametrize(("least_rows", "others"), [(1, 1), (2, 1), (3, 2)])
+def test_rows_that_tables_of_a_replacement_have_in_common(least_rows, others, monkeypatch):
+    """One less than declared, and never said to be none."""
+    counted = []
+
+    def loss(**given):
+        counted.append(given["n_lower"])
+        return InfiniteLoss(), 1.0
+
+    monkeypatch.setattr(row_tests, "rows_loss", loss)
+    replace(TEST, least_rows=least_rows, neighbours=Neighbours(replace=True)).charge(1.0)
+    assert counted == [others]
+
+
 def test_looking_at_some_seeds_is_charged_with_where_counting_stops():
     """Where the user says nothing, so far beyond k that a candidate surely passes: fails with less than exp(-50)."""
     test = RandomizedTest(

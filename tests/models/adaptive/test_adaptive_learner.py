@@ -169,6 +169,7 @@ def test_the_last_fit_is_told_that_it_is(codes, epsilon, fits, monkeypatch):
 
 
 def test_a_table_has_a_cell_at_least():
+    assert AdaptiveLearner() == AdaptiveLearner(max_cost=300_000)
     assert AdaptiveLearner(max_cost=1).max_cost == 1
     with pytest.raises(ValueError, match=r"max_cost \(0\) must be a whole number of at least 1"):
         AdaptiveLearner(max_cost=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,13 +11,18 @@ from doors import learn
 
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.checks import check_learner
+from sdv_plausible.models.datasynthesizer import learner as learning
 from sdv_plausible.models.datasynthesizer.information import GRID, rows_times_information
 from sdv_plausible.models.datasynthesizer.learner import CorrelatedLearner
+from sdv_plausible.models.datasynthesizer.shares import GreedyPlan
 from sdv_plausible.privacy.accounting.losses import BoundedRangeLoss
 from sdv_plausible.privacy.accounting.sensitivity import information_sensitivity_in_steps
 from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.questions.counts import Axis
+from sdv_plausible.questions.queryable import Answer
 from sdv_plausible.table.domain import Attribute, Domain
 
 M = 6
@@ -116,3 +122,89 @@ def test_too_few_rows_for_any_table_leave_columns_independent_and_valid(n, epsil
 def test_options_are_checked(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         CorrelatedLearner(**options)
+
+
+@pytest.mark.parametrize("budget", [BUDGET, FREE])
+@pytest.mark.parametrize("m", [1, 2])
+def test_one_column_is_alone_and_two_are_linked(m, budget):
+    few, ledger = Domain(DOMAIN.attributes[:m]), PrivacyLedger(delta=1e-6)
+    network = learn(CorrelatedLearner(), chain(5_000)[:, :m], few, budget, ledger, Coins.from_seed(1))
+    assert [len(parents) for _, parents in network.structure()] == [0, 1][:m]
+
+
+def test_usual_and_least_options():
+    usual = {"max_parents": 4, "usefulness": 4.0, "max_cells": 300_000, "max_candidates": 1000}
+    assert CorrelatedLearner() == CorrelatedLearner(**usual)
+    CorrelatedLearner(max_parents=1, usefulness=0, max_cells=4, max_candidates=1)
+    with pytest.raises(ValueError, match="max_cells"):
+        CorrelatedLearner(max_cells=3)
+
+
+# ---- the bound on the number of rows, on which the choices' sensitivity rests ----------------------------------------
+
+PLAN = GreedyPlan.make(DOMAIN, BUDGET)
+
+
+def most_rows(found: float, sigma: float, neighbours: Neighbours = ONE_ROW, plan: GreedyPlan = PLAN) -> int:
+    asked = []
+
+    def ask(question, share, failure):
+        asked.append((share, failure))
+        return Answer(values=np.array([found]), sigma=sigma)
+
+    bound = learning._most_rows(SimpleNamespace(ask=ask, neighbours=neighbours), plan)
+    assert asked == [(plan.share_each("size"), plan.size_failure)]
+    return bound
+
+
+@pytest.mark.parametrize("neighbours", [ONE_ROW, Neighbours(rows=3, person="home")])
+def test_the_bound_on_the_rows_fails_as_rarely_as_charged(neighbours):
+    """All noise is tried: the chance that the larger neighbour has more rows than the bound. Planted: one less."""
+    n, sigma = 1000, 7.0
+    noise = np.arange(-200, 201)
+    law = np.exp(-(noise**2) / (2 * sigma**2))
+    law /= law.sum()
+    bounds = np.array([most_rows(n + z, sigma, neighbours) for z in noise])
+    assert law[bounds < n + neighbours.rows].sum() <= PLAN.size_failure
+    assert (bounds - noise == n + neighbours.rows + math.ceil(sigma * math.sqrt(-2 * math.log(1e-8)))).all()
+    short = bounds - math.ceil(sigma)
+    assert law[short < n + neighbours.rows].sum() > PLAN.size_failure
+
+
+def test_the_bound_on_the_rows_is_a_row_at_least():
+    assert most_rows(-1e6, 1.0) == 1
+    assert most_rows(12.0, 0.0, plan=GreedyPlan.make(DOMAIN, FREE)) == 13
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_table_has_rows_enough_for_its_cells():
+    """So many per cell on average, in deviations of its noise."""
+    rows = SimpleNamespace(sigma=lambda share: 5.0 if share == PLAN.share_each("tables") else math.nan)
+    for learner, total, cells in (
+        (CorrelatedLearner(usefulness=4.0), 1000.0, 50.0),
+        (CorrelatedLearner(usefulness=4.0), -3.0, 1 / 20),
+        (CorrelatedLearner(usefulness=4.0, max_cells=40), 1000.0, 40.0),
+        (CorrelatedLearner(usefulness=0, max_cells=40), 1000.0, 40.0),
+    ):
+        assert learner._most_cells(total, rows, PLAN) == pytest.approx(cells)
+
+
+def test_within_a_bucket_of_the_child_its_margin_decides(monkeypatch):
+    """A bucket gets the mass of its noisy count; the prior is the margin, heavier the more noise there is."""
+    strengths, honest = [], learning.dirichlet_table
+
+    def table(counts, prior, strength):
+        strengths.append((prior.tolist(), strength))
+        return honest(counts, prior, strength)
+
+    monkeypatch.setattr(learning, "dirichlet_table", table)
+    child, parent = Axis(1, np.array([0, 0, 1])), Axis(0, np.array([0, 1]))
+    margins = [np.array([0.5, 0.5]), np.array([0.1, 0.3, 0.6])]
+    made = learning._table(child, [parent], np.array([80.0, 20.0, 0.0, 100.0]), 3.0, margins, 200.0)
+    strength = 1 + 3 * math.sqrt(2)
+    assert strengths == [(pytest.approx([0.4, 0.6]), pytest.approx(strength))]
+    first = (80 + 0.4 * strength) / (100 + strength)
+    np.testing.assert_allclose(made.probabilities[0], [first / 4, first * 3 / 4, 1 - first])
+    assert (made.child, made.parents) == (1, (0,))

@@ -12,6 +12,7 @@ from doors import learn
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.checks import check_learner
+from sdv_plausible.models.gaussian_copula import learner as learning
 from sdv_plausible.models.gaussian_copula.learner import GaussianCopulaLearner
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -89,6 +90,15 @@ def test_noise_of_nine_tenths_the_scale_would_be_noticed():
     assert squares > charged * 1.1
 
 
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_the_whole_budget_is_for_as_many_tables_as_are_asked(m):
+    few, ledger = Domain(DOMAIN.attributes[:m]), PrivacyLedger(delta=1e-6)
+    learn(GaussianCopulaLearner(), rows(500)[:, :m], few, BUDGET, ledger, Coins.from_seed(1))
+    counts = {entry.name: loss.count for entry in ledger.entries for loss in entry.losses}
+    assert counts == ({"margins": m, "pairs": math.comb(m, 2)} if m > 1 else {"margins": 1})
+    assert 0.99 <= ledger.total() <= 1
+
+
 class Greedy(GaussianCopulaLearner):
     """Planted bug: looks a second time for what it paid once."""
 
@@ -124,3 +134,20 @@ def test_too_few_rows_give_a_valid_model(n):
 def test_options_are_checked():
     with pytest.raises(ValueError, match="max_buckets"):
         GaussianCopulaLearner(max_buckets=1)
+    assert GaussianCopulaLearner() == GaussianCopulaLearner(max_buckets=10)
+    assert GaussianCopulaLearner(max_buckets=2).max_buckets == 2
+
+
+def test_scores_know_the_noise_of_a_cell_in_shares_of_the_rows(monkeypatch):
+    told, honest = [], learning.latent_scores
+
+    def latent_scores(tables, masses, ordered, noise):
+        told.append((noise, max(table.sum() for table in tables.values())))
+        return honest(tables, masses, ordered, noise)
+
+    monkeypatch.setattr(learning, "latent_scores", latent_scores)
+    with record_calls() as calls:
+        fit(rows(30_000))
+    ((noise, total),) = told
+    assert total == pytest.approx(30_000, rel=0.02)
+    assert noise == pytest.approx(calls[-1].scale / 30_000, rel=0.02)

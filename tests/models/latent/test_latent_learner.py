@@ -12,6 +12,7 @@ from doors import learn
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.models.base import ModelBudget, plausible_gamma
 from sdv_plausible.models.checks import check_learner
+from sdv_plausible.models.latent import learner as learning
 from sdv_plausible.models.latent.learner import LatentLearner
 from sdv_plausible.models.latent.network import WEIGHTS
 from sdv_plausible.privacy.accounting.composition import compose
@@ -133,6 +134,63 @@ def test_too_few_rows_give_a_valid_model(n):
 def test_options_are_checked(name, value):
     with pytest.raises(ValueError, match=name):
         LatentLearner(**{name: value})
+
+
+def test_usual_and_outermost_options():
+    usual = {
+        "floor": 0.2,
+        "latent": 4,
+        "hidden": 32,
+        "max_buckets": 10,
+        "steps": 128,
+        "sample": 0.125,
+        "weight": 1.0,
+    }
+    assert LatentLearner() == LatentLearner(**usual)
+    assert LatentLearner().looks_at_records  # what refuses it where a table stays in parts
+    LatentLearner(floor=1 / 32, latent=1, hidden=1, max_buckets=2, steps=1, sample=1.0, weight=0.0)
+    LatentLearner(floor=1.0, latent=16, hidden=1024, max_buckets=1024)
+    for name, value in (("latent", 0), ("hidden", 1025), ("max_buckets", 1025), ("weight", -1.0)):
+        with pytest.raises(ValueError, match=name):
+            LatentLearner(**{name: value})
+
+
+def test_a_fifth_of_what_a_gaussian_budget_buys_is_for_the_margins():
+    margins, training = LatentLearner(**SMALL).plan(DOMAIN, BUDGET)
+    (loss,) = margins.losses
+    assert loss.count == len(DOMAIN)
+    assert loss.count * loss.sensitivity_over_sigma**2 == pytest.approx(0.2 * BUDGET.gaussian() ** 2)
+    (steps,) = training.losses
+    assert f"discrete Gaussian noise {1 / steps.sensitivity_over_sigma:.4g} times" in training.mechanism
+
+
+def test_the_noise_is_the_one_that_was_planned():
+    """Each answer as its entry says: a share of the margins' budget per column, and a step's of the training's."""
+    ledger = PrivacyLedger(delta=1e-6)
+    with record_calls() as calls:
+        fit(LatentLearner(**SMALL), rows(100), ledger=ledger)
+    margins, training = (entry.losses[0] for entry in ledger.entries)
+    assert len(calls) == len(DOMAIN) + SMALL["steps"]
+    for i, call in enumerate(calls):
+        planned = margins if i < len(DOMAIN) else training
+        assert call.sensitivity / call.scale == pytest.approx(planned.sensitivity_over_sigma)
+
+
+def test_training_starts_from_the_margins_and_their_number_of_rows(monkeypatch):
+    told, honest = [], learning.Training.run
+
+    def run(self, start, rows, buckets, total, coins):
+        told.append((start, buckets, total))
+        return honest(self, start, rows, buckets, total, coins)
+
+    monkeypatch.setattr(learning.Training, "run", run)
+    found = LatentLearner(**SMALL).fit(Answers(), DOMAIN, BUDGET, Coins.from_seed(4))
+    ((start, buckets, total),) = told
+    assert total == 10.0
+    assert [bucket.tolist() for bucket in buckets] == [[0, 1, 2]] * 3
+    np.testing.assert_allclose(np.exp(start.base), [0.5, 0.3, 0.2] * 3, rtol=1e-3)
+    assert (start.num_latent, start.embedding.shape[1], start.floor) == (2, 6, 0.2)
+    assert all((share == 1).all() for share in found.within)
 
 
 TABLE = pd.DataFrame(rows(3_000), columns=["a", "b", "c"])

@@ -422,3 +422,23 @@ def test_a_given_structure_too_large_for_memory_is_refused():
         ValueError, match=r"structure: the table of 'x11'.*1,000,000,000,000 cells.*leave out parents"
     ):
         learn(learner, rows, wide, FREE, PrivacyLedger(delta=1e-6), Coins.from_seed(0))
+
+
+def test_a_table_of_as_many_cells_as_are_allowed_is_made(monkeypatch):
+    small = Domain(
+        tuple(
+            Attribute(name=name, kind="categorical", values=tuple(range(c)))
+            for name, c in zip("abc", (3, 4, 2), strict=True)
+        )
+    )
+    learner = BayesianNetworkLearner(structure={"c": ["a", "b"]})
+
+    def made() -> BayesianNetwork:
+        rows = np.zeros((5, 3), dtype=np.int32)
+        return learn(learner, rows, small, FREE, PrivacyLedger(delta=1e-6), Coins.from_seed(0))
+
+    monkeypatch.setattr(learning, "MAX_CELLS", 24)
+    assert {table.probabilities.size for table in made().tables} == {3, 4, 24}
+    monkeypatch.setattr(learning, "MAX_CELLS", 23)
+    with pytest.raises(ValueError, match=r"has 24 cells, above 23"):
+        made()

@@ -11,7 +11,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.optimize import brentq
 
 from sdv_plausible.audit.theory.optimal_composition import optimal_composition
-from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose, compose_delta
+from sdv_plausible.privacy.accounting.composition import _MARGIN, calibrate_gaussian, compose, compose_delta
 from sdv_plausible.privacy.accounting.gaussian import zcdp_delta
 from sdv_plausible.privacy.accounting.losses import (
     ZCDP,
@@ -313,3 +313,17 @@ def test_a_budget_that_others_have_nearly_used_up_leaves_a_little(epsilon: float
     left = calibrate_gaussian(epsilon, 1e-6, others)
     assert 0 < left < 0.1 * whole
     assert compose([*others, GaussianLoss(sensitivity_over_sigma=left)], 1e-6) <= epsilon
+
+
+@pytest.mark.parametrize("rho", [1e6, 1e10, 1e11, 1e12, 1e13])
+def test_any_zcdp_has_an_epsilon(rho: float) -> None:
+    """The best Renyi divergence is searched on a grid: of large rho it is a little above the simple conversion."""
+    simple = rho + 2 * math.sqrt(rho * math.log(1e9))
+    assert compose([ZCDP(rho=rho)], 1e-9) == pytest.approx(simple, rel=1e-3)
+
+
+def test_losses_of_the_whole_target_use_it_up() -> None:
+    others = [ApproxDP(epsilon=60.0 * (1 - _MARGIN), delta=3e-7)]
+    assert compose(others, 1e-6) == 60.0 * (1 - _MARGIN)
+    with pytest.raises(ValueError, match="used up: the other losses compose to"):
+        calibrate_gaussian(60.0, 1e-6, others)

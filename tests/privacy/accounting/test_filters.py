@@ -289,3 +289,15 @@ def test_what_is_left_of_the_last_digits_is_no_epsilon_below_zero():
     limit = RhoFilter(1.0, 1e-8)
     nearly = {"rho": math.nextafter(limit.limits["rho"], 0.0)}
     assert limit.left([nearly], 1e-8) == 0.0  # Gaussian noise so weak has a smaller delta at epsilon 0
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 50.0, 200.0])
+def test_the_whole_of_a_total_is_left_however_large(epsilon):
+    assert RhoFilter(epsilon, 1e-8).left([], 1e-8 * (1 - FAILURE_SHARE)) == pytest.approx(epsilon, rel=1e-7)
+
+
+def test_what_is_left_of_the_last_digits_is_finite_at_any_delta():
+    limit = RhoFilter(0.01, 1e-8)
+    nearly = {"rho": math.nextafter(limit.limits["rho"], 0.0)}
+    for delta in (1e-12, 1e-14):
+        assert 0 < limit.left([nearly], delta) < 1e-9

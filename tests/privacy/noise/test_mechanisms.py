@@ -258,16 +258,23 @@ MECHANISMS = {
 }
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+CHOICES = {
+    "exponential_choice": lambda c: [
+        exponential_choice(np.zeros(1000, int), sensitivity=1, epsilon=1.0, coins=c) for _ in range(20)
+    ]
+}
+
+
+@pytest.mark.parametrize("name", [*MECHANISMS, *CHOICES])
 def test_no_seed_reaches_secret_noise(name: str) -> None:
-    """False alarm: all 60 draws would have to coincide, below 1e-60."""
+    """False alarm: all 60 draws, or 20 choices of 1,000, would have to coincide, below 1e-59."""
 
     def repeats(make: Callable[[], Coins]) -> bool:
         seen = []
         for _ in range(2):
             np.random.seed(73251)  # noqa: NPY002 (what SDV does)
             random.seed(73251)
-            seen.append(MECHANISMS[name](make()))
+            seen.append((MECHANISMS | CHOICES)[name](make()))
         return bool(np.array_equal(*seen))
 
     stream = Coins.from_os_entropy().spawn("same name")
