@@ -29,6 +29,9 @@ MOST_COLUMNS = (
 )
 MANY_COLUMNS = 300  # from here on such a learner takes so long that one should know
 SCAN_BLOCK = 256  # candidates whose likelihoods under thousands of records are held at once
+FAR = (
+    16 * 3e-21
+)  # of a latent point: what its coordinates have beyond the reach of a draw (latent_test.md, Lemma 3)
 GRID_EXCESS = 1 + 1e-6  # of gamma, where logarithms of likelihoods are on a grid
 _WHOLE_MODEL: tuple[Part, ...] = ("structure", "parameters")
 NO_NOISE = "the model was learned without noise (epsilon is infinite); give a finite epsilon"
@@ -187,6 +190,11 @@ def plausible_gamma(learner: Any, gamma: float) -> float:
     if made.in_latent_space:
         return gamma * GRID_EXCESS
     return 1.0 if issubclass(made, PrefixModel) else gamma
+
+
+def far_share(learner: Any, gamma: float) -> float:
+    """Probability, of each proposal, that a counted seed could not have made it (latent_test.md, Lemma 3)."""
+    return gamma * GRID_EXCESS * FAR if makes(learner).in_latent_space else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sdv_plausible.models.base import Learner, ModelBudget, SeedModel, makes, planned_entries, plausible_gamma
+from sdv_plausible.models.base import (
+    Learner,
+    ModelBudget,
+    SeedModel,
+    far_share,
+    makes,
+    planned_entries,
+    plausible_gamma,
+)
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import ExactCounts
@@ -62,7 +70,7 @@ def fit_release(
     settings.check_model(makes(learner))
     parts = split_rows(rows, settings.split, coins)
     budget = settings.model_budget(ledger.losses)
-    charge = test.charge(plausible_gamma(learner, settings.gamma))
+    charge = test.charge(plausible_gamma(learner, settings.gamma), far_share(learner, settings.gamma))
     transcript = transcript or Transcript()
     seeds = Queryable(
         parts["seeds"],

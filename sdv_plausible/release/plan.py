@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdv_plausible.fragments import fragment
-from sdv_plausible.models.base import makes, planned_entries, plausible_gamma
+from sdv_plausible.models.base import far_share, makes, planned_entries, plausible_gamma
 from sdv_plausible.models.forecast import Forecast, Forecaster, looks_numeric, rows_needed
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.crossing import largest_within
@@ -104,7 +104,9 @@ def plan(
         ledger.split = split
     ledger.charge(*extra)
     budget = settings.model_budget(ledger.losses)
-    ledger.charge(*settings.test.charge(plausible_gamma(learner, settings.gamma)))
+    ledger.charge(
+        *settings.test.charge(plausible_gamma(learner, settings.gamma), far_share(learner, settings.gamma))
+    )
     ledger.charge(*planned_entries(learner, domain, budget))
     ledger.charge(*sentences(settings, learner, domain))
     forecast, needed = None, None

@@ -82,7 +82,7 @@ class PrivacyTest(ABC):
         return None
 
     @abstractmethod
-    def charge(self, gamma: float) -> tuple[LedgerEntry, ...]:
+    def charge(self, gamma: float, far: float = 0.0) -> tuple[LedgerEntry, ...]:
         """Ledger entries of the seeds.
 
         Parameters
@@ -90,6 +90,8 @@ class PrivacyTest(ABC):
         gamma : float
             Factor between the likelihoods that the model's plausible seeds may have: 1 for prefix groups of a
             known omega, else the test's own.
+        far : float
+            Probability, of each proposal, that a counted seed could not have made it.
         """
 
     def confirm(self, seeds: Queryable) -> None:  # noqa: B027  most tests have nothing to check

@@ -12,7 +12,7 @@ from sdv_plausible.models.base import SeedModel
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss
-from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss
+from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, Loss
 from sdv_plausible.privacy.accounting.one_row import rows_loss
 from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
 from sdv_plausible.privacy.accounting.release_test import size_lower_bound_margin
@@ -104,7 +104,7 @@ class RandomizedTest(RowByRowTest):
         """The row cap."""
         return self.row_cap
 
-    def charge(self, gamma: float) -> tuple[LedgerEntry, ...]:
+    def charge(self, gamma: float, far: float = 0.0) -> tuple[LedgerEntry, ...]:
         """Return the check of ``least_rows``, and all rows up to the cap.
 
         Raises
@@ -119,13 +119,13 @@ class RandomizedTest(RowByRowTest):
             scope="the check of least_rows",
             parts=("seeds",),
         )
-        return size, self._rows_entry(gamma)
+        return size, self._rows_entry(gamma, far)
 
     @property
     def _size_delta(self) -> float:
         return SIZE_DELTA_SHARE * self.delta
 
-    def _rows_entry(self, gamma: float) -> LedgerEntry:
+    def _rows_entry(self, gamma: float, far: float) -> LedgerEntry:
         unit = self.neighbours.rows
         n_lower = max(1, self.least_rows - unit) if self.neighbours.replace else self.least_rows
         per_row = self.epsilon0 / unit
@@ -152,10 +152,13 @@ class RandomizedTest(RowByRowTest):
                 f"delta {rounded_up(self.delta)}: lower k, raise epsilon0, delta or least_rows, or use "
                 "privacy_test='release'"
             )
+        losses: tuple[Loss, ...] = (loss,)
+        if far:  # latent_test.md, Lemma 3: N rows hold one with at most so much
+            losses += (ApproxDP(epsilon=0.0, delta=self.row_cap * far / floor),)
         return LedgerEntry(
             name="rows",
             mechanism=f"Privacy Test 2, {self._parameters}",
-            losses=(loss,),
+            losses=losses,
             scope=f"the first {self.row_cap:,} rows released from this fit, not the saved synthesizer",
             parts=("seeds",),
         )

@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, norm
 
+from sdv_plausible.models import make_learner
+from sdv_plausible.models.base import far_share, plausible_gamma
 from sdv_plausible.models.latent import points
 from sdv_plausible.models.latent.network import LEVELS, VALUE_STEP, precisions
 from sdv_plausible.models.latent.points import LOG_STEP, draw, features, law, log_totals, terms
+from sdv_plausible.privacy.accounting.losses import ApproxDP
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.release.row_tests import RandomizedTest
 
 FLOOR, DRAWS = 0.2, 20_000
 
@@ -123,6 +127,31 @@ def check_far() -> None:
         for away in (0, 1, 2, 5, 20, 100, 500, 1000, 2000)
     ]
     assert 0 < max(found) <= GAMMA * (1 + 1e-6) * FAR
+
+
+def test_rows_that_hold_such_a_point_are_charged():
+    """Lemma 3's delta is the ledger's, too: of all rows, at the floor of the pass rate, and of no other model."""
+    told = {
+        (model, cap): [
+            loss for entry in rows_of(model, cap) for loss in entry.losses if isinstance(loss, ApproxDP)
+        ]
+        for model in ("latent", "independent")
+        for cap in (1_000, 1_000_000)
+    }
+    *_, few = told["latent", 1_000]
+    *_, many = told["latent", 1_000_000]
+    assert few.epsilon == many.epsilon == 0
+    assert many.delta == pytest.approx(1000 * few.delta)
+    assert many.delta * 0.51 >= 1_000_000 * 4 * 16 * FAR
+    assert all(loss.delta != few.delta for cap in (1_000, 1_000_000) for loss in told["independent", cap])
+
+
+def rows_of(model, row_cap):
+    test = RandomizedTest(
+        k=50, gamma=4.0, epsilon0=1.0, delta=1e-9, row_cap=row_cap, seed_free_share=0.5, least_rows=5_000
+    )
+    learner = make_learner(model)
+    return test.charge(plausible_gamma(learner, 4.0), far_share(learner, 4.0))
 
 
 def test_a_counted_seed_that_could_not_make_the_point_is_as_rare_as_its_far_end():
