@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from doors import release_seeds
 from scipy import stats
+from theory.conditional_release import conditional_release
+from theory.fixed_omega import FixedOmegaRows
 
 from sdv_plausible.audit import exact
-from sdv_plausible.audit.theory.conditional_release import conditional_release
-from sdv_plausible.audit.theory.fixed_omega import FixedOmegaRows
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.models.omega import Omega

@@ -23,8 +23,6 @@ ELSEWHERE = {
     },
     "audit/__init__.py": "names that load late: audit/test_transition_matrix.py",
     "audit/page.py": "the page of a result: test_results.py beside it",
-    "audit/theory/directed_loss.py": "a pair of figures, told apart by test_random_split.py beside it",
-    "audit/theory/row_by_row.py": "puts two theorems together: test_pass_rate_test.py and test_calibration.py beside it",
     "fit/run.py": "the one fit: what both doors have in common, tests/fit/test_fit_source.py beside it",
     "cli.py": "a face over everything: tests/integration/test_cli.py",
     **{

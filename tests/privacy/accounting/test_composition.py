@@ -9,8 +9,8 @@ import oracles_accounting as oracle
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.optimize import brentq
+from theory.optimal_composition import optimal_composition
 
-from sdv_plausible.audit.theory.optimal_composition import optimal_composition
 from sdv_plausible.privacy.accounting.composition import _MARGIN, calibrate_gaussian, compose, compose_delta
 from sdv_plausible.privacy.accounting.gaussian import zcdp_delta
 from sdv_plausible.privacy.accounting.losses import (

@@ -11,9 +11,9 @@ import numpy as np
 import oracles_accounting as oracle
 import pytest
 from oracles_accounting import EPSILONS, OVERLAPPING, PREFIXES, TOLERANCE
+from theory.fixed_omega import fixed_omega_loss
 
 from sdv_plausible.audit import exact
-from sdv_plausible.audit.theory.fixed_omega import fixed_omega_loss
 from sdv_plausible.privacy.accounting import one_row
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.loss_distribution import Composer, SortedLosses

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
+from theory.random_split import random_split
 
-from sdv_plausible.audit.theory.random_split import random_split
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, Loss, PureDP
 from sdv_plausible.privacy.accounting.split import RandomSplit, split_total

@@ -9,8 +9,8 @@ import pytest
 from oracles_accounting import OVERLAPPING, PREFIXES, SLACK
 
 from sdv_plausible.audit import exact
-from sdv_plausible.audit.theory.conditional_release import conditional_release
 from sdv_plausible.privacy.accounting.theorem1 import theorem1
+from theory.conditional_release import conditional_release
 
 A = Fraction(1, 5)  # exp(-epsilon0), rational
 EPSILON0 = math.log(5)

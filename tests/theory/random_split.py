@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sdv_plausible.audit.theory.directed_loss import DirectedLoss
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
+from theory.directed_loss import DirectedLoss
 
 __all__ = ["SplitPart", "random_split"]
 

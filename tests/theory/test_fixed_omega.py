@@ -11,11 +11,11 @@ import pytest
 from oracles_accounting import PREFIXES, TOLERANCE
 
 from sdv_plausible.audit import exact
-from sdv_plausible.audit.theory.fixed_omega import FixedOmegaRows, fixed_omega_loss
 from sdv_plausible.privacy.accounting.bernoulli_pairs import BernoulliPairs
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.accounting.released_rows import released_rows_loss
+from theory.fixed_omega import FixedOmegaRows, fixed_omega_loss
 
 A = Fraction(1, 5)  # exp(-epsilon0): rational, so that the enumeration is exact
 EPSILON0 = math.log(5)

@@ -9,12 +9,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from sdv_plausible.audit.theory.fixed_omega import fixed_omega_loss
-from sdv_plausible.audit.theory.pass_rate_test import PassRateTest, pass_rate_step, plan_attempts
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.crossing import smallest_within
 from sdv_plausible.privacy.accounting.released_rows import released_rows_loss
 from sdv_plausible.privacy.accounting.theorem1 import Noise
+from theory.fixed_omega import fixed_omega_loss
+from theory.pass_rate_test import PassRateTest, pass_rate_step, plan_attempts
 
 __all__ = ["RowByRowLoss", "row_by_row_loss"]
 
@@ -86,7 +86,7 @@ def row_by_row_loss(
     ------
     ValueError
         If a parameter is out of range, or the floor cannot be proved with so few rows
-        (:func:`sdv_plausible.audit.theory.pass_rate_test.plan_attempts`).
+        (:func:`sdv_plausible.audit.exact.pass_rate_test.plan_attempts`).
     """
     delta = check.share_of_delta("delta", delta)
     if by_construction and gamma is None:

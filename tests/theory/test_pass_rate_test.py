@@ -11,10 +11,10 @@ import pytest
 from scipy import stats
 
 from sdv_plausible.audit import exact
-from sdv_plausible.audit.theory.fixed_omega import FixedOmegaRows, fixed_omega_loss
-from sdv_plausible.audit.theory.pass_rate_test import PassRateTest, pass_rate_step, plan_attempts
-from sdv_plausible.audit.theory.row_by_row import row_by_row_loss
 from sdv_plausible.privacy.accounting.composition import compose_delta
+from theory.fixed_omega import FixedOmegaRows, fixed_omega_loss
+from theory.pass_rate_test import PassRateTest, pass_rate_step, plan_attempts
+from theory.row_by_row import row_by_row_loss
 
 A = Fraction(1, 3)
 EPSILON0 = math.log(3)

@@ -7,7 +7,7 @@ import math
 import oracles_accounting as oracle
 import pytest
 
-from sdv_plausible.audit.theory.optimal_composition import optimal_composition
+from theory.optimal_composition import optimal_composition
 
 
 def test_optimal_composition_is_that_of_randomised_response() -> None:

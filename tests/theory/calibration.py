@@ -10,13 +10,13 @@ from functools import lru_cache
 
 from scipy.optimize import minimize_scalar
 
-from sdv_plausible.audit.theory.fixed_omega import FixedOmegaRows
-from sdv_plausible.audit.theory.row_by_row import RowByRowLoss, row_by_row_loss
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.crossing import largest_within
 from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
 from sdv_plausible.privacy.accounting.released_rows import ReleasedRows, largest_feasible_t
 from sdv_plausible.privacy.accounting.theorem1 import Noise
+from theory.fixed_omega import FixedOmegaRows
+from theory.row_by_row import RowByRowLoss, row_by_row_loss
 
 __all__ = ["Calibration", "NotReachableError", "calibrate", "max_rows"]
 
@@ -179,7 +179,7 @@ def calibrate(
     Returns
     -------
     Calibration
-        Parameters whose :func:`sdv_plausible.audit.theory.row_by_row.row_by_row_loss` meets the target.
+        Parameters whose :func:`sdv_plausible.audit.exact.row_by_row.row_by_row_loss` meets the target.
 
     Raises
     ------
@@ -237,7 +237,7 @@ def max_rows(*, epsilon: float, delta: float, loss: Callable[[int], float], limi
         The target; epsilon > 0. `delta` is only used in error texts: it belongs into `loss`.
     loss : callable
         Maps a number of rows to its total epsilon at that delta, such as a partial
-        :func:`sdv_plausible.audit.theory.fixed_omega.fixed_omega_loss`. More rows never cost less.
+        :func:`sdv_plausible.audit.exact.fixed_omega.fixed_omega_loss`. More rows never cost less.
     limit : int
         Where the search stops.
     """

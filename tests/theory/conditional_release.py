@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from sdv_plausible.audit.theory.directed_loss import DirectedLoss
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
 from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probability, theorem1
+from theory.directed_loss import DirectedLoss
 
 __all__ = ["conditional_release"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sdv_plausible.audit.theory.calibration import NotReachableError, calibrate, max_rows
-from sdv_plausible.audit.theory.fixed_omega import fixed_omega_loss
-from sdv_plausible.audit.theory.row_by_row import row_by_row_loss
+from theory.calibration import NotReachableError, calibrate, max_rows
+from theory.fixed_omega import fixed_omega_loss
+from theory.row_by_row import row_by_row_loss
 
 
 def test_a_small_call_is_calibrated() -> None:

@@ -10,8 +10,8 @@ from fractions import Fraction
 import pytest
 
 from sdv_plausible.audit import exact
-from sdv_plausible.audit.theory.random_split import random_split
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
+from theory.random_split import random_split
 
 Outcomes = dict[Hashable, Fraction]
 

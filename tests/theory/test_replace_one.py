@@ -7,8 +7,8 @@ import math
 import oracles_accounting as oracle
 import pytest
 
-from sdv_plausible.audit.theory.replace_one import replace_one, replace_one_entropy_sensitivity
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
+from theory.replace_one import replace_one, replace_one_entropy_sensitivity
 
 
 def test_replace_one_is_two_steps() -> None:

@@ -1,1 +1,0 @@
-"""Theorems and formulas that proofs, audits and the paper's own accounting use, and no release."""
