@@ -101,7 +101,9 @@ class TableRows:
         """The model's columns."""
         if self._folded is None:
             self._folded = self._rules.fold(self._table) if self._rules else self._table
-        return self._folded[list(names)]
+        if list(self._folded.columns) != list(names):
+            self._folded = self._folded[list(names)]  # once: every selection is a copy
+        return self._folded
 
     def columns(self, names: Collection[str]) -> FrameColumns:
         """Exact answers about them."""
