@@ -124,7 +124,7 @@ rules, budget, types, locales, random_state
     Raises
     ------
     ValueError
-        If a parameter or declaration cannot be, the source lacks a column or has one of nested cells, or no
+        If a parameter or declaration cannot be, the source lacks a column or has one of a nested type, or no
         claim can be made and that was not allowed.
 
     Examples

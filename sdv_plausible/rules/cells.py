@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.rules.rule import Formats
-from sdv_plausible.table.cells import as_doubles, canonical
+from sdv_plausible.table.cells import as_doubles
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.distinct import distinct_values
 from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.forms import canonical
 
 NO_DATE = np.iinfo(np.int64).min
 MISSING = ("missing",)  # stands for a missing cell among canonical values
@@ -32,8 +33,7 @@ def keys(table: pd.DataFrame, name: str, formats: Formats) -> tuple[np.ndarray, 
     if name in formats:
         where, moments = pd.factorize(numbers(table, name, formats)[0])
         return where, [MISSING if moment == NO_DATE else int(moment) for moment in moments]
-    where, values = distinct_values(table[name])
-    found: list[Hashable] = [canonical(value) for value in values]
+    where, found = distinct_values(table[name])
     return np.where(where < 0, len(found), where), [*found, MISSING]
 
 

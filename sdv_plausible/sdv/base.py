@@ -25,7 +25,7 @@ from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.requests import check_conditions, check_known_columns, check_request
 from sdv_plausible.sdv.schema import without_details
 from sdv_plausible.sdv.stand_ins import hide_invented, stand_in_table
-from sdv_plausible.table.cells import unhashable_types
+from sdv_plausible.table.cells import without_odd
 from sdv_plausible.table.words import MODELLED_SDTYPES
 from sdv_plausible.whole_files import new_folders, part_folder, write_whole
 
@@ -94,10 +94,13 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def fit(self, data: Any) -> None:
         """Fit to a DataFrame or ``{table: DataFrame}``. If it fails, an earlier fit stays as it was.
 
+        A cell that is a list, a dict or an object of an unknown class counts as missing: one cell never ends a
+        fit. Columns of which most cells are outside what was declared, these included, are named in a warning.
+
         Raises
         ------
         ValueError
-            If the table is empty, or a cell holds a list or a dict.
+            If the table is empty.
         sdv.errors.InvalidDataError
             If it does not match the metadata.
         """
@@ -114,9 +117,6 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             self._forget_fit()
             try:
                 super().fit(sdv_compat.to_native(given or self._table_name, self._shown_to_sdv(frame)))
-            except TypeError as error:
-                _explain_unhashable(frame, error)
-                raise
             finally:
                 self._rows = None
         self._returns_dict, self._frame_kind = given is not None, sdv_compat.frame_kind(data)
@@ -132,7 +132,10 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         """Keep the rows for the model, and return what SDV is fitted to in their place."""
         _check_labels(frame)
         if self._sdv_sees_rows:
-            return frame.copy(deep=False)
+            shown = frame.copy(deep=False)
+            for place, (_, column) in enumerate(frame.items()):
+                shown.isetitem(place, without_odd(column))
+            return shown
         self._check_columns(frame)
         self._rows = frame.set_axis(frame.columns.astype(str), axis=1)
         return stand_in_table(frame.dtypes, self._column_specs(), self._data_processor._keys)
@@ -465,18 +468,6 @@ def _check_labels(frame: pd.DataFrame) -> None:
             "needs a name of "
             "its own"
         )
-
-
-def _explain_unhashable(frame: pd.DataFrame, error: TypeError) -> None:
-    """Raise an error that names the column, if SDV stumbled over lists or dicts."""
-    for name in frame.columns:
-        unhashable = unhashable_types(frame[name])
-        if unhashable:
-            raise ValueError(
-                f"column {name!r} holds values of type {', '.join(unhashable)}, which cannot be counted: "
-                "turn them into text "
-                "or into columns of their own, or leave the column out"
-            ) from error
 
 
 @contextlib.contextmanager

@@ -21,8 +21,7 @@ import pandas as pd
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sources.source import LocalSource, Source, with_objects
-from sdv_plausible.table.distinct import distinct_objects
-from sdv_plausible.table.persons import identities, smallest
+from sdv_plausible.table.persons import identities, numbered, smallest
 
 FILES = 256  # of 10^8 rows one file's are about a part's
 
@@ -52,7 +51,7 @@ class Deal:
         """Deal out one part: of each person the rows that none of the same part forestall."""
         secret = self.coins.spawn("part", number).uniform(len(part))
         names = identities(part[self.person])
-        here = smallest(_numbered(names), secret, self.most)
+        here = smallest(numbered(names), secret, self.most)
         file_of = np.array([_hash(name) % FILES for name in names[here]], dtype=np.int64)
         rows = with_objects(part)
         for file in np.unique(file_of):
@@ -147,7 +146,7 @@ def _chosen(path: Path, neighbours: Neighbours) -> list[pd.DataFrame]:
     path.unlink()
     names = np.concatenate([identities(piece[neighbours.person]) for piece in pieces])
     kept = np.zeros(len(names), dtype=bool)
-    kept[smallest(_numbered(names), np.concatenate(secret), neighbours.rows)] = True
+    kept[smallest(numbered(names), np.concatenate(secret), neighbours.rows)] = True
     ends = np.cumsum([len(piece) for piece in pieces])
     found = (piece[kept[end - len(piece) : end]] for piece, end in zip(pieces, ends.tolist(), strict=True))
     return [piece for piece in found if len(piece)]
@@ -175,10 +174,6 @@ def _read(path: Path) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
 def _hash(name: Any) -> int:
     """A number that equal names share, and texts in every run of a program."""
     return crc32(name.encode("utf-8", "surrogatepass")) if isinstance(name, str) else hash(name)
-
-
-def _numbered(names: np.ndarray) -> np.ndarray[Any, Any]:
-    return distinct_objects(names)[0]
 
 
 def _dealt(folder: Path, file: int) -> Path:

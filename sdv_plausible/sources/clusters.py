@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from sdv_plausible.sources.source import Work, counted
+from sdv_plausible.sources.source import Work
 from sdv_plausible.table.cells import plain_cells
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class DaskSource:
 
 
 def _count(work: Work[T], part: pd.DataFrame, number: int) -> T:
-    return counted(work, plain_cells(part.reset_index(drop=True)), number)
+    return work.count(plain_cells(part.reset_index(drop=True)), number)
 
 
 def _add(work: Work[T], sums: Sequence[T]) -> T:

@@ -8,7 +8,7 @@ over a network.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 import pandas as pd
@@ -92,7 +92,7 @@ class LocalSource(ABC):
         found = work.count(self.empty(names), 0)
         with tqdm(unit=" rows", unit_scale=True, disable=not self.progress, leave=False) as bar:
             for number, part in enumerate(self.parts(names)):
-                found = work.merge(found, counted(work, part, number))
+                found = work.merge(found, work.count(part, number))
                 bar.update(len(part))
         return found
 
@@ -100,34 +100,9 @@ class LocalSource(ABC):
         raise TypeError("rows cannot be pickled: only answers leave the object that can see them")
 
 
-def counted(work: Work[T], part: Any, number: int) -> T:
-    """Count one part.
-
-    Raises
-    ------
-    ValueError
-        If a column of objects holds lists, dicts or the like, which no schema told.
-    """
-    try:
-        return work.count(part, number)
-    except TypeError as error:
-        frame = part if isinstance(part, pd.DataFrame) else pd.DataFrame()
-        nested = [name for name in frame if not all(map(_single, frame[name]))]
-        if not nested:
-            raise
-        raise ValueError(
-            f"source: column {nested[0]!r} holds lists, dicts or the like: a cell must be one value. Make "
-            "columns of them first, or leave the column out of metadata and domain"
-        ) from error
-
-
 def with_objects(part: pd.DataFrame) -> pd.DataFrame:
     """A part whose texts are objects, as rules read them, and not categories."""
     return part.astype(dict.fromkeys(part.select_dtypes("category"), object))
-
-
-def _single(cell: Any) -> bool:
-    return isinstance(cell, Hashable)
 
 
 class FrameSource(LocalSource):

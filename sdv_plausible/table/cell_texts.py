@@ -16,9 +16,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.table.cells import canonical
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.dates import as_nanoseconds
+from sdv_plausible.table.forms import canonical
 
 TRUE_VALUES = ("true", "t", "yes", "y", "1", "1.0")
 FALSE_VALUES = ("false", "f", "no", "n", "0", "0.0")

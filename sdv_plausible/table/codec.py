@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table.cells import as_doubles, canonical, holds_one_of
+from sdv_plausible.table.cells import as_doubles
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.distinct import distinct_values
 from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.forms import ODD, canonical
 
 
 class Codec:
@@ -127,26 +128,19 @@ class ColumnCodec:
             codes = np.zeros(len(column), dtype=np.int64)
         else:
             numbers = self.numbers(column)
-            unread = np.isnan(numbers) if numbers.dtype.kind == "f" else numbers == np.iinfo(np.int64).min
-            missing = column.isna().to_numpy() | unread
+            missing = np.isnan(numbers) if numbers.dtype.kind == "f" else numbers == np.iinfo(np.int64).min
             codes = np.clip(np.searchsorted(self._starts, numbers, side="right") - 1, 0, len(self._lower) - 1)
-        if attribute.texts:
-            texts = self._encode_texts(column)
+        if attribute.texts and column.dtype.kind not in "biufcM":
+            texts = self._encode_values(column)
             codes, missing = np.where(texts >= 0, texts, codes), missing & (texts < 0)
         codes[missing] = attribute.missing_code if attribute.missing_code is not None else -1
         return codes
 
     def _encode_values(self, column: pd.Series[Any]) -> np.ndarray:
         """Code of each category; -1 for one outside. Distinct values are looked up, not rows."""
-        where, values = distinct_values(column)
-        codes = [self._code_of.get(canonical(value), -1) for value in values]
+        where, forms = distinct_values(column)
+        codes = [-1 if form is ODD else self._code_of.get(form, -1) for form in forms]
         return np.array([*codes, -1], dtype=np.int64)[where]
-
-    def _encode_texts(self, column: pd.Series[Any]) -> np.ndarray:
-        """Code of each cell that is exactly one of the texts beside the numbers; -1 for the others."""
-        codes, found = np.full(len(column), -1, dtype=np.int64), holds_one_of(column, self.attribute.texts)
-        codes[found] = [self._code_of[text] for text in column[found]]
-        return codes
 
     def decode(self, codes: np.ndarray, coins: Coins) -> np.ndarray | pd.Series[Any]:
         """Values of codes; inside a bin they are drawn evenly, or as round as the domain says.

@@ -16,9 +16,10 @@ import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.questions.counts import Asked
-from sdv_plausible.table.cells import as_doubles, canonical, has_form, holds_one_of
+from sdv_plausible.table.cells import as_doubles, holds_one_of
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.distinct import distinct_values
+from sdv_plausible.table.forms import has_form
 from sdv_plausible.table.lattice import DATE_UNITS, MOST_DECIMALS, Lattice
 from sdv_plausible.table.rounding import SIZES, classes, sizes
 
@@ -299,25 +300,14 @@ def value_counts(column: pd.Series[Any]) -> tuple[dict[Flagged, int], int]:
     A value has one form whatever the column's type is made by the other rows: 1 and 1.0 are 1, but True is
     not.
     """
-    present = column[column.notna()]
-    if present.dtype == object:
-        is_flag = np.fromiter(
-            (isinstance(v, (bool, np.bool_)) for v in present), dtype=bool, count=len(present)
-        )
-    else:
-        is_flag = np.full(len(present), pd.api.types.is_bool_dtype(present.dtype))
+    where, forms = distinct_values(column)
+    found = np.bincount(where[where >= 0], minlength=len(forms)).tolist()
     counts: dict[Flagged, int] = {}
-    missing = len(column) - len(present)
-    for flag in (False, True):
-        where, values = distinct_values(present[is_flag == flag])
-        found = np.bincount(where, minlength=len(values)).tolist()
-        for value, count in zip(values, found, strict=True):
-            key = (flag, canonical(value))
-            if count and has_form(key[1]):
-                counts[key] = counts.get(key, 0) + count
-            else:  # what can be in no file is missing, each cell by itself
-                missing += count
-    return counts, missing
+    for form, count in zip(forms, found, strict=True):
+        if count and has_form(form):  # what can be in no file is missing, each cell by itself
+            key = (type(form) is bool, form)
+            counts[key] = counts.get(key, 0) + count
+    return counts, len(column) - sum(counts.values())
 
 
 def in_public_order(counts: Mapping[Flagged, int]) -> list[Flagged]:

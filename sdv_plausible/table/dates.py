@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.table.distinct import distinct_objects
+from sdv_plausible.table.distinct import distinct_values
 
 NANOSECONDS = {
     "D": 86_400_000_000_000,
@@ -22,6 +23,7 @@ _YEARS = {  # 1 to 9999, of moments without a time zone and of those with one
     None: ("0001-01-01", "9999-12-31 23:59:59.999999"),
     "UTC": ("0001-01-01 14:00", "9999-12-31 09:59:59"),
 }
+_READ = (str, int, float, dt.date, pd.Timestamp)
 
 
 def as_nanoseconds(
@@ -61,10 +63,9 @@ def as_nanoseconds(
 
 def _each_read(column: pd.Series[Any], form: str) -> pd.Series[Any]:
     """Moments in UTC, each distinct cell read by itself; words that mean this very moment are missing."""
-    if column.dtype.kind not in "OU":
-        return pd.to_datetime(column, format=form, utc=True, errors="coerce")
-    where, values = distinct_objects(column.to_numpy(dtype=object))
-    cells = pd.Series([None if value in ("now", "today") else value for value in values], dtype=object)
+    where, forms = distinct_values(column)
+    dates = [form if type(form) in _READ and form not in ("now", "today") else None for form in forms]
+    cells = pd.Series(dates, dtype=object)
     read = pd.to_datetime(cells, format=form, utc=True, errors="coerce", cache=False)
     return read.reindex(where).set_axis(column.index)  # missing is -1, which is no place
 

@@ -20,7 +20,8 @@ import numpy as np
 from sdv_plausible import fragments
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.table import domain_words
-from sdv_plausible.table.cells import canonical, is_number
+from sdv_plausible.table.cells import is_number
+from sdv_plausible.table.forms import canonical
 from sdv_plausible.table.rounding import LARGEST_STEP, Rounding
 from sdv_plausible.whole_files import write_whole
 

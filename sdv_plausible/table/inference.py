@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.table.cells import without_odd
 from sdv_plausible.table.dates import NANOSECONDS, as_nanoseconds, date_style, holds_dates
 from sdv_plausible.table.domain import MAX_BINS, Attribute, Kind
 
@@ -43,7 +44,7 @@ def infer_attribute(
     ValueError
         If numbers or dates cannot be read, or are infinite, or nearly every row of a text has its own.
     """
-    spec = spec or {}
+    spec, column = spec or {}, without_odd(column)
     nullable = bool(column.isna().any())
     if sdtype == "numerical":
         numbers = _as_numbers(name, column.dropna())

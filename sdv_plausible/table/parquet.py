@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.table.cell_texts import FALSE_VALUES, TRUE_VALUES, CellReader, Spelling
-from sdv_plausible.table.cells import canonical
 from sdv_plausible.table.column_types import ColumnType, column_types
 from sdv_plausible.table.dates import of_arrow
 from sdv_plausible.table.distinct import as_objects
+from sdv_plausible.table.forms import canonical
 from sdv_plausible.table.reading import PathLike
 
 if TYPE_CHECKING:

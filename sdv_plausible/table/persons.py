@@ -9,8 +9,6 @@ of the rows, not on other people (docs/explanation/proofs/persons.md, Lemma 1). 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,8 +18,7 @@ from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.table.cells import canonical
-from sdv_plausible.table.distinct import distinct_objects
+from sdv_plausible.table.forms import ODD, is_missing, plain
 
 
 def choose_rows(persons: pd.Series[Any], most: int, coins: Coins) -> np.ndarray:
@@ -60,11 +57,21 @@ def smallest(whose: np.ndarray, secret: np.ndarray, most: int) -> np.ndarray:
 
 def identities(persons: pd.Series[Any]) -> np.ndarray:
     """Objects that are equal for rows of one person, read of each cell alone; None where it is missing."""
-    missing, names = persons.isna(), np.empty(len(persons), dtype=object)  # objects stay what they are: of
-    # whole numbers and one missing name pandas would make doubles, in which long numbers become one person
-    for i, (name, gone) in enumerate(zip(persons, missing, strict=True)):  # one by one: a tuple is one name
-        names[i] = None if gone else _identity(name)
+    names = np.empty(len(persons), dtype=object)  # objects stay what they are: of whole numbers and one
+    # missing name pandas would make doubles, in which long numbers become one person
+    for i, name in enumerate(map(plain, persons)):  # one by one: a tuple is one name
+        names[i] = None if name is ODD or is_missing(name) else name
     return names
+
+
+def numbered(names: np.ndarray) -> np.ndarray:
+    """Number of every row's person by :func:`identities`, and -1 where there is none.
+
+    Not by way of doubles, as values are compared, in which two people become one: equal numbers are equal.
+    """
+    number: dict[Hashable, int] = {}
+    told = (-1 if name is None else number.setdefault(name, len(number)) for name in names)
+    return np.fromiter(told, dtype=np.int64, count=len(names))
 
 
 def person_entry(neighbours: Neighbours) -> list[LedgerEntry]:
@@ -98,18 +105,4 @@ def _numbered(persons: pd.Series[Any]) -> np.ndarray:
     """Number of every row's person, and -1 where it is missing."""
     if pd.api.types.is_integer_dtype(persons.dtype):
         return np.asarray(pd.factorize(persons)[0])
-    return distinct_objects(identities(persons))[0]
-
-
-def _identity(value: Any) -> Hashable:
-    """Return the one form of a person's name: that of any cell, but long numbers are told apart.
-
-    Never by way of a double, in which two people become one; equal numbers of all these types are equal.
-    """
-    if isinstance(value, (Decimal, Fraction)):
-        return value
-    if isinstance(value, np.timedelta64):  # a whole number to numpy
-        return canonical(value)
-    if isinstance(value, (int, np.integer)) or (isinstance(value, np.longdouble) and value.is_integer()):
-        return int(value)
-    return canonical(value)
+    return numbered(identities(persons))

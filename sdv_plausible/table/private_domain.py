@@ -15,6 +15,7 @@ post-processing (:mod:`sdv_plausible.table.lattice`):
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -307,9 +308,8 @@ class _Column:
     def categories(self, name: str, sdtype: str) -> Attribute:
         """Values that many rows hold, and missing if many rows hold none of them."""
         found = self.rows.ask_frequent(FrequentValues(name), self.share, self.failure)
-        values = tuple(
-            dict.fromkeys(value for _, value in found.values)
-        )  # True and 1 are one value to pandas
+        # True and 1 are one value to pandas. Of equal texts one object: a pickle tells one from two
+        values = tuple(dict.fromkeys(sys.intern(v) if isinstance(v, str) else v for _, v in found.values))
         rest = self.size - found.counts.sum()  # rows without a value or with one that did not pass
         rest_sigma = math.sqrt(len(values) * found.sigma**2 + self.size_sigma**2)
         many = found.public[0] > PRESENT * found.sigma or rest > PRESENT * rest_sigma

@@ -538,17 +538,19 @@ def test_the_user_s_table_is_not_changed(mixed_table):
 
 
 @pytest.mark.parametrize("cells", [[["x"], ["y"]], [{"q": 1}, None]])
-def test_lists_and_dicts_in_cells_name_the_column(cells):
-    synth = PlausibleDeniabilitySynthesizer(
-        sdv_compat.metadata_from_columns({"a": {"sdtype": "numerical"}, "b": {"sdtype": "categorical"}})
+def test_lists_and_dicts_in_cells_are_missing_and_the_holder_is_told(cells):
+    """One cell must not decide whether a fit ends."""
+    metadata = sdv_compat.metadata_from_columns(
+        {"a": {"sdtype": "numerical"}, "b": {"sdtype": "categorical"}}
     )
+    synth = PlausibleDeniabilitySynthesizer(metadata)
     table = pd.DataFrame({"a": [1, 2] * 30, "b": cells * 30})
-    with pytest.raises(
-        ValueError, match=r"column 'b' holds values of type (list|dict), which cannot be counted"
-    ):
-        synth.fit(table)
-    synth.fit(table.assign(b=table["b"].astype(str)))
-    assert len(synth.sample(5)) == 5
+    synth.fit(table)
+    assert synth.privacy_ledger().claims_privacy
+    assert synth.sample(5)["b"].isna().all()
+    domain = {"b": {"range_values": ["x"], "range_is_nullable": True}}
+    with pytest.warns(UserWarning, match="most cells of b are outside"):
+        PlausibleDeniabilitySynthesizer(metadata, domain=domain).fit(table)
 
 
 def test_a_file_of_another_version_is_refused_in_one_line(tmp_path):

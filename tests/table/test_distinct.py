@@ -29,3 +29,13 @@ def test_dates_are_read_by_themselves_and_words_are_none():
     day = pd.Timestamp("2020-01-01").value
     none = np.iinfo(np.int64).min
     assert found.tolist() == [day, none, day + 86_400 * 10**9, none, none, day, none]
+
+
+def test_dates_as_whole_numbers_are_read_alike_beside_any_cell():
+    """One missing cell makes doubles of them all; of equal numbers either may be the first."""
+    day, none = pd.Timestamp("2020-01-01").value, np.iinfo(np.int64).min
+    whole = pd.Series([20200101, 20200101])
+    for column in (whole, whole.astype(float), pd.Series([20200101.0, 20200101], dtype=object)):
+        assert as_nanoseconds(column, "%Y%m%d", row_by_row=True).tolist() == [day, day]
+    beside = pd.Series([20200101, None])
+    assert as_nanoseconds(beside, "%Y%m%d", row_by_row=True).tolist() == [day, none]
