@@ -70,20 +70,10 @@ class TableRows:
         self._folded: pd.DataFrame | None = None
 
     def of_persons(self, neighbours: Neighbours, coins: Coins) -> TableRows:
-        """Of every person at most as many rows as the unit has, chosen secretly.
-
-        Raises
-        ------
-        ValueError
-            If what says whose a row is cannot be compared.
-        """
+        """Of every person at most as many rows as the unit has, chosen secretly."""
         if neighbours.person is None or self._persons is None:
             return self
-        try:
-            chosen = choose_rows(self._persons, neighbours.rows, coins)
-        except TypeError as error:
-            kinds = "values that cannot be compared, such as lists: it must be numbers or text"
-            raise ValueError(f"person ({neighbours.person!r}) holds {kinds}") from error
+        chosen = choose_rows(self._persons, neighbours.rows, coins)
         return TableRows(self._table.iloc[chosen], self._rules)
 
     def __len__(self) -> int:

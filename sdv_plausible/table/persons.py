@@ -20,6 +20,8 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.table.forms import ODD, is_missing, plain
 
+_EXACT = 2.0**53  # from here on doubles leave whole numbers out
+
 
 def choose_rows(persons: pd.Series[Any], most: int, coins: Coins) -> np.ndarray:
     """Positions of the rows that are used, increasing.
@@ -60,8 +62,13 @@ def identities(persons: pd.Series[Any]) -> np.ndarray:
     names = np.empty(len(persons), dtype=object)  # objects stay what they are: of whole numbers and one
     # missing name pandas would make doubles, in which long numbers become one person
     for i, name in enumerate(map(plain, persons)):  # one by one: a tuple is one name
-        names[i] = None if name is ODD or is_missing(name) else name
+        names[i] = None if name is ODD or is_missing(name) or _is_rounded(name) else name
     return names
+
+
+def _is_rounded(name: Any) -> bool:
+    """Whether a name is a double in which several whole numbers become one: it is nobody's then."""
+    return type(name) is float and abs(name) >= _EXACT
 
 
 def numbered(names: np.ndarray) -> np.ndarray:

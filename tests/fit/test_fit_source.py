@@ -163,6 +163,7 @@ def test_a_nested_column_is_refused_before_a_budget_pays(engine: str, sdtype: st
     fit_source(source, COLUMNS, DECLARED, budget=budget)
 
 
+@pytest.mark.filterwarnings("ignore:most cells of tags are outside")
 @pytest.mark.parametrize("cell", [["a"], {"a": 1}, {"a"}])
 def test_nested_cells_among_objects_are_missing(cell: Any) -> None:
     """No schema tells of them, and one cell must not decide whether a fit ends."""

@@ -115,3 +115,19 @@ def test_what_no_file_can_hold_is_missing_where_domains_are_learned(odd):
     counts, missing = value_counts(column)
     assert counts == {(False, "a"): 5}
     assert missing == 6
+
+
+@pytest.mark.parametrize(
+    "stored", ["timedelta64[ns]", "datetime64[s]", "duration[us][pyarrow]", "timestamp[ns][pyarrow]"]
+)
+def test_moments_and_durations_are_no_numbers_however_they_are_stored(stored):
+    """Among objects they are none: one number beside them, or one more missing cell, may not decide on all others."""
+    column = pd.Series(pd.array([1, 2, None], dtype="Int64")).astype(stored)
+    assert np.isnan(as_doubles(column)).all()
+    assert np.isnan(as_doubles(pd.concat([column.astype(object), pd.Series([5], dtype=object)]))[:-1]).all()
+
+
+def test_fractions_are_numbers_whatever_is_beside_them():
+    cells = [1, Fraction(2), Fraction(1, 4)]
+    for beside in (None, 1.5, "a word", Decimal(3)):
+        assert as_doubles(pd.Series([*cells, beside], dtype=object))[:3].tolist() == [1.0, 2.0, 0.25]

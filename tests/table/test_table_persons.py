@@ -166,3 +166,11 @@ def test_people_with_long_numbers_are_not_one(first):
 def test_a_name_may_be_a_tuple():
     names = pd.Series([(1, 2), (1, 3), (1, 2)], dtype=object)
     assert len(choose_rows(names, 1, Coins.from_seed(0))) == 2
+
+
+def test_a_double_in_which_whole_numbers_become_one_names_nobody():
+    """Of 2,000 people with long names a frame with one nameless row would have made a few."""
+    long = pd.Series([2**60 + i for i in range(2000)])
+    assert len(choose_rows(long, 1, Coins.from_seed(0))) == 2000
+    rounded = pd.concat([long.astype(float), pd.Series([7.0, 2.0**53 - 1])], ignore_index=True)
+    assert choose_rows(rounded, 1, Coins.from_seed(0)).tolist() == [2000, 2001]
