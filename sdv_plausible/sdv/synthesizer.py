@@ -675,12 +675,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 "safe as the table itself. privacy_test='release' saves no record",
                 stacklevel=2,
             )
-        held = copy(self)
-        if self.budget is not None:  # the data holder's, with a path of this machine
-            held.budget, held._lost_budget = None, True
-        held.__dict__["public"] = held._public_given = None  # of it the model alone is kept
-        for name in ("_paid", "_charge", "_looked", "_process", "watch", "record"):
-            held.__dict__.pop(name, None)
+        held = copy(self)  # without what never leaves
+        held._process = None  # whoever reads the file
         super(PlausibleDeniabilitySynthesizer, held).save(filepath)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
