@@ -15,6 +15,7 @@ from sdv_plausible.release.budget import Budget, only_planned
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.release.side_entries import Types, side_entries
 from sdv_plausible.release_file.answers import Answers
+from sdv_plausible.release_file.invented import check_invented
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.settings import as_json, check_locales, is_plain, said_privacy, versions_of
 from sdv_plausible.sources.bounded import check_person
@@ -115,7 +116,6 @@ rules, budget, types, locales, random_state
     """
     _refuse(privacy_test)
     check.whole("rows", rows, 1, f"try {PART_ROWS}")
-    check_locales(locales)
     if not isinstance(table_name, str) or not table_name:
         raise ValueError(f"table_name ({table_name!r}) must be a text that is not empty; try 'table'")
     check_released(metadata)
@@ -127,6 +127,7 @@ rules, budget, types, locales, random_state
     given = {"model": model, "structure": structure, "model_parameters": model_parameters}
     learner, columns = make_learner(*given.values()), with_id(column_types(domain, metadata), person)
     _refuse_records(learner)
+    check_invented({name: kind.sdtype for name, kind in columns.items()}, check_locales(locales))
     fit = SourceFit.read(
         columns, domain, rules, max_bins, settings=settings, learner=learner,
         side=(
