@@ -158,13 +158,17 @@ def test_mistakes_that_read_no_row_cost_nothing(door, mistake, tmp_path):
 
 
 @pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("sdtype", ["enum", "catgorical", "seed_instance", "get_providers", "generator", "__init__"])
+@pytest.mark.parametrize(
+    "sdtype", ["enum", "catgorical", "seed_instance", "get_providers", "generator", "__init__"]
+)
 def test_a_type_that_nobody_can_make_up_costs_nothing(door: str, sdtype: str, tmp_path: Path) -> None:
     """Faker's enum needs to be told of what: it was fitted, and no row came."""
     metadata, budget = dict(COLUMNS, home={"sdtype": sdtype}), Budget(2.0, 1e-8, tmp_path / "b")
     given = {"metadata": metadata_from_columns(metadata)} if door == "synthesizer" else {"metadata": metadata}
     domain = {name: words for name, words in DOMAIN.items() if name != "home"}
-    with pytest.raises(Exception, match=f"column 'home': sdtype .'{sdtype}'. must be|[Ii]nvalid sdtype|not valid"):
+    with pytest.raises(
+        Exception, match=f"column 'home': sdtype .'{sdtype}'. must be|[Ii]nvalid sdtype|not valid"
+    ):
         DOORS[door][0](budget, table(), domain=domain, **given)
     assert charged(budget) == 0
 
