@@ -44,11 +44,7 @@ def run(options: argparse.Namespace) -> None:
     options.rows_were_read, unread = True, {}
     if not is_parquet(options.data):
         unread = count_unreadable(options.data, types, **how(options, *HOW_READ, *HOW_SPELLED))
-    counts = ", ".join(f"{name} {count:,}" for name, count in unread.items())
-    lines = [
-        f"NOT private, for your eyes. Cells that cannot be read, and count as missing: {counts or 'none'}"
-    ]
-    given = options.domain
+    given, lines = options.domain, list[str]()
     if given is not None or options.rules:
         words = {name: kind.words for name, kind in types.items()}
         domain, words, rules = rules_with_declarations(options.rules or (), given, words, MAX_BINS)
@@ -61,7 +57,14 @@ def run(options: argparse.Namespace) -> None:
         found, looked = check_rows(rules, known, read(options, types), lines.append)
         lines.append(str(found))
         if given is not None:
-            lines += note_look(given, {*unread, *looked}, rules.digests or None)
+            unread = {name: count for name, count in unread.items() if name in looked}  # of others nothing
+            lines += note_look(given, looked, rules.digests or None)
         else:
             lines.append(f"{NO_RECORD} do not change the rules now")
-    say(options, "\n".join(lines), {"for_the_holder_alone": True, "unreadable": unread, "found": lines[1:]})
+    counts = ", ".join(f"{name} {count:,}" for name, count in unread.items())
+    told = f"NOT private, for your eyes. Cells that cannot be read, and count as missing: {counts or 'none'}"
+    say(
+        options,
+        "\n".join([told, *lines]),
+        {"for_the_holder_alone": True, "unreadable": unread, "found": lines},
+    )

@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sdv_plausible.commands.files import UsageError, check_outputs
 from sdv_plausible.commands.fitting import ROW_BY_ROW, add_fitting, allow_no_claim, check_claim, fitted
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -31,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
         )
 
     with steps("reading", "fitting", "writing") as begin:
-        synth, found = fitted(options, begin, partial(check_claim, options))
+        synth, found = fitted(options, begin, partial(_check, options))
         begin()
         ledger = synth.privacy_ledger()
         digest = synth.release(allow_no_claim=options.allow_no_claim).save(
@@ -49,3 +53,15 @@ def run(options: argparse.Namespace) -> None:
             "ledger": ledger.to_dict(),
         },
     )
+
+
+def _check(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesizer) -> None:
+    """Refuse what cannot be released before anything is drawn from a budget."""
+    from sdv_plausible.table.column_types import column_types
+
+    if not any(kind.is_modelled for kind in column_types(metadata=synth.metadata).values()):
+        raise UsageError(
+            "no column is modelled, so there is nothing to release: ids and personal data are made up anew. "
+            "Declare another column, such as {'age': {'sdtype': 'numerical'}}, or take synthesize"
+        )
+    check_claim(options, synth)

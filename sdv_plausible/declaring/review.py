@@ -177,7 +177,7 @@ class Review:
             words = {name: kind.words for name, kind in types.items()}
             declared = read_declarations(file, "infer", MAX_BINS, words)
             rows = self.table.read(document)
-            found: dict[str, Column] = {name: Column(unreadable=count) for name, count in unread.items()}
+            found = {name: Column(unreadable=unread[name]) for name in declared.names if name in unread}
             for name in declared.names:
                 if (attribute := declared.known(name)) is None:
                     continue
@@ -187,7 +187,7 @@ class Review:
                 )
                 if check.findings:
                     found[name] = Column(unread.get(name, 0), check.findings, tuple(values))
-            notes = note_look(self.output, {*found, *declared.names})
+            notes = note_look(self.output, declared.names)  # whatever a cell is: of others nothing is told
             return Look(found, tuple(notes))
 
     def note_look(self, rules: Sequence[str] | None, names: Collection[str] | None = None) -> None:

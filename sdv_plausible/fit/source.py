@@ -24,6 +24,7 @@ from sdv_plausible.release.sampler import PrefixSampler
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.release.side_entries import Types, side_entries
 from sdv_plausible.release_file.answers import Answers
+from sdv_plausible.release_file.invented import check_invented
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.schema import Column, TableSchema
 from sdv_plausible.release_file.settings import as_json, check_locales, is_plain, said_privacy, versions_of
@@ -135,7 +136,6 @@ rules, budget, types, locales, random_state
     """
     _refuse(privacy_test)
     check.whole("rows", rows, 1, f"try {PART_ROWS}")
-    check_locales(locales)
     if not isinstance(table_name, str) or not table_name:
         raise ValueError(f"table_name ({table_name!r}) must be a text that is not empty; try 'table'")
     check_released(metadata)
@@ -147,6 +147,7 @@ rules, budget, types, locales, random_state
     given = {"model": model, "structure": structure, "model_parameters": model_parameters}
     learner, columns = make_learner(*given.values()), with_id(column_types(domain, metadata), person)
     _refuse_records(learner)
+    check_invented({name: kind.sdtype for name, kind in columns.items()}, check_locales(locales))
     fit = read_fit(
         columns, domain, rules, max_bins, settings=settings, learner=learner, structure=structure,
         name=table_name,

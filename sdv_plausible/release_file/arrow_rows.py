@@ -22,6 +22,7 @@ from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.output_types import usual_types
+from sdv_plausible.table.writing import texts
 
 
 def sample_arrow(
@@ -117,7 +118,7 @@ def _arrow(column: pd.Series[Any], whole: Domain) -> Any:
     try:
         return pa.array(column, kind, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several kinds
-        return pa.array([None if pd.isna(v) else str(v) for v in column], kind)
+        return pa.array(texts(column), kind)
 
 
 def _arrow_type(attribute: Attribute) -> Any:

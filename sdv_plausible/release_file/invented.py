@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release_file.schema import Column
+from sdv_plausible.table.words import MODELLED_SDTYPES, suggestion
 
 Place = tuple[int, int]
 # SDV's semantic types and the method of Faker that makes one. Nothing else of Faker is called: the type comes
@@ -83,6 +84,40 @@ def invent(
         return made.astype(column.dtype)
     except (TypeError, ValueError):  # a type for other values
         return made
+
+
+def check_invented(types: Mapping[str, str], locales: Sequence[str]) -> None:
+    """Refuse types of columns that nobody can make up, and that nobody models.
+
+    Raises
+    ------
+    ValueError
+        Naming the first: it is no type of SDV's, nor what Faker makes without being told more.
+    """
+    for name, sdtype in types.items():
+        if sdtype not in (*MODELLED_SDTYPES, "id", "unknown", *FAKER) and not _is_made(sdtype, locales):
+            hint = suggestion(sdtype, (*MODELLED_SDTYPES, "id", *FAKER))
+            raise ValueError(
+                f"column {name!r}: sdtype ({sdtype!r}) must be one of SDV's, or what Faker makes without an "
+                f"argument{hint or ', such as id, email or name'}"
+            )
+
+
+def _is_made(sdtype: str, locales: Sequence[str]) -> bool:
+    """Whether a provider of Faker makes this when it is asked for nothing more."""
+    try:
+        from faker import Faker
+    except ImportError:
+        return False
+    providers = [provider for one in Faker(list(locales)).factories for provider in one.providers]
+    found = [getattr(provider, sdtype, None) for provider in providers]
+    if sdtype.startswith("_") or not any(map(callable, found)):
+        return False
+    try:
+        next(filter(callable, found))()
+    except Exception:  # code of another package
+        return False
+    return True
 
 
 def _numbered(what: str, num_rows: int, before: int) -> list[str]:

@@ -25,6 +25,7 @@ from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.requests import check_conditions, check_known_columns, check_request
 from sdv_plausible.sdv.schema import without_details
 from sdv_plausible.sdv.stand_ins import hide_invented, stand_in_table
+from sdv_plausible.sdv.transient import call_of, shown_rows, without_transient
 from sdv_plausible.table.cells import without_odd
 from sdv_plausible.table.words import MODELLED_SDTYPES
 from sdv_plausible.whole_files import new_folders, part_folder, write_whole
@@ -48,12 +49,26 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     _model: Any
     _returns_dict = False
     _frame_kind: sdv_compat.FrameKind | None = None
-    _rows: pd.DataFrame | None = None  # only while they are being fitted
 
     def __init__(
         self, metadata: Any, enforce_min_max_values: bool, enforce_rounding: bool, locales: list[str] | str
     ) -> None:
         super().__init__(without_details(metadata), enforce_min_max_values, enforce_rounding, locales)
+
+    @property
+    def _rows(self) -> pd.DataFrame | None:
+        """Rows of the call under way that go past SDV: the call's own, and in no attribute."""
+        call = call_of(self)
+        return None if call is None else call.rows
+
+    @_rows.setter
+    def _rows(self, rows: pd.DataFrame | None) -> None:
+        call = call_of(self)
+        assert call is not None
+        call.rows = rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_transient(self.__dict__)
 
     # --- what SDV calls ---------------------------------------------------------------------------
 
@@ -91,6 +106,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
 
     # --- public methods: frames or {table: frame}, as given ---------------------------------------
 
+    @shown_rows
     def fit(self, data: Any) -> None:
         """Fit to a DataFrame or ``{table: DataFrame}``. If it fails, an earlier fit stays as it was.
 
@@ -116,10 +132,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             )
         with self._restored_on_error(), _quiet_about_rows():
             self._forget_fit()
-            try:
-                super().fit(sdv_compat.to_native(given or self._table_name, self._shown_to_sdv(frame)))
-            finally:
-                self._rows = None
+            super().fit(sdv_compat.to_native(given or self._table_name, self._shown_to_sdv(frame)))
         self._returns_dict, self._frame_kind = given is not None, sdv_compat.frame_kind(data)
 
     @property
@@ -161,16 +174,15 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             )
             raise InvalidDataError([*missing, *more])
 
+    @shown_rows
     def _fit_to_schema(self, dtypes: pd.Series[Any]) -> None:
         """Fit SDV's part to a schema alone: no row is there, and who subclasses puts the model in."""
         made = stand_in_table(dtypes, self._column_specs(), self._data_processor._keys)
         self._rows = made.set_axis(made.columns.astype(str), axis=1)
-        try:
-            with _quiet_about_rows():
-                super().fit(sdv_compat.to_native(self._table_name, made))
-        finally:
-            self._rows = None
+        with _quiet_about_rows():
+            super().fit(sdv_compat.to_native(self._table_name, made))
 
+    @shown_rows
     def preprocess(self, data: Any) -> Any:
         """Transform raw data as SDV does; frame or dict as given. An earlier fit is given up."""
         if self._rows is not None:
@@ -180,15 +192,12 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
                 warnings.warn(
                     "preprocess() gives up the earlier fit: fit_processed_data() makes a new one",
                     RefitWarning,
-                    stacklevel=2,
+                    stacklevel=3,
                 )
                 self._give_up_fit()
             given, frame = sdv_compat.split_input(data)
-            try:
-                shown = sdv_compat.to_native(given or self._table_name, self._shown_to_sdv(frame))
-                processed = self._modelled_rows(sdv_compat.from_native(super().preprocess(shown)))
-            finally:
-                self._rows = None
+            shown = sdv_compat.to_native(given or self._table_name, self._shown_to_sdv(frame))
+            processed = self._modelled_rows(sdv_compat.from_native(super().preprocess(shown)))
         return processed if given is None else {given: processed}
 
     def _modelled_rows(self, processed: pd.DataFrame) -> pd.DataFrame:
@@ -207,6 +216,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             table_data if self._rows is not None else self._without_invented(table_data)
         )
 
+    @shown_rows
     def fit_processed_data(self, processed_data: Any) -> None:
         """Fit to what :meth:`preprocess` returned. If it fails, an earlier fit stays as it was."""
         given, frame = sdv_compat.split_input(processed_data, "processed_data")
@@ -215,11 +225,14 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             self._before_rows(frame)
         with self._restored_on_error(), _quiet_about_rows():
             self._forget_fit()
+            if (call := call_of(self)) is not None:
+                call.ends = True  # SDV asks nothing more: whoever watches the model's fit may not either
             super().fit_processed_data(sdv_compat.to_native(given or self._table_name, frame))
             if self._model is None:
                 self._fit_nothing()
         self._returns_dict, self._frame_kind = given is not None, sdv_compat.frame_kind(processed_data)
 
+    @shown_rows
     def validate(self, data: Any) -> None:
         """Check a table against the metadata and the constraints. A fitted object learns nothing from it."""
         if self._rows is not None:
@@ -233,16 +246,14 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         finally:
             self.__dict__.update(kept)
 
+    @shown_rows
     def auto_assign_transformers(self, data: Any) -> None:
         """Assign SDV's transformers, so that :meth:`update_transformers` can change them."""
         self.validate(data)
         given, frame = sdv_compat.split_input(data)
         self._rows = frame  # SDV validates what it sees, which are stand-ins
-        try:
-            made = stand_in_table(frame.dtypes, self._column_specs(), self._data_processor._keys)
-            self._as_given(super().auto_assign_transformers, made if given is None else {given: made})
-        finally:
-            self._rows = None
+        made = stand_in_table(frame.dtypes, self._column_specs(), self._data_processor._keys)
+        self._as_given(super().auto_assign_transformers, made if given is None else {given: made})
 
     def sample(self, num_rows: int, *args: Any, **kwargs: Any) -> Any:
         """Sample rows; further arguments as in the installed SDV.
@@ -434,8 +445,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         try:
             yield
         except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(state)
+            self.__dict__ = state  # at once: another thread may be looking
             raise
 
 

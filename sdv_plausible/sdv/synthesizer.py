@@ -32,6 +32,7 @@ from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, Sampler,
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release.side_entries import Types, side_entries
 from sdv_plausible.release_file.domain import with_charges
+from sdv_plausible.release_file.invented import check_invented
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.settings import check_locales
 from sdv_plausible.rules.checking import check_rows, rule_entries
@@ -276,11 +277,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if types not in ("declared", "detected"):
             raise ValueError(f'types ({types!r}) must be "declared" or "detected"')
         _check_source(domain, source)
-        check_locales(locales)
+        known_locales = check_locales(locales)
         check_released(metadata)
         metadata = with_id(metadata, person)
         columns = metadata_columns(metadata)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
+        check_invented({name: spec["sdtype"] for name, spec in columns.items()}, known_locales)
         as_they_are = isinstance(structure, Mapping) or getattr(self._learner, "fitted", None) is not None
         said = (as_rules(self.rules), domain if _is_no_file(domain) else domain_document(domain))
         self._read_words(columns, *said, split_dates=not as_they_are)  # a fitted model names its columns
@@ -570,12 +572,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 "safe as the table itself. privacy_test='release' saves no record",
                 stacklevel=2,
             )
-        held = copy(self)
-        if self.budget is not None:  # the data holder's, with a path of this machine
-            held.budget, held._lost_budget = None, True
-        held.__dict__["public"] = held._public_given = None  # of it the model alone is kept
-        for name in ("_charge", "_looked", "_process", "watch", "record"):
-            held.__dict__.pop(name, None)
+        held = copy(self)  # without what never leaves
+        held._process = None  # whoever reads the file
         super(PlausibleDeniabilitySynthesizer, held).save(filepath)
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sdv_plausible import Release
+from sdv_plausible import Budget, Release
 from sdv_plausible.cli import main
 
 
@@ -71,6 +71,15 @@ def test_a_person(holder, tmp_path):
     assert main(["fit", str(table), "-o", str(output), *options]) == 0
     protected = Release.load(output).ledger.neighbours
     assert (protected.person, protected.rows) == ("home", 2)
+
+
+def test_ids_alone_are_refused_before_the_draw(holder, tmp_path, capsys, monkeypatch):
+    (tmp_path / "ids.json").write_text('{"age": {"sdtype": "id"}}')
+    monkeypatch.setattr(Budget, "draw", None)  # would fail if it were called
+    options = ["--domain", str(tmp_path / "ids.json"), "--only-declared"]
+    budget = ["--budget", str(tmp_path / "b"), "3", "1e-6"]
+    assert fit(holder, tmp_path / "p.release", *options, *budget) == 2
+    assert "no column is modelled" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["p.csv", "no/p.release"])

@@ -157,6 +157,28 @@ def test_mistakes_that_read_no_row_cost_nothing(door, mistake, tmp_path):
     assert refused(DOORS[door][0], budget, rows, **options)
 
 
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    "sdtype", ["enum", "catgorical", "seed_instance", "get_providers", "generator", "__init__"]
+)
+def test_a_type_that_nobody_can_make_up_costs_nothing(door: str, sdtype: str, tmp_path: Path) -> None:
+    """Faker's enum needs to be told of what: it was fitted, and no row came."""
+    metadata, budget = dict(COLUMNS, home={"sdtype": sdtype}), Budget(2.0, 1e-8, tmp_path / "b")
+    given = {"metadata": metadata_from_columns(metadata)} if door == "synthesizer" else {"metadata": metadata}
+    domain = {name: words for name, words in DOMAIN.items() if name != "home"}
+    with pytest.raises(
+        Exception, match=f"column 'home': sdtype .'{sdtype}'. must be|[Ii]nvalid sdtype|not valid"
+    ):
+        DOORS[door][0](budget, table(), domain=domain, **given)
+    assert charged(budget) == 0
+
+
+@pytest.mark.parametrize("sdtype", ["passport_number", "user_agent_string", "iban"])
+def test_types_that_faker_makes_up_are_taken(sdtype: str) -> None:
+    domain = DOMAIN | {"home": {"sdtype": sdtype}}
+    assert len(fit_source(table(), domain=domain, model="independent").sample(2)["home"]) == 2
+
+
 @pytest.mark.parametrize("only_home", [False, True], ids=["declared", "detected"])
 def test_the_command_line_asks_what_no_release_tells_before_it_draws_or_reads(
     only_home, tmp_path, capsys, monkeypatch

@@ -1,0 +1,86 @@
+"""What never leaves with a synthesizer: the rows of a call, and what is its holder's.
+
+Rows belong to the call that is shown them and are no attribute of the object, so that no copy, pickle, saved
+file or snapshot can hold them, in the middle of a fit or after an interrupt.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+from weakref import ref
+
+import pandas as pd
+
+TRANSIENT = (
+    "budget", "public", "_public_given", "watch", "record",  # the holder's, with paths and rows of theirs
+    "_looked", "_charge", "_paid",  # what was done on this machine
+    "_taken", "_points",  # of calls
+)  # fmt: skip
+"""Attributes that save, pickle, copy and deepcopy leave behind alike."""
+
+BUSY = (
+    "another call that is shown rows is under way in this object (fit, preprocess, fit_processed_data, "
+    "validate or auto_assign_transformers), which takes one at a time: wait for it to end, or make a second "
+    "synthesizer"
+)
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class Call:
+    """A call that shows an object rows, in the thread that began it."""
+
+    def __init__(self, synth: object) -> None:
+        self.shown_to, self.thread, self.ends = id(synth), threading.get_ident(), False
+        self.rows: pd.DataFrame | None = None
+
+
+# In the order in which they began. The frame of a call alone holds it: it is over when the frame is gone,
+# wherever an interrupt fell.
+_CALLS: list[ref[Call]] = []
+
+
+def _first(synth: object) -> Call | None:
+    under_way = (call for known in tuple(_CALLS) if (call := known()) is not None)
+    return next((call for call in under_way if call.shown_to == id(synth)), None)
+
+
+def call_of(synth: object) -> Call | None:
+    """The call of this thread that shows an object rows, if one is under way."""
+    first = _first(synth)
+    return first if first is not None and first.thread == threading.get_ident() else None
+
+
+def shown_rows(method: Method) -> Method:
+    """Make a method one that is shown rows: one call at a time, but for those of SDV within it.
+
+    Raises
+    ------
+    ValueError
+        If a call of another thread, or of whoever watches a fit, comes in between.
+    """
+
+    @functools.wraps(method)
+    def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
+        mine = Call(self)
+        known = ref(mine)
+        _CALLS.append(known)
+        try:
+            first = call_of(self)
+            if first is None or first.ends:
+                raise ValueError(BUSY)
+            return method(self, *args, **kwargs)
+        finally:
+            _CALLS.remove(known)
+
+    return alone  # type: ignore[return-value]
+
+
+def without_transient(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of an object's state may leave with it."""
+    kept = {name: value for name, value in state.items() if name not in TRANSIENT}
+    if state.get("budget") is not None:
+        kept["_lost_budget"] = True
+    return kept | {"public": None}  # a parameter, and told from none by its number of rows

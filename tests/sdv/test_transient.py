@@ -1,0 +1,285 @@
+"""Rows, and what is its holder's, never leave with a synthesizer: not in the middle of a fit, nor after an interrupt."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import threading
+from collections.abc import Callable
+from copy import copy, deepcopy
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import cloudpickle
+import pandas as pd
+import pytest
+
+import sdv_plausible
+from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer
+from sdv_plausible.sdv import base, synthesizer
+from sdv_plausible.sdv.transient import TRANSIENT
+from sdv_plausible.sdv.versions import metadata_from_columns
+
+pytestmark = pytest.mark.filterwarnings("ignore:You are saving a synthesizer that has not yet been fitted")
+MARKER = "ZZMARKER17"
+COLUMNS = {
+    "id": {"sdtype": "id"},
+    "person": {"sdtype": "id"},
+    "kind": {"sdtype": "categorical"},
+    "size": {"sdtype": "numerical"},
+}
+DOMAIN = {
+    "kind": {"range_values": ["x", "y"], "range_is_nullable": True},
+    "size": {"range_min": 0, "range_max": 9, "range_is_nullable": False},
+}
+Synth = PlausibleDeniabilitySynthesizer
+
+
+def table() -> pd.DataFrame:
+    frame = pd.DataFrame(
+        {
+            "id": [f"{MARKER}-{i}" for i in range(60)],
+            "person": [f"{MARKER}p{i // 2}" for i in range(60)],
+            "kind": ["x", "y", "y"] * 20,
+            "size": list(range(10)) * 6,
+        }
+    )
+    frame.loc[3, "kind"] = f"{MARKER}kind"
+    frame.attrs = {"of": f"{MARKER}attrs"}
+    return frame
+
+
+def make(**parameters: Any) -> Synth:
+    given = {"model": "independent", "person": "person", "domain": DOMAIN, **parameters}
+    return Synth(metadata_from_columns(COLUMNS), **given)
+
+
+def saved(synth: Synth, folder: Path) -> bytes:
+    synth.save(folder / "synth.pkl")
+    return (folder / "synth.pkl").read_bytes()
+
+
+WAYS: dict[str, Callable[[Synth, Path], bytes]] = {
+    "save": saved,
+    "cloudpickle": lambda synth, _: cloudpickle.dumps(synth),
+    "attributes": lambda synth, _: b"".join(
+        cloudpickle.dumps(value) for name, value in vars(synth).items() if name not in TRANSIENT
+    ),
+    "copy": lambda synth, _: cloudpickle.dumps(vars(copy(synth))),
+    "deepcopy": lambda synth, _: cloudpickle.dumps(vars(deepcopy(synth))),
+}
+
+
+def left(synth: Synth, folder: Path) -> list[str]:
+    """Ways in which the marker of the rows leaves with a synthesizer."""
+    return [name for name, way in WAYS.items() if MARKER.encode() in way(synth, folder)]
+
+
+def looking(synth: Synth, folder: Path) -> list[list[str]]:
+    """What leaves at each charge of a fit from now on; whoever watches holds the rows."""
+    found: list[list[str]] = []
+    kept = table()
+    synth.watch = lambda _: found.append(left(synth, folder)) if len(kept) else None
+    synth.record = lambda names: [kept.to_csv()[:0]]
+    return found
+
+
+def test_no_row_leaves_at_any_charge_of_a_fit(tmp_path: Path) -> None:
+    synth = make(budget=Budget(5.0, 1e-6, tmp_path / "budget"))
+    found = looking(synth, tmp_path)
+    for _ in range(2):  # anew, and again
+        synth.fit(table())
+    assert len(found) > 4
+    assert not any(found)
+    assert left(synth, tmp_path) == []
+
+
+def test_a_row_that_is_an_attribute_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Synth._of_persons
+
+    def keep(self: Any, *given: Any) -> Any:
+        self._kept = self._rows
+        return honest(self, *given)
+
+    monkeypatch.setattr(Synth, "_of_persons", keep)
+    synth = make()
+    found = looking(synth, tmp_path)
+    synth.fit(table())
+    assert found[-1] == list(WAYS)
+
+
+class Stop(BaseException):
+    """An interrupt."""
+
+
+def stopped(call: Callable[[], object], at: int) -> int:
+    """Interrupt a call at a line of the package, and return how many lines it came to."""
+    package, lines = str(Path(sdv_plausible.__file__).parent / "sdv"), 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal lines
+        if not frame.f_code.co_filename.startswith(package):
+            return None
+        if event == "line":
+            lines += 1
+            if lines == at:
+                raise Stop
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except Stop:
+        pass
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+CALLS: dict[str, Callable[[Synth], object]] = {
+    "fit": lambda synth: synth.fit(table()),
+    "preprocess": lambda synth: synth.preprocess(table()),
+    "auto_assign_transformers": lambda synth: synth.auto_assign_transformers(table()),
+    "validate": lambda synth: synth.validate(table()),
+}
+
+
+@pytest.mark.filterwarnings("ignore:preprocess")
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize("name", CALLS)
+def test_an_interrupt_at_any_line_leaves_no_row_and_no_call(name: str, fitted: bool, tmp_path: Path) -> None:
+    call, at = CALLS[name], 1
+    first = make()
+    if fitted:
+        first.fit(table())
+    content = cloudpickle.dumps(first)
+    total = stopped(lambda: call(pickle.loads(content)), -1)
+    assert total > 20
+    for at in range(1, total, max(1, total // 40)):
+        synth = pickle.loads(content)
+        stopped(lambda: call(synth), at)  # noqa: B023
+        assert MARKER.encode() not in cloudpickle.dumps(synth)
+        assert synth._rows is None
+        synth.validate(table())  # no call is under way
+
+
+def in_thread(call: Callable[[], object]) -> tuple[threading.Thread, list[BaseException]]:
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, raised
+
+
+@pytest.mark.parametrize("name", ["fit", "auto_assign_transformers"])
+def test_what_another_thread_saves_holds_no_row(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synth, honest = make(), base.stand_in_table
+    synth.fit(table())
+    reached, go = threading.Event(), threading.Event()
+
+    def slow(*given: Any) -> Any:
+        reached.set()
+        assert go.wait(30)
+        return honest(*given)
+
+    monkeypatch.setattr(base, "stand_in_table", slow)
+    thread, raised = in_thread(lambda: CALLS[name](synth))
+    assert reached.wait(30)
+    try:
+        assert left(synth, tmp_path) == []
+        for call in CALLS.values():
+            with pytest.raises(ValueError, match="another call that is shown rows is under way"):
+                call(synth)
+    finally:
+        go.set()
+        thread.join()
+    assert not raised
+    assert left(synth, tmp_path) == []
+    synth.fit(table())  # none is under way any more
+
+
+def test_a_second_fit_waits_for_the_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Two at once left the rows of the one that failed in the object for good, under the claim of the other."""
+    synth, honest = make(), synthesizer.fit_release
+    synth.fit(table())
+    reached, go = threading.Event(), threading.Event()
+
+    def slow(*given: Any, **options: Any) -> Any:
+        reached.set()
+        assert go.wait(30)
+        return honest(*given, **options)
+
+    monkeypatch.setattr(synthesizer, "fit_release", slow)
+    thread, raised = in_thread(lambda: synth.fit(table()))
+    assert reached.wait(30)
+    with pytest.raises(ValueError, match="wait for it to end, or make a second synthesizer"):
+        synth.fit(table())
+    go.set()
+    thread.join()
+    assert not raised
+    assert len(synth.sample(3)) == 3
+    assert left(synth, tmp_path) == []
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_who_watches_a_fit_shows_its_object_no_rows(name: str) -> None:
+    """SDV's part would be fitted to them, in the place of stand-ins."""
+    synth = make()
+    synth.watch = lambda _: CALLS[name](synth)
+    with pytest.raises(ValueError, match="another call that is shown rows is under way"):
+        synth.fit(table())
+    del synth.watch
+    synth.fit(table())
+
+
+def test_another_object_may_be_fitted_meanwhile() -> None:
+    synth, other = make(), make()
+    synth.watch = lambda _: other.fit(table())
+    synth.fit(table())
+    assert len(other.sample(2)) == len(synth.sample(2)) == 2
+
+
+def test_what_is_the_holders_stays(tmp_path: Path) -> None:
+    """One list for save, pickle, copy and deepcopy: budgets, published tables, looks, and who watches."""
+    public = table()[["kind"]].replace(f"{MARKER}kind", "x").assign(kind=f"{MARKER}public")
+    public.loc[::2, "kind"] = "x"
+    synth = make(
+        model="bayesian_network", public=public, public_source="an office",
+        budget=Budget(5.0, 1e-6, tmp_path / f"{MARKER}budget"),
+    )  # fmt: skip
+    synth.check(table(), show=lambda _: None)
+    looking(synth, tmp_path)
+    synth.fit(table())
+    synth._points, synth._paid, synth._taken = [], {}, ()  # as in the middle of calls
+    here = {
+        "budget",
+        "public",
+        "_public_given",
+        "watch",
+        "record",
+        "_looked",
+        "_charge",
+        "_paid",
+        "_taken",
+        "_points",
+    }
+    assert {name for name in here if vars(synth).get(name) is not None} == here == set(TRANSIENT)
+    for twin in (copy(synth), deepcopy(synth), pickle.loads(cloudpickle.dumps(synth))):
+        assert {name: vars(twin).get(name) for name in here} == dict.fromkeys(here)
+        with pytest.raises(ValueError, match=r"public: .* its saved file does not hold"):
+            twin.fit(table())
+    del synth._points, synth._paid, synth._taken
+    assert left(synth, tmp_path) == []
+    twin = copy(make(budget=synth.budget))
+    with pytest.raises(ValueError, match="drew from one, which its saved file does not hold"):
+        twin.fit(table())
