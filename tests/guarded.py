@@ -134,11 +134,14 @@ def questions(modules: Mapping[str, str] | None = None) -> set[str]:
 
 OPENERS = (
     "Queryable", "fit_release", "learn_model", "build_domain", "learned_file", "vote_types", "with_voted", "fit_source",
+    "Fit",
     "PlausibleDeniabilitySynthesizer",
 )  # fmt: skip
 # Function that opens the rows, or has them opened -> the door through which replay meets it.
 DOORS = {
     "fit/run.py: Fit.run": "synthesizer",
+    "sdv/synthesizer.py: PlausibleDeniabilitySynthesizer._as_fit": "synthesizer",
+    "fit/source.py: read_fit": "fit_source",
     "release/fitting.py: fit_release": "synthesizer",
     "release/fitting.py: learn_model": "synthesizer",
     "table/building.py: build_domain": "synthesizer",

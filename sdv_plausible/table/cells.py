@@ -45,7 +45,9 @@ def plain_cells(frame: pd.DataFrame) -> pd.DataFrame:
 
 def without_odd(column: pd.Series[Any]) -> pd.Series[Any]:
     """A column whose odd cells are missing: for readers that know nothing of them."""
-    odd = np.array([column.dtype == object and cell is ODD for cell in column], dtype=bool)
+    if column.dtype != object:
+        return column
+    odd = np.array([cell is ODD for cell in column], dtype=bool)
     return column.mask(odd) if odd.any() else column
 
 

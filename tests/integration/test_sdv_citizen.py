@@ -408,7 +408,7 @@ def test_structure_with_a_cycle_or_a_stranger(mixed_table):
 
 def test_k_above_the_rows_only_under_the_deterministic_test(mixed_table):
     small = mixed_table.head(30)
-    with pytest.raises(InvalidDataError, match=r"k \(50\) is above the number of rows \(30\)"):
+    with pytest.raises(ValueError, match=r"k \(50\) is above the number of rows \(30\)"):
         make(privacy_test="deterministic").fit(small)
     make(privacy_test="release", omega=5).fit(small)  # n is private there: nothing may be raised
 

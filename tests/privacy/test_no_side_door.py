@@ -390,7 +390,7 @@ def test_a_count_in_the_ledger_is_caught(monkeypatch) -> None:
         LEDGER[0] = ledger
         return fit_release(rows, domain, settings, learner, ledger, *args)
 
-    monkeypatch.setattr(_synthesizer, "fit_release", remembering)
+    monkeypatch.setattr("sdv_plausible.fit.run.fit_release", remembering)
     first, second = ledgers(**RELEASE)
     assert first != second
 

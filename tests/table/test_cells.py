@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_plausible.table.cells import as_doubles, unhashable_types
+from sdv_plausible.table.cells import as_doubles, plain_cells, unhashable_types, without_odd
 from sdv_plausible.table.columns import value_counts
 from sdv_plausible.table.forms import ODD, canonical
 
@@ -131,3 +131,17 @@ def test_fractions_are_numbers_whatever_is_beside_them():
     cells = [1, Fraction(2), Fraction(1, 4)]
     for beside in (None, 1.5, "a word", Decimal(3)):
         assert as_doubles(pd.Series([*cells, beside], dtype=object))[:3].tolist() == [1.0, 2.0, 0.25]
+
+
+def test_the_door_leaves_no_class_of_its_own_and_touches_no_other_column():
+    odd = pd.Series([[1], Decimal(2), "a"] * 2, index=[5, 5, 6, 7, 8, 9], dtype=object)
+    frame = pd.DataFrame({"odd": odd, "same": range(6), "kept": odd.astype(str).astype("category")})
+    kinds = pd.Index(["a", dt.timedelta(1)], dtype=object)
+    frame["kind"] = pd.Categorical.from_codes([0, 1, 0] * 2, categories=kinds)
+    found = plain_cells(frame)
+    assert found["odd"].tolist() == [ODD, Decimal(2), "a"] * 2
+    assert found["kind"].tolist() == ["a", ODD, "a"] * 2
+    assert found.index.equals(frame.index)
+    pd.testing.assert_frame_equal(found[["same", "kept"]], frame[["same", "kept"]])
+    assert without_odd(found["odd"]).isna().tolist() == [True, False, False] * 2
+    assert frame["odd"].iloc[0] == [1]  # the user's is as it was

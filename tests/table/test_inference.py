@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_plausible.table.dates import NANOSECONDS
+from sdv_plausible.table.cells import plain_cells
 from sdv_plausible.table.inference import infer_attribute, quantile_bins
 
 
@@ -94,3 +95,14 @@ def test_texts_of_single_people_are_refused() -> None:
     assert infer_attribute("home", names.iloc[:10], "categorical").cardinality == 10
     assert infer_attribute("home", pd.Series([*names.iloc[:50]] * 4), "categorical").cardinality == 50
     assert infer_attribute("code", pd.Series(range(200)), "categorical").cardinality == 200
+
+
+def test_cells_that_can_be_no_value_are_missing():
+    cells = np.empty(40, dtype=object)
+    cells[:] = ["a", "b"] * 20
+    cells[3] = ["a list"]
+    found = infer_attribute(
+        "x", plain_cells(pd.DataFrame({"x": pd.Series(cells, dtype=object)}))["x"], "categorical"
+    )
+    assert found.values == ("a", "b")
+    assert found.nullable
