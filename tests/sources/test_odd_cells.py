@@ -27,6 +27,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.cli import main
 from sdv_plausible.sdv import versions
 from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sources import clusters
 from sdv_plausible.table import parquet
 
 pytestmark = pytest.mark.filterwarnings("ignore:most cells of:UserWarning")  # the usual ones too
@@ -222,12 +223,15 @@ def test_nor_the_name_of_a_person(persons: dict[str, Any], tmp_path: Path) -> No
     fit_source(frame, metadata_from_columns(columns), scratch=tmp_path, **options)
 
 
-def test_cells_let_in_as_they_are_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_let_in_as_they_are_would_be_caught(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Planted: a signalling NaN reaches pandas, and a moment of the year 10000 is asked of Python."""
     monkeypatch.setattr(versions, "plain_cells", lambda frame: frame)
     frame = of_objects({"a signalling NaN": OBJECTS["a signalling NaN"]})
     with pytest.raises(InvalidOperation):
         fit_frame(frame, list(frame))
+    monkeypatch.setattr(clusters, "plain_cells", lambda part: part)
+    with pytest.raises(InvalidOperation):
+        test_an_object_decides_nothing("dask", tmp_path)
     monkeypatch.setattr(parquet, "as_objects", lambda cells: cells.to_pylist())
     with pytest.raises(OverflowError, match="date value out of range"):
         fit_where_it_is(of_arrow(), of_arrow().column_names)
