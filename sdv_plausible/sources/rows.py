@@ -52,7 +52,14 @@ class Rows(Protocol):
         ...
 
 
-class TableRows:
+class _Stays:
+    """Rows that stay in the process that fits."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError("rows cannot be pickled: only answers leave the object that can see them")
+
+
+class TableRows(_Stays):
     """A table in memory.
 
     Parameters
@@ -104,7 +111,7 @@ class TableRows:
         return CodeArray(Codec(domain).encode(self.folded(domain.names), coins), domain.cardinalities)
 
 
-class SourceRows:
+class SourceRows(_Stays):
     """A table that is read in parts.
 
     Parameters

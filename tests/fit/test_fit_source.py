@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,13 @@ import pytest
 from tables import COLUMNS, DECLARED, ENGINES, SEED, document, held, in_memory, table
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, fit_source
+from sdv_plausible.declaring.private import Earlier, earlier_losses, learned_file
+from sdv_plausible.fit.run import Fit
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
 from sdv_plausible.rules import Forbidden
+from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.sources.source import FrameSource
+from sdv_plausible.table.domain_file import DomainFile
 
 FRAME = table()
 
@@ -102,6 +109,64 @@ def test_a_budget_pays_once(tmp_path: Path) -> None:
     found = fit_source(FRAME, COLUMNS, DECLARED, budget=budget)
     assert found.ledger.total() <= 1
     assert "before_charge" not in vars(found.ledger)
+
+
+SMALL = table(600)[["age", "sex", "city"]]
+TYPES = {name: COLUMNS[name] for name in SMALL}
+VALUES = {name: DECLARED[name] for name in SMALL}
+OPEN = DomainFile(columns={"age": TYPES["age"] | VALUES["age"], "sex": TYPES["sex"], "city": TYPES["city"]})
+FITS: dict[str, dict[str, Any]] = {
+    "declared": {"domain": VALUES},
+    "learned in the fit": {"domain": None},
+    "learned earlier": {"domain": learned_file(SMALL, OPEN, 2.0, 1e-9)},
+    "rules": {"domain": VALUES, "rules": [Forbidden({"sex": "m", "city": "Genf"})]},
+    "groups": {"domain": VALUES, "omega": 1, "k": 5},
+    "split": {"domain": VALUES, "omega": 1, "k": 5, "split": (0.2, 0.3, 0.5)},
+}
+
+
+def at_door(door: str, **parameters: Any) -> PrivacyLedger:
+    if door == "source":
+        return fit_source(SMALL, TYPES, **parameters).ledger
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(TYPES), **parameters)
+    synth.fit(SMALL)
+    return synth.privacy_ledger()
+
+
+@pytest.mark.parametrize("case", FITS)
+@pytest.mark.parametrize("door", ["synthesizer", "source"])
+def test_a_fit_charges_all_that_was_planned(door: str, case: str) -> None:
+    """And what a domain cost when it was learned is in it."""
+    planned: list[PrivacyLedger] = []
+    plan = Fit.plan
+
+    def noted(self: Fit, *given: Any, **more: Any) -> Any:
+        found = plan(self, *given, **more)
+        planned.append(found.ledger)
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Fit, "plan", noted)
+        ledger = at_door(door, epsilon=8.0, **FITS[case])
+    assert ledger.claims_privacy
+    assert Counter(ledger.losses) == Counter(planned[-1].losses)
+    earlier = earlier_losses(FITS[case]["domain"], ledger.neighbours).entries
+    assert bool(earlier) == (case == "learned earlier")
+    assert set(earlier) <= set(ledger.entries)
+
+
+@pytest.mark.parametrize("door", ["synthesizer", "source"])
+def test_a_fit_that_forgets_what_a_domain_cost_is_caught(door: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its model would be given that too, which was not planned; and where nobody looks, the ledger lacks it."""
+    run = Fit.run
+    monkeypatch.setattr(Fit, "run", lambda self, *given: run(replace(self, earlier=Earlier()), *given))
+    with pytest.raises(BudgetExceededError, match="what its plan did not say"):
+        test_a_fit_charges_all_that_was_planned(door, "learned earlier")
+    monkeypatch.setattr("sdv_plausible.fit.run.only_planned", lambda planned: lambda losses: None)
+    with pytest.raises(
+        (AssertionError, ValueError)
+    ):  # the latter as a release file, which is checked by itself
+        test_a_fit_charges_all_that_was_planned(door, "learned earlier")
 
 
 @pytest.mark.parametrize(

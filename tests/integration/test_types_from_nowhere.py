@@ -12,8 +12,8 @@ import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source
 from sdv_plausible.cli import main
+from sdv_plausible.fit import source as fit_source_module
 from sdv_plausible.sdv.versions import metadata_from_columns
-from sdv_plausible.sources import learning
 
 COLUMNS = {"name": {"sdtype": "name"}, "number": {"sdtype": "id"}, "sex": {"sdtype": "categorical"}}
 DOMAIN = {**COLUMNS, "sex": {"sdtype": "categorical", "range_values": ["m", "f"], "range_is_nullable": False}}
@@ -88,7 +88,7 @@ def test_types_read_off_the_source_would_be_seen(numbers, tmp_path, monkeypatch)
     """The planted fault: the second fit's own rule, as it was before 0.2."""
     rows = table(numbers)
     left = iter([rows["name"].dtype, rows["number"].dtype])
-    monkeypatch.setattr(learning, "invented_type", lambda _: next(left))
+    monkeypatch.setattr(fit_source_module, "invented_type", lambda _: next(left))
     with pytest.raises(
         (AssertionError, ValueError), match="types of the rows|hold(s)? every value|real values"
     ):

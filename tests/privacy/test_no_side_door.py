@@ -28,7 +28,6 @@ from sdv_plausible.release import fitting as releasing
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.row_tests import RandomizedTest
-from sdv_plausible.sdv import synthesizer as _synthesizer
 from sdv_plausible.sdv.versions import metadata_from_columns
 
 ROWS = 2039  # a prime that occurs nowhere else

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,22 @@ def test_a_bound_that_does_not_stand_refuses_before_the_rows_cost_more():
     assert [call.name for call in calls] == ["discrete_laplace"]
     assert [name for name, _ in rows.looks] == ["num_rows"]
     assert [entry.name for entry in ledger.entries] == ["size", "rows"]
+
+
+@pytest.mark.parametrize(
+    ("split", "least_rows"), [(None, 1990), ((0.25, 0.25, 0.5), 1400)], ids=["all rows", "split"]
+)
+def test_the_bound_is_held_against_the_rows_that_are_seeds(split, least_rows):
+    """2000 rows, half of them seeds under the split. Control: a bound that stands is fitted."""
+    rows, usual = (
+        CodeArray(ROWS, DOMAIN.cardinalities),
+        {"privacy_test": "randomized", "omega": 1, "split": split},
+    )
+    ledger = PrivacyLedger(delta=1e-6)
+    with contextlib.suppress(ValueError):
+        fit(rows, settings(**usual, least_rows=least_rows), ledger)
+    assert [entry.name for entry in ledger.entries] == ["size", "rows"]  # and there it ended
+    fit(rows, settings(**usual, least_rows=600), PrivacyLedger(delta=1e-6))
 
 
 def test_the_budget_of_the_model_leaves_room_for_what_was_charged():

@@ -9,6 +9,7 @@ import pickle
 import re
 import threading
 
+import guarded
 import numpy as np
 import pandas as pd
 import pytest
@@ -121,13 +122,25 @@ def test_a_link_to_the_file_is_the_same_budget(path):
     assert link.is_symlink()
 
 
-def test_another_unit_is_refused(path):
+BUDGETED = [
+    *guarded.UNITS.values(), Neighbours(rows=4, person="ticket"), Neighbours(rows=1, person="ticket"), Neighbours(rows=3, person="home"),
+    Neighbours(rows=3), Neighbours(rows=3, replace=True, person="ticket"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", BUDGETED, ids=str)
+def test_another_unit_is_refused(path, unit):
+    """Units that differ in one thing: the relation, the column, or the rows of each."""
     budget = Budget(1.0, 1e-8, path)
-    budget.draw(ledger(0.1))
-    for other in (Neighbours(replace=True), Neighbours(rows=2, person="p"), Neighbours(rows=1, person="p")):
-        with pytest.raises(ValueError, match="^budget: this fit is for the .*, and earlier ones are for the"):
-            budget.draw(ledger(0.1, other))
-    assert budget.charged()["epsilon"] == 0.1
+    budget.draw(ledger(0.1, unit))
+    for other in BUDGETED:
+        if other != unit:
+            with pytest.raises(
+                ValueError, match="^budget: this fit is for the .*, and earlier ones are for the"
+            ):
+                budget.draw(ledger(0.1, other))
+    budget.draw(ledger(0.2, unit))
+    assert budget.charged()["epsilon"] == pytest.approx(0.3)
 
 
 def test_no_claim_is_refused_with_the_way_out(path):

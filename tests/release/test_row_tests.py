@@ -163,6 +163,30 @@ def test_looking_at_some_seeds_is_charged_with_where_counting_stops():
     assert loss == wanted
 
 
+@pytest.mark.parametrize(
+    ("limits", "counted"),
+    [
+        ({"least_rows": 21}, 21), ({"max_plausible": 22}, 22), ({"max_check_plausible": 20}, 20),
+        ({"max_check_plausible": 22, "max_plausible": 21}, 21), ({"max_check_plausible": 21, "max_plausible": 22}, 21),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_floor_of_the_pass_rate_is_that_of_the_seeds_that_are_counted(limits, counted):
+    """A proposal that uses no seed passes as often as so many seeds reach the threshold: Pr[z >= k - counted].
+
+    Planted: a limit that is forgotten gives a floor that the pass rate does not reach.
+    """
+    test = RandomizedTest(
+        **{"k": 20, "gamma": 1.0, "epsilon0": 0.5, "delta": 0.1, "row_cap": 1, "least_rows": 400, **limits}
+    )
+    (loss,) = test.charge(1.0)[1].losses
+    a = math.exp(-0.5)
+    above = 1 - a ** (counted - 20 + 1) / (1 + a) if counted >= 20 else a ** (20 - counted) / (1 + a)
+    assert loss.pass_rate_floor == pytest.approx(test.seed_free_share * above, rel=1e-9)
+    forgotten = floor_by_construction(test.seed_free_share, 20, 0.5, 400)
+    assert forgotten > 1.1 * loss.pass_rate_floor
+
+
 def test_looking_at_some_seeds_is_for_single_rows_added_or_removed():
     RandomizedTest(k=20, gamma=4.0, epsilon0=0.5, max_check_plausible=150)
     for neighbours in (Neighbours(replace=True), Neighbours(rows=2, person="home")):

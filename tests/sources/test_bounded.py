@@ -7,8 +7,11 @@ in several parts has too many; persons told apart by texts that depend on the ot
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -24,6 +27,7 @@ from sdv_plausible.sources.bounded import bounded
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import FrameSource, LocalSource
 from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.persons import choose_rows
 
 ALARM = 1e-6  # chance of a false alarm of the check of uniformity
 CAN = [engine for engine in ENGINES if not engine.startswith("dask")]
@@ -164,6 +168,24 @@ def test_long_numbers_are_people_of_their_own_and_no_cell_changes_its_type(tmp_p
         assert {int(key) for part in parts for key in part["key"]} == {LONG, LONG + 1}
     whole = [n for part in parts for n in part["n"] if part["n"].dtype != float]
     assert whole == [LONG + 1] * 7  # those that came as whole numbers
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_equal_names_of_several_types_are_one_person(
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In memory they are. Planted: files dealt out by how a name is written, so that 7 and 7.0 are two people."""
+    kinds: tuple[Any, ...] = (int, float, Decimal, Fraction, np.int64)
+    frame = pd.DataFrame({"key": pd.Series([kind(i) for kind in kinds for i in range(40)], dtype=object)})
+
+    def people(folder: str) -> Counter[int]:
+        (tmp_path / folder).mkdir()
+        return Counter(map(int, chosen(FrameSource(frame, 40), most, tmp_path / folder)["key"]))
+
+    assert people("dealt") == dict.fromkeys(range(40), most)
+    assert len(choose_rows(frame["key"], most, Coins.from_os_entropy())) == 40 * most
+    monkeypatch.setattr(module, "_hash", lambda name: crc32(repr(name).encode()))
+    assert max(people("planted").values()) > most
 
 
 @pytest.mark.parametrize(

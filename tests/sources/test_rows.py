@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pickle
+import pkgutil
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import sdv_plausible
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.codes import CodeArray
+from sdv_plausible.questions.counts import ExactCounts
 from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.sources.coded import SourceCounts
+from sdv_plausible.sources.raw_columns import SourceColumns
 from sdv_plausible.sources.rows import Rows, SourceRows, TableRows
-from sdv_plausible.sources.source import FrameSource
+from sdv_plausible.sources.source import FrameSource, Source
+from sdv_plausible.table.columns import ExactColumns, FrameColumns
 from sdv_plausible.table.domain import Attribute, Domain
 
 NAMES = ["age", "sex"]
@@ -72,6 +84,55 @@ def test_of_every_person_so_many_rows(tmp_path: Path) -> None:
 
 def test_rows_stay_where_they_are_without_persons(rows: Rows) -> None:
     assert rows.of_persons(Neighbours(), Coins.from_seed(3)) is rows
+
+
+# --- rows stay -------------------------------------------------------------------------------------------------
+
+PROTOCOLS: tuple[Any, ...] = (ExactCounts, ExactColumns, Source, Rows)
+
+
+def seeing() -> list[type]:
+    """Classes of the package that offer all that a protocol of rows asks for, found by their methods."""
+    for module in pkgutil.walk_packages(sdv_plausible.__path__, f"{sdv_plausible.__name__}."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    classes = {
+        kind
+        for name, module in list(sys.modules.items())
+        if name.startswith(f"{sdv_plausible.__name__}.")
+        for _, kind in inspect.getmembers(module, inspect.isclass)
+        if kind.__module__ == name and kind not in PROTOCOLS and not inspect.isabstract(kind)
+    }
+    return sorted(
+        (kind for kind in classes if any(offers(kind, protocol) for protocol in PROTOCOLS)), key=lambda k: k.__name__
+    )  # fmt: skip
+
+
+def offers(kind: type, protocol: Any) -> bool:
+    return all(hasattr(kind, name) for name in vars(protocol) if not name.startswith("_"))
+
+
+def can_be_saved(kind: type) -> bool:
+    """Whether pickle takes an object of the class, whatever it holds."""
+    try:
+        pickle.dumps(object.__new__(kind))
+    except TypeError as refused:
+        return "rows cannot be pickled" not in str(refused)
+    return True
+
+
+def test_whatever_sees_rows_refuses_to_be_pickled() -> None:
+    """An object that is pickled with a synthesizer, or sent to a worker, would take the rows along."""
+    found = seeing()
+    assert all(any(offers(kind, protocol) for kind in found) for protocol in PROTOCOLS)
+    assert {SourceRows, TableRows, SourceColumns, SourceCounts, FrameColumns, CodeArray} <= set(found)
+    assert [kind.__name__ for kind in found if can_be_saved(kind)] == []
+
+
+def test_an_engine_that_can_be_pickled_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in (SourceColumns, TableRows):
+        monkeypatch.setattr(kind, "__getstate__", lambda rows: dict(vars(rows)))
+        assert can_be_saved(kind)
 
 
 def test_a_cap_that_is_ignored_would_be_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

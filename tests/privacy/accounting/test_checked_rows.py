@@ -118,6 +118,16 @@ def far(t: int, s: int, n: int) -> tuple[float, float]:
     return other, own
 
 
+@pytest.mark.parametrize("n", [2, 5, 8])
+def test_the_new_records_own_partition_gains_what_is_said_and_no_less(n: int) -> None:
+    """Exact, and attained where nobody else counts: half of it, or the chance of the larger table, is too little."""
+    for s in range(1, n + 3):
+        stated = claim(n, 0.5, s).log_chance
+        gained = max(far(t, s, n)[1] for t in range(n + 1))
+        assert gained == pytest.approx(stated, rel=1e-12)
+        assert gained > 1.5 * stated / 2
+
+
 def test_forgetting_what_is_displaced_is_caught() -> None:
     """Planted: other partitions taken as unchanged, as under full counts. They do change, and the bound holds."""
     stated = claim(8, 0.5, 2)

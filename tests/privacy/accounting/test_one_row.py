@@ -20,6 +20,7 @@ from sdv_plausible.privacy.accounting.loss_distribution import Composer, SortedL
 from sdv_plausible.privacy.accounting.losses import ApproxDP, Loss
 from sdv_plausible.privacy.accounting.one_row import IndependentRows, rows_loss
 from sdv_plausible.privacy.accounting.released_rows import ReleasedRows, released_rows_loss
+from sdv_plausible.privacy.neighbours import Neighbours
 
 A = Fraction(1, 5)  # exp(-epsilon0): rational, so that the enumeration is exact
 EPSILON0 = math.log(5)
@@ -165,6 +166,23 @@ def test_the_smaller_bound_is_charged_and_a_pair_beyond_any_protection() -> None
     assert isinstance(loss, ApproxDP)
     assert loss.epsilon == epsilon > 1e5
     assert rows_loss(num_rows=10, n_lower=1000, **{**common, "delta": 1e-60})[1] == math.inf
+
+
+@pytest.mark.parametrize(("num_rows", "n"), [(10, 100_000), (300, 100_000), (10, 1000)])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_replacement_is_charged_a_pair_of_its_own(rows: int, num_rows: int, n: int) -> None:
+    """No profile is proved for replacement. Planted: that of a unit that comes or goes, which says less than is lost."""
+    common = {
+        "num_rows": num_rows, "k": 50, "gamma": 1.0, "epsilon0": 1.0, "delta": 1e-6, "pass_rate_floor": 0.5, "n_lower": n,
+    }  # fmt: skip
+    replaced, moved = Neighbours(rows=rows, replace=True), Neighbours(rows=rows)
+    loss, epsilon = rows_loss(**common, neighbours=replaced)
+    assert epsilon == released_rows_loss(**common, neighbours=replaced).epsilon
+    assert loss == ApproxDP(epsilon=epsilon, delta=1e-6)
+    planted, less = rows_loss(**common, neighbours=moved)
+    assert not isinstance(planted, ApproxDP)
+    assert compose([loss], 1e-6) == pytest.approx(epsilon)
+    assert max(less, compose([planted], 1e-6)) < epsilon
 
 
 def test_errors_name_the_parameter() -> None:

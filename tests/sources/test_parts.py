@@ -1,0 +1,205 @@
+"""Parts of a table have numbers of their own, on every engine, and coins of their own, in every kind of work.
+
+docs/explanation/proofs/parts.md, Lemmas 2 to 4. All draws are watched: in one pass no two parts may draw from one stream. What is
+met is held against what the package has: its engines, and its kinds of work. Planted: parts that all have the number 0.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import sys
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+import pytest
+from engines import HELD, held
+from guarded import unequal
+
+from sdv_plausible import sources
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.counts import Axis
+from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.sources import bounded, clusters, source
+from sdv_plausible.sources.opening import ENGINES, engine_of, open_source
+from sdv_plausible.sources.rows import SourceRows
+from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.domain import Domain
+
+COLUMNS = {"home": {"sdtype": "id"}, "sex": {"sdtype": "categorical"}}
+FRAME = pd.DataFrame({"home": [f"h{i % 400}" for i in range(2_100)], "sex": ["f", "m", "x"] * 700})
+NAMES = ["sex"]
+DOMAIN = Domain.from_declarations({"sex": {"range_values": ["f", "m"], "range_is_nullable": False}})
+STRANGERS = [[Axis.of_codes(0, 2)]]  # cells that are x are drawn
+# Engine -> whether every pass has the same rows at the same places. A database, a cluster and what opens a stream anew promise
+# nothing; a query of polars may be run in any order.
+IN_ORDER = {
+    "CSV files": True,
+    "Parquet files": True,
+    "pandas frame": True,
+    "Arrow table": True,
+    "polars frame": False,
+    "DuckDB relation": False,
+    "Dask DataFrame": False,
+    "table of Ibis": False,
+    "Arrow stream": False,
+    "function": False,
+}
+
+
+@dataclass
+class Pass:
+    """What one pass over the parts did: for each number a part was given, the streams that it drew from."""
+
+    work: str
+    parts: list[tuple[int, frozenset[bytes]]] = field(default_factory=list)
+
+    @property
+    def numbers(self) -> list[int]:
+        return [number for number, _ in self.parts]
+
+    @property
+    def shared(self) -> int:
+        """Streams that were drawn from in several parts."""
+        drawn = [stream for _, streams in self.parts for stream in streams]
+        return len(drawn) - len(set(drawn))
+
+
+@contextmanager
+def watched(given: int | None = None) -> Iterator[list[Pass]]:
+    """Watch all passes over the parts of tables; ``given``: a number for all parts in the place of their own.
+
+    A cluster's tasks are done one after another, in this process.
+    """
+    passes: dict[int, Pass] = {}
+    held_alive, drawn = [], set[bytes]()
+    count, draw = source.counted, Coins._draw
+
+    def counted(work: Any, part: Any, number: int) -> Any:
+        drawn.clear()
+        number = number if given is None else given
+        found = count(work, part, number)
+        if len(part):
+            held_alive.append(work)  # or another pass's work would get its identity
+            passes.setdefault(id(work), Pass(type(work).__name__)).parts.append((number, frozenset(drawn)))
+        return found
+
+    def noted(self: Coins, n_bytes: int) -> Any:
+        drawn.add(self._key)
+        return draw(self, n_bytes)
+
+    found: list[Pass] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(source, "counted", counted)
+        patch.setattr(clusters, "counted", counted)
+        patch.setattr(Coins, "_draw", noted)
+        patch.setattr(bounded, "FILES", 8)
+        with in_this_process():
+            yield found
+    found.extend(passes.values())
+
+
+def passes_of(engine: str, kept: Neighbours | None = None, given: int | None = None) -> list[Pass]:
+    """Everything that a fit does with parts: cells outside the domain, halves by secret numbers, groups.
+
+    ``kept``: with a folder for codes, and for the rows of such units.
+    """
+    coins = Coins.from_os_entropy()
+    with TemporaryDirectory() as holder, TemporaryDirectory() as scratch, watched(given) as found:
+        table = open_source(held(engine, FRAME, Path(holder)), column_types(None, COLUMNS), 300)
+        rows = SourceRows(table, RuleSet(), NAMES, Path(scratch) if kept else None)
+        rows = rows.of_persons(kept or ONE_ROW, coins.spawn("persons"))
+        coded = rows.coded(DOMAIN, coins.spawn("cells"))
+        some = coded.part(0, 0.5, coins.spawn("half")) if kept or table.in_order else coded
+        list(some.tables(STRANGERS))
+        some.groups([0], 1)
+        rows.columns(NAMES).value_counts("sex")
+    return found
+
+
+def in_this_process() -> AbstractContextManager[Any]:
+    """Tasks of Dask one after another, where it is installed."""
+    if importlib.util.find_spec("dask") is None:
+        return nullcontext()
+    return importlib.import_module("dask").config.set(scheduler="synchronous")
+
+
+def faults(passes: Sequence[Pass]) -> list[str]:
+    """Kinds of work in which parts share a number or a stream."""
+    return [one.work for one in passes if one.shared or len(set(one.numbers)) < len(one.numbers)]
+
+
+KEPT = {"nothing": None, "codes": ONE_ROW, "people": Neighbours(rows=2, person="home")}
+
+
+# A cluster's rows stay where they are.
+CASES = [
+    (engine, kept) for engine in HELD for kept in KEPT if kept == "nothing" or not engine.startswith("dask")
+]
+
+
+@pytest.mark.parametrize(("engine", "kept"), CASES)
+def test_every_part_has_a_number_and_coins_of_its_own(engine: str, kept: str) -> None:
+    passes = passes_of(engine, KEPT[kept])
+    assert faults(passes) == []
+    for one in passes:
+        assert len(one.parts) >= 2
+        assert all(streams for _, streams in one.parts) == (one.work != "Values")
+
+
+def test_parts_of_one_number_are_caught() -> None:
+    for kept, drawing in (("nothing", {"Tables", "Groups"}), ("codes", {"Keep"}), ("people", {"Deal"})):
+        passes = passes_of("pandas", KEPT[kept], given=0)
+        assert drawing <= {one.work for one in passes if one.shared} <= set(faults(passes))
+
+
+def kinds_of_work(modules: Collection[Any]) -> set[str]:
+    """Kinds of work that look at a part's number."""
+    return {
+        name
+        for module in modules
+        for name, kind in inspect.getmembers(module, inspect.isclass)
+        if kind.__module__ == module.__name__ and hasattr(kind, "merge") and hasattr(kind, "count")
+        if not getattr(kind, "_is_protocol", False) and inspect.getsource(kind.count).count("number") > 1
+    }
+
+
+def test_every_kind_of_work_that_draws_is_among_them() -> None:
+    modules = [
+        importlib.import_module(f"{sources.__name__}.{m.name}")
+        for m in pkgutil.iter_modules(sources.__path__)
+    ]
+    passes = [one for kept in KEPT.values() for one in passes_of("pandas", kept)]
+    assert kinds_of_work(modules) == {one.work for one in passes if any(streams for _, streams in one.parts)}
+    assert kinds_of_work([sys.modules[__name__]]) == {"Planted"}
+
+
+class Planted:
+    """A kind of work that nobody has a case of."""
+
+    def count(self, part: pd.DataFrame, number: int) -> float:
+        return float(Coins.from_seed(number).uniform())
+
+    def merge(self, one: float, other: float) -> float:
+        return one + other
+
+
+def test_who_promises_an_order_is_known(tmp_path: Path) -> None:
+    """Rows by secret numbers, and coins that are the same in every pass, need the order that is promised."""
+    found = defaultdict(set)
+    for name in HELD:
+        folder = tmp_path / name
+        folder.mkdir()
+        data = held(name, FRAME, folder)
+        found[engine_of(data)[0].name].add(open_source(data, column_types(None, COLUMNS)).in_order)
+    assert found == {name: {promised} for name, promised in IN_ORDER.items()}
+    assert unequal([engine.name for engine in ENGINES], IN_ORDER) == []
