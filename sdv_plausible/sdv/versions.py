@@ -76,7 +76,9 @@ def _by_schema(frame: narwhals.DataFrame[Any]) -> pd.DataFrame:
 
 
 def _column(frame: narwhals.DataFrame[Any], kind: Any) -> pd.Series[Any]:
-    """The one column of a frame."""
+    """The one column of a frame; nested cells stay what their type says, so that it can be refused."""
+    if kind.is_nested():
+        return frame.to_arrow().to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True).iloc[:, 0]
     if _is_exact(kind):
         arrow = frame.to_arrow()
         return arrow.to_pandas(types_mapper=_masked, ignore_metadata=True, date_as_object=False).iloc[:, 0]
