@@ -193,7 +193,7 @@ def _by_text(values: list[Any], column: ColumnType, spelling: Spelling) -> pd.Se
     number = column.is_number
     found = np.full(len(values), np.nan if number else None, dtype=float if number else object)
     for i in [] if number else present:
-        found[i] = str(values[i]) if isinstance(values[i], (list, dict)) else values[i]
+        found[i] = str(values[i]) if isinstance(values[i], (list, dict, tuple)) else values[i]
     found[read] = CellReader(column, spelling).read([_as_text(values[i]) for i in read])
     return pd.Series(found, dtype=found.dtype)
 

@@ -21,7 +21,7 @@ from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.table.cells import canonical
-from sdv_plausible.table.distinct import distinct_objects
+from sdv_plausible.table.distinct import as_objects, distinct_objects, is_arrow
 
 
 def choose_rows(persons: pd.Series[Any], most: int, coins: Coins) -> np.ndarray:
@@ -59,11 +59,16 @@ def smallest(whose: np.ndarray, secret: np.ndarray, most: int) -> np.ndarray:
 
 
 def identities(persons: pd.Series[Any]) -> np.ndarray:
-    """Objects that are equal for rows of one person, read of each cell alone; None where it is missing."""
+    """Objects that are equal for rows of one person, read of each cell alone; None where it is missing.
+
+    Also None, nobody's, where Arrow stores what Python has no object for, such as a moment or duration far
+    off, or a text that is none. So no two people become one.
+    """
     missing, names = persons.isna(), np.empty(len(persons), dtype=object)  # objects stay what they are: of
     # whole numbers and one missing name pandas would make doubles, in which long numbers become one person
-    for i, (name, gone) in enumerate(zip(persons, missing, strict=True)):  # one by one: a tuple is one name
-        names[i] = None if gone else _identity(name)
+    cells = as_objects(persons.array.__arrow_array__()) if is_arrow(persons) else persons
+    for i, (name, gone) in enumerate(zip(cells, missing, strict=True)):  # one by one: a tuple is one name
+        names[i] = None if gone or name is None else _identity(name)
     return names
 
 

@@ -1,4 +1,4 @@
-"""How a column is stored, and what it may be declared as: a look at the schema, before anything is paid."""
+"""How a column is stored: what it may be declared as, by its schema alone; texts of Arrow that are none."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from sdv_plausible.table.distinct import as_objects, is_arrow
 from sdv_plausible.table.words import CATEGORIES
 
 PERSON = "id"  # declared so, a column says whose a row is
@@ -74,3 +75,29 @@ def _stored(dtype: Any) -> str:
         return str(dtype)
     kind = dtype.pyarrow_dtype
     return str(getattr(kind, "value_type", kind) if str(kind).startswith("dictionary<") else kind)
+
+
+def with_texts(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame in which Arrow's texts that are no UTF-8 are missing: one would end a fit, and be quoted.
+
+    Columns keep their types. Frames enter through here.
+    """
+    found = frame
+    for place, (_, column) in enumerate(frame.items()):
+        of_arrow = is_arrow(column) or getattr(column.dtype, "storage", "") == "pyarrow"
+        if of_arrow and holds_no_text(cells := column.array.__arrow_array__()):
+            found = frame.copy(deep=False) if found is frame else found
+            found.isetitem(place, pd.Series(as_objects(cells), index=frame.index, dtype=column.dtype))
+    return found
+
+
+def holds_no_text(cells: Any) -> bool:
+    """Whether Arrow's cells are texts of which one is no UTF-8."""
+    kind = str(getattr(cells.type, "value_type", cells.type))
+    if kind not in ("string", "large_string", "string_view"):
+        return False
+    try:
+        cells.validate(full=True)
+    except ValueError:
+        return True
+    return False

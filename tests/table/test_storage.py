@@ -18,10 +18,11 @@ from sdv_plausible.declaring import private
 from sdv_plausible.declaring.private import learned_file
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.release.budget import Budget
-from sdv_plausible.sdv.versions import metadata_from_columns
+from sdv_plausible.sdv import versions
+from sdv_plausible.sdv.versions import metadata_from_columns, split_input
 from sdv_plausible.sources import bounded, opening
 from sdv_plausible.table.domain_file import DomainFile
-from sdv_plausible.table.storage import check_storage
+from sdv_plausible.table.storage import check_storage, with_texts
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # half of what is tried here is no sensible declaration
 
@@ -205,3 +206,70 @@ def test_other_frames_say_that_a_column_is_nested(library: str, person: str | No
         by_synthesizer(frame, columns, budget, person)
     assert budget.charged()["epsilon"] == 0
     by_synthesizer(frame, PERSONS, budget, None)  # an id's cells are never read
+
+
+BYTES = b"\xff\xfeZZSECRET"
+
+
+def no_texts(kind: str) -> pa.Table:
+    """Texts of which one is no UTF-8, as a program may hand them to Arrow."""
+    large = kind == "large"
+    held = pa.array([BYTES, b"x", b"y"], pa.large_binary() if large else pa.binary())
+    words = pa.Array.from_buffers(pa.large_string() if large else pa.string(), 3, held.buffers())
+    where = pa.array([1, 2] * 20 + [0] + [2] * 9, pa.int32())
+    cells = pa.DictionaryArray.from_arrays(where, words) if kind == "dictionary" else words.take(where)
+    return pa.table({"c": cells, "d": ["x", "y"] * 25})
+
+
+def in_library(library: str, rows: pa.Table) -> Any:
+    if library == "polars":
+        return pytest.importorskip("polars").from_arrow(rows)
+    if library == "pandas":
+        return rows.to_pandas(types_mapper=pd.ArrowDtype)
+    if library == "strings":
+        cells = rows.column("c")
+        texts = pd.Series(pd.arrays.ArrowStringArray(cells), dtype="string[pyarrow]")
+        return pd.DataFrame({"c": texts, "d": rows.column("d").to_pandas()})
+    return rows
+
+
+WORDS: dict[str, dict[str, Any]] = {
+    "categorical": {"sdtype": "categorical"},
+    "numerical": {"sdtype": "numerical"},
+    "datetime": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+    "id": {"sdtype": "id"},
+}
+
+
+@pytest.mark.parametrize("kind", ["text", "large", "dictionary"])
+@pytest.mark.parametrize("library", ["pyarrow", "polars", "pandas", "strings"])
+def test_a_text_that_is_none_is_missing_at_every_door(kind: str, library: str, tmp_path: Path) -> None:
+    given = in_library(library, no_texts(kind))
+    for sdtype, spec in WORDS.items():
+        columns, budget = {"c": spec, "d": {"sdtype": "categorical"}}, Budget(9.0, 1e-7, tmp_path / sdtype)
+        for fit in (by_synthesizer, by_source):
+            fit(given, columns, budget, "c" if sdtype == "id" else None)
+    table = split_input(given)[1]
+    assert table["c"].isna().tolist() == [i == 40 for i in range(50)]
+    assert table["c"].drop(40).astype(object).tolist() == ["x", "y"] * 20 + ["y"] * 9
+
+
+def test_texts_keep_their_type_whatever_one_of_them_holds() -> None:
+    """One row does not change how the others are stored; a frame without such a text is left alone."""
+    for kind in ("text", "large", "dictionary"):
+        frame = in_library("pandas", no_texts(kind))
+        mended = with_texts(frame)
+        assert mended.dtypes.equals(frame.dtypes)
+        assert with_texts(mended) is mended
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "pandas", "strings"])
+def test_left_as_it_is_one_would_end_the_fit(
+    library: str, budget: Budget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control."""
+    monkeypatch.setattr(versions, "with_texts", lambda frame: frame)
+    monkeypatch.setattr(versions, "holds_no_text", lambda _: False)
+    columns: Columns = {"c": {"sdtype": "numerical"}, "d": {"sdtype": "categorical"}}
+    with pytest.raises(Exception, match="Wrapping|codec"):
+        by_synthesizer(in_library(library, no_texts("text")), columns, budget, None)
