@@ -6,7 +6,7 @@ Whoever uses the file later pays: the losses are added to the ledger of every fi
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from sdv_plausible.table.domain import MAX_BINS, Domain
 from sdv_plausible.table.domain_file import DomainFile, digest
 from sdv_plausible.table.persons import choose_rows, person_entry
 from sdv_plausible.table.private_domain import FAILURE_SHARE
+from sdv_plausible.table.storage import PERSON, check_storage
 
 EARLIER = "learned earlier"
 
@@ -119,7 +120,7 @@ def learned_file(
         PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours) for _ in range(2)
     )
     planned.charge(*plan.entries())
-    _check_table(table, neighbours, specs)
+    _check_table(table, neighbours, {name: str(spec["sdtype"]) for name, spec in specs.items()})
     check_dates(
         table, {n: declared.date_format(n, specs[n]) for n, t in plan.columns.items() if t == "datetime"}
     )
@@ -134,8 +135,8 @@ def learned_file(
     return _with(file, domain, ledger, charge)
 
 
-def _check_table(table: pd.DataFrame, neighbours: Neighbours, learned: Collection[str]) -> None:
-    """Refuse a table that lacks a column, or names one twice, before anything is drawn for it."""
+def _check_table(table: pd.DataFrame, neighbours: Neighbours, learned: Mapping[str, str]) -> None:
+    """Refuse a table that lacks a column, names one twice or cannot be read, before a draw."""
     names, person = list(map(str, table.columns)), neighbours.person
     if person is not None and person not in names:
         raise ValueError(f"person ({person!r}) must be a column of the table: {names}")
@@ -146,6 +147,7 @@ def _check_table(table: pd.DataFrame, neighbours: Neighbours, learned: Collectio
     wrong = sorted(name for name in learned if names.count(name) != 1)
     if wrong:
         raise ValueError(f"data must have each declared column once: {wrong} are missing, or there twice")
+    check_storage(table.rename(columns=str), learned if person is None else {**learned, person: PERSON})
 
 
 def rows_of_persons(table: pd.DataFrame, neighbours: Neighbours, coins: Coins) -> pd.DataFrame:

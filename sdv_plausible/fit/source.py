@@ -31,6 +31,7 @@ from sdv_plausible.release_file.settings import as_json, check_locales, is_plain
 from sdv_plausible.rules.checking import rule_entries
 from sdv_plausible.rules.reading import rules_with_declarations
 from sdv_plausible.sources.bounded import check_person
+from sdv_plausible.sources.coded import check_places
 from sdv_plausible.sources.kept import check_scratch
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.rows import SourceRows
@@ -160,6 +161,8 @@ rules, budget, types, locales, random_state
     _check_dates(table, columns)
     check_person(table, settings.neighbours, scratch)
     check_scratch(table, scratch)
+    if settings.parts_rows and scratch is None:  # codes that are made once keep their places
+        check_places(table)
     _ask(fit.plan().ledger, allow_no_claim=allow_no_claim)
     opened = fit.opened(budget)  # before the first row
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)

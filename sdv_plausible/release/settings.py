@@ -155,6 +155,11 @@ class Settings:
         return _TESTS[self.privacy_test].uses_seeds_with(self.omega)
 
     @property
+    def parts_rows(self) -> bool:
+        """Whether rows belong to parts by secret draws: of a split, or one for each number of a range."""
+        return self.split is not None or (self.omega is not None and self.omega.low != self.omega.high)
+
+    @property
     def model_delta(self) -> float:
         """Share of delta for the domain and the model."""
         spent_on_seeds = self.uses_seeds and _TESTS[self.privacy_test].has_delta

@@ -59,6 +59,7 @@ from sdv_plausible.table.declarations import Specs, Undeclared, domain_document,
 from sdv_plausible.table.domain import MAX_BINS, Domain
 from sdv_plausible.table.output_types import usual_types
 from sdv_plausible.table.persons import person_entry, unknown_persons
+from sdv_plausible.table.storage import PERSON, check_storage
 from sdv_plausible.table.words import MODELLED_SDTYPES
 
 NO_FILE = (
@@ -450,6 +451,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 "metadata was changed after this synthesizer was made, which read it then: make a new one, "
                 "PlausibleDeniabilitySynthesizer(metadata, ...)"
             )
+        named = frame.rename(columns=str)
+        check_storage(named, self._sdtypes(named))
         self._check_public(frame)
         if self._lost_budget and self.budget is None:
             raise ValueError(
@@ -462,7 +465,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 self.budget.check_claim(self.plan().ledger)  # SDV will look before anything can be drawn
             return
         self._check_sdtypes()
-        check_dates(frame.rename(columns=str), self._date_formats(frame))
+        check_dates(named, self._date_formats(named))
 
     def _check_processed(self, frame: pd.DataFrame) -> None:
         specs, names = self._column_specs(), sorted(frame.columns.astype(str))
@@ -475,6 +478,13 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 f"person ({self.person!r}): processed rows do not say whose they are, and a fit without a "
                 "claim cannot draw from a budget: use fit"
             )
+
+    def _sdtypes(self, frame: pd.DataFrame) -> dict[str, str]:
+        """What the columns of a frame are of which a fit reads cells."""
+        person, keys = self._settings.neighbours.person, self._data_processor._keys
+        read = {name: str(spec.get("sdtype")) for name, spec in self._column_specs().items() if name in frame}
+        found = {name: one for name, one in read.items() if one in MODELLED_SDTYPES and name not in keys}
+        return found if person not in frame else {**found, str(person): PERSON}
 
     def _check_sdtypes(self) -> None:
         """Refuse columns that are neither modelled nor invented: only their rows would tell what they are."""

@@ -18,6 +18,7 @@ import pandas as pd
 from sdv_plausible.table.cells import plain_cells
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.distinct import as_objects
+from sdv_plausible.table.storage import holds_no_text, with_texts
 
 FrameKind = Literal["polars", "pyarrow"]
 SDV_MAJOR = int(version("sdv").split(".")[0])
@@ -52,7 +53,7 @@ def split_input(data: Any, parameter: str = "data") -> tuple[str | None, pd.Data
 
 def _as_pandas(data: Any) -> pd.DataFrame | None:
     if isinstance(data, pd.DataFrame):
-        return plain_cells(data)
+        return plain_cells(with_texts(data))
     frame = narwhals.from_native(data, pass_through=True)
     if isinstance(frame, narwhals.LazyFrame):
         frame = frame.collect()
@@ -76,15 +77,20 @@ def _by_schema(frame: narwhals.DataFrame[Any]) -> pd.DataFrame:
 
 
 def _column(frame: narwhals.DataFrame[Any], kind: Any) -> pd.Series[Any]:
-    """The one column of a frame."""
+    """The one column of a frame; nested cells stay what their type says, so that it can be refused."""
+    if kind.is_nested():
+        return frame.to_arrow().to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True).iloc[:, 0]
     if _is_exact(kind):
         arrow = frame.to_arrow()
         return arrow.to_pandas(types_mapper=_masked, ignore_metadata=True, date_as_object=False).iloc[:, 0]
+    arrow = frame.to_arrow().column(0) if kind in (narwhals.String, narwhals.Categorical) else None
     try:
-        return frame.to_pandas().iloc[:, 0]
+        if arrow is None or not holds_no_text(arrow):
+            return frame.to_pandas().iloc[:, 0]
     except (ValueError, OverflowError):  # of a cell that Python has no object for, such as an hour 24
-        cells = pd.Series(as_objects(frame.to_arrow().column(0)), dtype=object)
-        return cells.astype("category") if kind == narwhals.Categorical else cells
+        pass
+    cells = pd.Series(as_objects(frame.to_arrow().column(0)), dtype=object)
+    return cells.astype("category") if kind == narwhals.Categorical else cells
 
 
 def _is_exact(kind: Any) -> bool:

@@ -22,6 +22,7 @@ from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sources.source import LocalSource, Source, with_objects
 from sdv_plausible.table.persons import identities, numbered, smallest
+from sdv_plausible.table.storage import PERSON, check_storage
 
 FILES = 256  # of 10^8 rows one file's are about a part's
 
@@ -123,7 +124,7 @@ def check_person(source: Source, neighbours: Neighbours, scratch: str | Path | N
     Raises
     ------
     ValueError
-        If no folder is given, or the rows are on other machines.
+        If no folder is given, the rows are on other machines, or the column is of nested cells.
     """
     person = neighbours.person
     if person is None:
@@ -133,6 +134,7 @@ def check_person(source: Source, neighbours: Neighbours, scratch: str | Path | N
             f"person ({person!r}) must be None for a Dask DataFrame: the rows of each person would have to "
             "move to one worker. Write it to Parquet (table.to_parquet(folder)), and fit that with scratch"
         )
+    check_storage(source.empty([person]), {person: PERSON})
     if scratch is None:
         raise ValueError(
             f"person ({person!r}) needs scratch, a folder on a disk of yours: the rows of each person are "

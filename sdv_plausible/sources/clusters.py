@@ -9,6 +9,7 @@ import pandas as pd
 
 from sdv_plausible.sources.source import Work
 from sdv_plausible.table.cells import plain_cells
+from sdv_plausible.table.storage import with_texts
 
 T = TypeVar("T")
 RETRIES = 3
@@ -60,7 +61,7 @@ class DaskSource:
 
 
 def _count(work: Work[T], part: pd.DataFrame, number: int) -> T:
-    return work.count(plain_cells(part.reset_index(drop=True)), number)
+    return work.count(plain_cells(with_texts(part.reset_index(drop=True))), number)
 
 
 def _add(work: Work[T], sums: Sequence[T]) -> T:

@@ -117,6 +117,22 @@ class Groups:
         return groups, found, one[2] + other[2]
 
 
+def check_places(source: Source) -> None:
+    """Refuse parts of rows that may come in another order the next time: a fit asks before a budget has paid.
+
+    Raises
+    ------
+    ValueError
+        If the source does not keep its order.
+    """
+    if not source.in_order:
+        raise ValueError(
+            "source: split, and a range of omega, need rows that keep their places, which databases and "
+            "clusters do not promise: leave them out, give scratch (a folder for codes that are made "
+            "once), or write the table to Parquet first"
+        )
+
+
 class SourceCounts:
     """A table in parts; an engine of exact counts.
 
@@ -180,12 +196,7 @@ class SourceCounts:
         """
         if low <= 0 and high >= 1:
             return self
-        if not self._source.in_order:
-            raise ValueError(
-                "source: split, and a range of omega, need rows that keep their places, which databases and "
-                "clusters do not promise: leave them out, give scratch (a folder for codes that are made "
-                "once), or write the table to Parquet first"
-            )
+        check_places(self._source)
         spans = (*self._coder.spans, (low, high, coins.spawn("rows")))
         part = replace(self._coder, spans=spans)
         return SourceCounts(self._source, part, self._names, self._unchanged)

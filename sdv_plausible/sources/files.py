@@ -78,6 +78,8 @@ class CsvSource(LocalSource):
         super().__init__(rows, progress=progress)
         self._paths, self._types = paths, types
         self._names = csv_columns(paths[0])
+        for path in paths[1:]:  # every header: what only a pass would find has been paid for
+            csv_columns(path, declared=types)
 
     @property
     def names(self) -> Sequence[str]:

@@ -22,6 +22,7 @@ from sdv_plausible.sources.files import (
 from sdv_plausible.sources.source import PART_ROWS, FrameSource, Source
 from sdv_plausible.sources.streams import READ_ONCE, ibis_source, stream_source
 from sdv_plausible.table.column_types import ColumnType
+from sdv_plausible.table.storage import check_storage
 from sdv_plausible.table.text_files import UNPACKERS
 
 KNOWN = (
@@ -66,21 +67,9 @@ def open_source(
     absent = [name for name in types if name not in found.names]
     if absent:
         raise ValueError(f"source lacks the declared columns {absent}; it has {list(found.names)[:20]}")
-    _check_storage(found.empty(list(types)), types)
+    modelled = {name: column.sdtype for name, column in types.items() if column.is_modelled}
+    check_storage(found.empty(list(types)), modelled)
     return found
-
-
-def _check_storage(empty: pd.DataFrame, types: Mapping[str, ColumnType]) -> None:
-    """Refuse nested columns of frames; Arrow's have been by ``empty``."""
-    for name, dtype in empty.dtypes.items():
-        if isinstance(dtype, pd.ArrowDtype) and dtype.kind == "O" and types[str(name)].is_modelled:
-            import pyarrow as pa
-
-            if pa.types.is_nested(dtype.pyarrow_dtype):
-                raise ValueError(
-                    f"column {name!r} is stored as {dtype.pyarrow_dtype}: a cell must be one value. Make "
-                    "columns of it first, or leave it out of metadata and domain"
-                )
 
 
 def engine_of(data: Any) -> tuple[Engine, Any]:

@@ -15,6 +15,7 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from sdv_plausible.table.cells import plain_cells
+from sdv_plausible.table.storage import with_texts
 
 PART_ROWS = 1 << 19
 T = TypeVar("T")
@@ -110,7 +111,7 @@ class FrameSource(LocalSource):
 
     def __init__(self, table: pd.DataFrame, rows: int = PART_ROWS, *, progress: bool = False) -> None:
         super().__init__(rows, progress=progress)
-        self._table = plain_cells(table.set_axis(table.columns.astype(str), axis=1))
+        self._table = plain_cells(with_texts(table.set_axis(table.columns.astype(str), axis=1)))
 
     @property
     def names(self) -> Sequence[str]:

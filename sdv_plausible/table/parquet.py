@@ -18,6 +18,7 @@ from sdv_plausible.table.dates import of_arrow
 from sdv_plausible.table.distinct import as_objects
 from sdv_plausible.table.forms import canonical
 from sdv_plausible.table.reading import PathLike
+from sdv_plausible.table.storage import refused_storage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -151,11 +152,7 @@ def _column(
     text = is_.is_string(kind) or is_.is_large_string(kind) or is_.is_null(kind)
     single = text or number or is_.is_timestamp(kind) or is_.is_date(kind)
     if column.is_modelled and not (text or (single and column.sdtype not in ("numerical", "datetime"))):
-        raise ValueError(
-            f"column {column.name!r} is stored as {kind}, and declared as {column.sdtype!r}: store it in a "
-            "type that goes with "
-            "that, or declare another sdtype"
-        )
+        raise refused_storage(column.name, kind, column.sdtype)
     if is_.is_null(kind) or not single or not len(cells):  # Arrow has no empty dictionary of every type
         return _by_text(as_objects(cells), column, spelling)
     return _spread(cells, column, spelling, categories=categories and text)
@@ -196,7 +193,7 @@ def _by_text(values: list[Any], column: ColumnType, spelling: Spelling) -> pd.Se
     number = column.is_number
     found = np.full(len(values), np.nan if number else None, dtype=float if number else object)
     for i in [] if number else present:
-        found[i] = str(values[i]) if isinstance(values[i], (list, dict)) else values[i]
+        found[i] = str(values[i]) if isinstance(values[i], (list, dict, tuple)) else values[i]
     found[read] = CellReader(column, spelling).read([_as_text(values[i]) for i in read])
     return pd.Series(found, dtype=found.dtype)
 

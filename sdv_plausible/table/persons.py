@@ -18,6 +18,7 @@ from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.table.distinct import as_objects, is_arrow
 from sdv_plausible.table.forms import ODD, is_missing, plain
 
 _EXACT = 2.0**53  # from here on doubles leave whole numbers out
@@ -58,10 +59,15 @@ def smallest(whose: np.ndarray, secret: np.ndarray, most: int) -> np.ndarray:
 
 
 def identities(persons: pd.Series[Any]) -> np.ndarray:
-    """Objects that are equal for rows of one person, read of each cell alone; None where it is missing."""
+    """Objects that are equal for rows of one person, read of each cell alone; None where it is missing.
+
+    Also None, nobody's, where a cell can be no name: of an unknown class, a double in which several whole
+    numbers become one, or what Arrow stores and Python has no object for. So no two people become one.
+    """
     names = np.empty(len(persons), dtype=object)  # objects stay what they are: of whole numbers and one
     # missing name pandas would make doubles, in which long numbers become one person
-    for i, name in enumerate(map(plain, persons)):  # one by one: a tuple is one name
+    cells = as_objects(persons.array.__arrow_array__()) if is_arrow(persons) else persons
+    for i, name in enumerate(map(plain, cells)):  # one by one: a tuple is one name
         names[i] = None if name is ODD or is_missing(name) or _is_rounded(name) else name
     return names
 

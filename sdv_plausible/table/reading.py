@@ -10,7 +10,7 @@ import codecs
 import csv
 import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -132,11 +132,16 @@ def count_unreadable(
 
 
 def csv_columns(
-    path: PathLike, *, encoding: str = "utf-8", separator: str = ",", quote: str = '"'
+    path: PathLike,
+    *,
+    encoding: str = "utf-8",
+    separator: str = ",",
+    quote: str = '"',
+    declared: Collection[str] = (),
 ) -> list[str]:
-    """Column names in the header line of a CSV file; parameters and errors as for :func:`read_csv`."""
+    """Column names in the header line of a CSV file, with those declared; else as for :func:`read_csv`."""
     lines = _lines(path, encoding, separator, quote)
-    header = _header(path, lines)
+    header = _header(path, lines, separator, declared)
     lines.close()
     return header
 
@@ -156,15 +161,7 @@ def _read(
             "'numerical'}}"
         )
     lines = _lines(path, encoding, separator, quote)
-    header = _header(path, lines)
-    absent = [name for name in types if name not in header]
-    if absent:
-        lines.close()
-        other = [
-            mark for mark in OTHER_SEPARATORS if len(header) == 1 and mark != separator and mark in header[0]
-        ]
-        hint = f"; it holds {other[0]!r}: is that the separator?" if other else ""
-        raise ValueError(f"{path}: the header line lacks the declared columns {absent}{hint}")
+    header = _header(path, lines, separator, types)
     readers = {name: CellReader(types[name], spelling) for name in header if name in types}
     return readers, _blocks(lines, [header.index(name) for name in readers])
 
@@ -175,7 +172,7 @@ def _blocks(lines: Iterator[list[str]], wanted: Sequence[int]) -> Iterator[list[
         yield [columns[j] for j in wanted]
 
 
-def _header(path: PathLike, lines: Iterator[list[str]]) -> list[str]:
+def _header(path: PathLike, lines: Any, separator: str, declared: Collection[str]) -> list[str]:
     header = next(lines, None)
     if header is None:
         raise ValueError(f"{path} has no header line: it must begin with the names of the columns")
@@ -190,6 +187,14 @@ def _header(path: PathLike, lines: Iterator[list[str]]) -> list[str]:
             raise ValueError(
                 f"{path}: columns {place[name]} and {i} of the header line have the same name: rename one"
             )
+    absent = [name for name in declared if name not in header]
+    if absent:
+        lines.close()
+        other = [
+            mark for mark in OTHER_SEPARATORS if len(header) == 1 and mark != separator and mark in header[0]
+        ]
+        hint = f"; it holds {other[0]!r}: is that the separator?" if other else ""
+        raise ValueError(f"{path}: the header line lacks the declared columns {absent}{hint}")
     return header
 
 

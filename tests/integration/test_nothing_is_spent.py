@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sdv.errors import InvalidDataError
+from tables import ENGINES, held
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.cli import main
@@ -276,6 +277,46 @@ def test_a_stream_that_can_be_read_once_costs_nothing(tmp_path):
     with pytest.raises(ValueError, match="can be read once"):
         by_source(budget, iterated())
     assert charged(budget) == 0
+
+
+UNORDERED = [engine for engine in ENGINES if engine in ("polars", "duckdb", "dask")] + ["a function"]
+
+
+@pytest.mark.parametrize("engine", UNORDERED)
+@pytest.mark.parametrize("parts", [{"split": (0.2, 0.3, 0.5)}, {"omega": (1, 2)}], ids=["split", "omega"])
+def test_parts_of_rows_that_keep_no_order_cost_nothing(engine, parts, tmp_path):
+    """A database may be asked to keep codes of its rows in a folder; a cluster has none."""
+    import pyarrow as pa
+
+    stored = pa.Table.from_pandas(table())
+    source = stored.to_batches if engine == "a function" else held(engine, table(), tmp_path)
+    budget = Budget(2.0, 1e-8, tmp_path / "b")
+    for words in ({}, {"scratch": tmp_path}) if engine == "dask" else ({},):
+        assert refused(by_source, budget, source, **parts, **words)
+    if engine != "dask":
+        by_source(budget, source, **parts, scratch=tmp_path)
+        assert charged(budget) > 0
+
+
+SECOND_FILES = {
+    "lacks a column": lambda path: table().drop(columns="age").to_csv(path, index=False),
+    "is empty": lambda path: path.write_text(""),
+    "names a column twice": lambda path: named_twice().to_csv(path, index=False),
+    "has another separator": lambda path: table().to_csv(path, index=False, sep=";"),
+}
+
+
+@pytest.mark.parametrize("mistake", SECOND_FILES)
+def test_every_header_of_a_folder_is_read_before_the_draw(mistake, tmp_path):
+    folder, words = tmp_path / "rows", {"domain": {n: s for n, s in DOMAIN.items() if n != "day"}}
+    folder.mkdir()
+    table().to_csv(folder / "1.csv", index=False)
+    SECOND_FILES[mistake](folder / "2.csv")
+    budget = Budget(2.0, 1e-8, tmp_path / "b")
+    assert refused(by_source, budget, folder, **words)
+    table().iloc[:, ::-1].to_csv(folder / "2.csv", index=False)  # in another order: each has names of its own
+    by_source(budget, folder, **words)
+    assert charged(budget) > 0
 
 
 def other_metadata(synth: Any) -> None:

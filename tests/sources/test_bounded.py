@@ -26,7 +26,7 @@ from sdv_plausible.sources import bounded as module
 from sdv_plausible.sources.bounded import bounded
 from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import FrameSource, LocalSource
-from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.column_types import ColumnType, column_types
 from sdv_plausible.table.persons import choose_rows
 
 ALARM = 1e-6  # chance of a false alarm of the check of uniformity
@@ -209,3 +209,17 @@ def test_what_cannot_be_costs_no_budget(engine: str, more: dict[str, Any], says:
         held(engine, FRAME, tmp_path).to_parquet(tmp_path / "rows")
         found = fit_source(tmp_path / "rows", COLUMNS, DECLARED, person="key", scratch=tmp_path)
         assert found.ledger.claims_privacy
+
+
+@pytest.mark.parametrize("engine", ["arrow", "duckdb"])
+def test_people_whose_names_are_intervals_are_told_apart(engine: str, tmp_path: Path) -> None:
+    """Python's object for one cannot be written to a file of rows."""
+    import pyarrow as pa
+
+    names = pa.array([(0, i % 7, 0) for i in range(70)], pa.month_day_nano_interval())
+    rows = pa.table({"key": names, "sex": ["f", "m"] * 35})
+    source = rows if engine == "arrow" else pytest.importorskip("duckdb").from_arrow(rows)
+    types = {"key": ColumnType(name="key", sdtype="id"), "sex": ColumnType(name="sex", sdtype="categorical")}
+    person = Neighbours.parse("add_remove", "key", 2)
+    found = bounded(open_source(source, types, 20), person, ["sex"], Coins.from_os_entropy(), tmp_path)
+    assert sum(map(len, found.parts(["sex"]))) == 7 * 2

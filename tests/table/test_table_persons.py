@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -174,3 +175,29 @@ def test_a_double_in_which_whole_numbers_become_one_names_nobody():
     assert len(choose_rows(long, 1, Coins.from_seed(0))) == 2000
     rounded = pd.concat([long.astype(float), pd.Series([7.0, 2.0**53 - 1])], ignore_index=True)
     assert choose_rows(rounded, 1, Coins.from_seed(0)).tolist() == [2000, 2001]
+
+
+def arrow_names(kind: Any) -> pd.Series[Any]:
+    """Names at the ends of what Arrow stores, each twice, beside two usual ones."""
+    import pyarrow as pa
+
+    counts = [-(2**63) + 1, 2**63 - 1, 0, 86_400, -(2**63) + 2] * 2
+    return pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.array(counts, "int64").view(kind)])))
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("kind", ["timestamp", "duration"])
+def test_a_name_that_python_has_no_object_for_is_nobodys_and_no_other_persons(kind: str, unit: str) -> None:
+    import pyarrow as pa
+
+    names = identities(arrow_names(getattr(pa, kind)(unit)))
+    if kind == "duration":
+        assert set(names) == {None}
+        return
+    assert names[2] == names[7] != names[3] == names[8]
+    assert None not in (names[2], names[3])
+    for first in range(5):
+        for second in range(first):
+            assert names[first] is None or names[first] != names[second]
+    chosen = choose_rows(arrow_names(getattr(pa, kind)(unit)), 1, Coins.from_os_entropy())
+    assert len(chosen) == len({name for name in names if name is not None})
