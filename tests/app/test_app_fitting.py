@@ -104,28 +104,27 @@ def test_without_a_release_file_it_is_said_why(ordered, tmp_path, monkeypatch):
 
 def test_without_a_card_the_release_is_there(ordered, tmp_path, monkeypatch):
     monkeypatch.setattr(fitting, "_compare", lambda *_: None)
-    monkeypatch.setattr(Release, "card", lambda *_: json.loads("Basel"))
+    monkeypatch.setattr(Release, "card", lambda *_: int("Basel"))
     heard = Heard()
     run(ordered(), tmp_path, heard)
     assert heard.of("failed") == []
     assert [name for name, _ in heard.of("without")] == ["card"]
+    assert "ValueError while the rows were worked on" in heard.of("without")[0][1]
     assert [key for (key,) in heard.of("file")] == ["rows", "ledger", "release"]
     assert heard.of("released")[0][3]
     assert "Basel" not in str(heard)
 
 
 def test_an_error_quotes_no_cell(ordered, tmp_path, monkeypatch):
-    monkeypatch.setattr(Table, "read", lambda *_: json.loads("Basel"))
+    monkeypatch.setattr(Table, "read", lambda *_: int("Basel"))
     heard = Heard()
     run(ordered(), tmp_path, heard)
-    assert "JSONDecodeError while the rows were worked on" in heard.of("failed")[0][0]
+    assert "ValueError while the rows were worked on" in heard.of("failed")[0][0]
     assert "Basel" not in str(heard)
 
 
 def test_a_report_that_fails_takes_nothing_back(ordered, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "sdv_plausible.evaluation.page.inspection.inspection_page", lambda *_: json.loads("Basel")
-    )
+    monkeypatch.setattr("sdv_plausible.evaluation.page.inspection.inspection_page", lambda *_: int("Basel"))
     heard = Heard()
     run(ordered(), tmp_path, heard)
     assert heard.of("failed") == []

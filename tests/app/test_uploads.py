@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from apps import HOME, MOST_BYTES, ORIGIN
 
@@ -71,5 +73,7 @@ def test_a_length_that_lies_or_is_missing_helps_nobody(place, length):
 
 def test_what_is_within_the_limits_is_taken(place, monkeypatch):
     monkeypatch.setattr(uploads, "MOST_TEXT", 5000)
-    _, answer = sent(place, [("na_values", "x" * 4999)], [("table", ("people.csv", b"age\n1\n"))])
+    browser, answer = sent(place, [("na_values", "x" * 4999)], [("table", ("people.csv", b"age\n1\n"))])
     assert answer.url.path == HOME + "columns/"
+    kept = next(path for path in browser.session.folder.rglob("people.csv"))
+    assert os.name != "posix" or kept.parent.stat().st_mode & 0o777 == 0o700

@@ -483,6 +483,8 @@ def test_row_cap(mixed_table):
     rows = synth.sample(60)
     synth.reset_sampling()
     pd.testing.assert_frame_equal(synth.sample(60), rows)  # the same rows again cost nothing
+    with pytest.raises(RowCapExceededError, match="60 more rows"):
+        synth.sample(60)  # others do, even as many
     with pytest.raises(RowCapExceededError, match=r"row_cap \(100\)"):
         synth.sample(41)
     assert len(synth.sample(40)) == 40

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import cloudpickle
 import numpy as np
 import pytest
 from tables import table
@@ -41,3 +47,9 @@ def test_a_column_is_read_once_for_several_questions(monkeypatch: pytest.MonkeyP
         columns.value_counts("city")
         columns.point_counts(Reading("wage", "numerical"), LATTICE)
     assert passes == [("city",), ("wage",)]
+
+
+@pytest.mark.parametrize("way", [pickle.dumps, cloudpickle.dumps, copy.copy, copy.deepcopy])
+def test_rows_do_not_leave(way: Callable[[Any], object]) -> None:
+    with pytest.raises(TypeError, match="rows cannot be pickled"):
+        way(SourceColumns(FrameSource(FRAME, 100), RuleSet(), list(FRAME)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import struct
 
@@ -94,6 +95,7 @@ def test_several_tables(tables, described):
 
 def test_round_trip(report, tmp_path):
     report.save(tmp_path / "report.pkl")
+    assert os.name != "posix" or (tmp_path / "report.pkl").stat().st_mode & 0o777 == 0o600
     again = PlausibleDeniabilityReport.load(tmp_path / "report.pkl")
     assert again.get_properties().equals(report.get_properties())
     for publishable in (False, True):
