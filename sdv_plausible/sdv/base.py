@@ -94,8 +94,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def fit(self, data: Any) -> None:
         """Fit to a DataFrame or ``{table: DataFrame}``. If it fails, an earlier fit stays as it was.
 
-        A cell that is a list, a dict or an object of an unknown class counts as missing: one cell never ends a
-        fit. Columns of which most cells are outside what was declared, these included, are named in a warning.
+        A cell that is a list, a dict or an object of an unknown class counts as missing: one cell never ends
+        a fit. Columns of which most cells are outside what was declared, these too, are named in a warning.
 
         Raises
         ------

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.table.dates import NANOSECONDS
 from sdv_plausible.table.cells import plain_cells
+from sdv_plausible.table.dates import NANOSECONDS
 from sdv_plausible.table.inference import infer_attribute, quantile_bins
 
 
