@@ -134,14 +134,13 @@ def questions(modules: Mapping[str, str] | None = None) -> set[str]:
 
 OPENERS = (
     "Queryable", "fit_release", "learn_model", "build_domain", "learned_file", "vote_types", "with_voted", "fit_source",
-    "Fit",
-    "PlausibleDeniabilitySynthesizer",
+    "PlausibleDeniabilitySynthesizer", "TableRows", "SourceRows",
 )  # fmt: skip
 # Function that opens the rows, or has them opened -> the door through which replay meets it.
 DOORS = {
     "fit/run.py: Fit.run": "synthesizer",
-    "sdv/synthesizer.py: PlausibleDeniabilitySynthesizer._as_fit": "synthesizer",
-    "fit/source.py: read_fit": "fit_source",
+    "fit/source.py: fit_source": "fit_source",
+    "sdv/synthesizer.py: PlausibleDeniabilitySynthesizer._fit_rows": "synthesizer",
     "release/fitting.py: fit_release": "synthesizer",
     "release/fitting.py: learn_model": "synthesizer",
     "table/building.py: build_domain": "synthesizer",
@@ -156,6 +155,8 @@ DOORS = {
     "app/fitting.py: _with_types": "app",
 }
 NO_DOORS = {
+    "sources/rows.py: TableRows.of_persons": "fewer of the rows that a fit was given",
+    "sources/rows.py: SourceRows.of_persons": "fewer of the rows that a fit was given",
     "commands/demo.py: run": "a simulated table",
     "commands/declare.py: plan_of": "plans: no row is looked at",
     "commands/audit.py: run.factory": "for the holder's eyes",
