@@ -139,11 +139,14 @@ def _parquet() -> Any:
 def _column(
     cells: pa.ChunkedArray, column: ColumnType, spelling: Spelling, *, categories: bool
 ) -> pd.Series[Any]:
+    from pyarrow import decimal128
     from pyarrow import types as is_
 
     kind = cells.type.value_type if is_.is_dictionary(cells.type) else cells.type
     if kind != cells.type and not (is_.is_string(kind) or is_.is_large_string(kind)):
         cells = cells.cast(kind)
+    if is_.is_decimal(kind) and kind.bit_width < 128:  # Arrow finds no distinct ones of these
+        cells = cells.cast(decimal128(kind.precision, kind.scale))
     number = is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind) or is_.is_boolean(kind)
     if column.sdtype == "numerical" and number:
         return _numbers(cells)

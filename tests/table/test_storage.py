@@ -21,6 +21,8 @@ from sdv_plausible.release.budget import Budget
 from sdv_plausible.sdv import versions
 from sdv_plausible.sdv.versions import metadata_from_columns, split_input
 from sdv_plausible.sources import bounded, opening
+from sdv_plausible.sources.opening import open_source
+from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.storage import check_storage, with_texts
 
@@ -273,3 +275,26 @@ def test_left_as_it_is_one_would_end_the_fit(
     columns: Columns = {"c": {"sdtype": "numerical"}, "d": {"sdtype": "categorical"}}
     with pytest.raises(Exception, match="Wrapping|codec"):
         by_synthesizer(in_library(library, no_texts("text")), columns, budget, None)
+
+
+def opened(stored: pa.ChunkedArray, spec: dict[str, Any]) -> bool:
+    types = {"c": ColumnType(name="c", **spec)}
+    try:
+        return bool(open_source(pa.table({"c": stored}), types))
+    except (ValueError, NotImplementedError):
+        return False
+
+
+@pytest.mark.parametrize("sdtype", [*DECLARED, "id"])
+def test_an_arrow_table_that_is_opened_is_fitted(sdtype: str, tmp_path: Path) -> None:
+    """Its types are looked at as it is opened, before the draw; an id's as it says whose a row is."""
+    stored = {n: c.array.__arrow_array__() for n, c in STORED.items() if isinstance(c.dtype, pd.ArrowDtype)}
+    columns = {name: spec_of(STORED[name], sdtype) for name in stored}
+    columns = {name: spec for name, spec in columns.items() if opened(stored[name], spec)}
+    assert len(columns) > 5
+    rows = pa.table({"d": ["x"] * ROWS, **{name: stored[name] for name in columns}})
+    people = list(columns) if sdtype == "id" else [None]
+    for i, person in enumerate(people):
+        budget = Budget(9.0, 1e-7, tmp_path / f"{i}")
+        read = {person: {"sdtype": "id"}} if person else columns
+        by_source(rows, {**read, "d": {"sdtype": "categorical"}}, budget, person)
