@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from sdv_plausible.commands.files import check_outputs
-from sdv_plausible.commands.fitting import add_fitting, fitted, row_cap
+from sdv_plausible.commands.files import UsageError, check_outputs
+from sdv_plausible.commands.fitting import ROW_BY_ROW, add_fitting, fitted, row_cap
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.table.writing import write_table
 from sdv_plausible.whole_files import write_whole
@@ -30,6 +30,9 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.privacy import checks as check
 
     check.whole("num_rows", options.rows, 0, "try 10000")
+    check.whole("processes", options.processes, 1, "1 for this process alone")
+    if options.processes > 1 and getattr(options, "privacy_test", None) not in ROW_BY_ROW:
+        raise UsageError(f"--processes {options.processes} is for row-by-row tests: leave it out")
     check_outputs(options)
     with steps("reading", "fitting", "drawing rows", "writing") as begin:
         synth, found = fitted(options, begin, known=row_cap(options, options.rows))

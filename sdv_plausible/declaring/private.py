@@ -23,6 +23,7 @@ from sdv_plausible.release.budget import Budget
 from sdv_plausible.release_file.ledger import read_ledger, write_learned
 from sdv_plausible.release_file.reading import Part
 from sdv_plausible.table.building import build_domain
+from sdv_plausible.table.cells import plain_cells
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.declarations import domain_document, read_declarations
@@ -30,7 +31,7 @@ from sdv_plausible.table.domain import MAX_BINS, Domain
 from sdv_plausible.table.domain_file import DomainFile, digest
 from sdv_plausible.table.persons import choose_rows, person_entry
 from sdv_plausible.table.private_domain import FAILURE_SHARE
-from sdv_plausible.table.storage import PERSON, check_storage
+from sdv_plausible.table.storage import PERSON, check_storage, with_texts
 
 EARLIER = "learned earlier"
 
@@ -101,7 +102,7 @@ def learned_file(
     check.delta("delta", delta, "try 1e-9")
     if file.learned is not None:
         raise ValueError("columns of this file are learned already: start from a file without them")
-    document = file.to_dict()
+    table, document = plain_cells(with_texts(table)), file.to_dict()
     types = column_types(document)
     specs = {name: kind.words for name, kind in types.items() if kind.is_modelled}
     declared = read_declarations(document, "private", max_bins, {n: kind.words for n, kind in types.items()})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +13,11 @@ from sdv_plausible.models.adaptive.learner import AdaptiveLearner
 from sdv_plausible.models.adaptive.public import PublicTable
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.table.cells import unhashable_types
+from sdv_plausible.table.cells import plain_cells, unhashable_types
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.storage import check_storage, with_texts
+from sdv_plausible.table.words import MODELLED_SDTYPES
 
 LONGEST_SOURCE = 200
 NOTE = (
@@ -56,6 +58,10 @@ def check_public(
     absent = sorted(needed - set(names))
     if absent:
         raise ValueError(f"public lacks columns {absent} of the rules: give them, or leave it out")
+    known = columns if isinstance(columns, Mapping) else {}
+    sdtypes = {name: str(known[name].get("sdtype")) for name in names if name in known}
+    read = {name: one for name, one in sdtypes.items() if one in MODELLED_SDTYPES}
+    check_storage(plain_cells(public.set_axis(names, axis=1)), read)
     nested = [name for name in public if unhashable_types(public[name])]
     if nested:
         raise ValueError(f"public: column {nested[0]!r} holds lists, dicts or the like: leave it out")
@@ -99,7 +105,9 @@ def with_public(learner: Any, public: pd.DataFrame, domain: Domain, rules: RuleS
     ValueError
         If rules need columns that the published table lacks.
     """
-    frame = public.set_axis(public.columns.astype(str), axis=1).reset_index(drop=True)
+    frame = plain_cells(with_texts(public.set_axis(public.columns.astype(str), axis=1))).reset_index(
+        drop=True
+    )
     if rules:
         frame = rules.fold(frame)
     codes = np.full((len(frame), len(domain)), -1, dtype=np.int32, order="F")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -22,7 +23,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.release.sampler import PrefixSampler
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.release.side_entries import Types, side_entries
+from sdv_plausible.release.side_entries import Types, check_types, side_entries
 from sdv_plausible.release_file.answers import Answers
 from sdv_plausible.release_file.invented import check_invented
 from sdv_plausible.release_file.release import Release
@@ -48,6 +49,7 @@ NO_FILE = (
     "No file keeps a record of this look: save these declarations as a domain file, as they are, to keep the "
     "claim of later fits. Edited from now on they make none, unless each cites its public source"
 )
+LONGEST_NAME = 1000  # letters of a name, as release files have them
 GAMMA = 4.0  # of no effect under the release test
 PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")
 
@@ -136,9 +138,12 @@ rules, budget, types, locales, random_state
     >>> release.save("census.release")                                           # doctest: +SKIP
     """
     _refuse(privacy_test)
+    check_types(types)
     check.whole("rows", rows, 1, f"try {PART_ROWS}")
-    if not isinstance(table_name, str) or not table_name:
-        raise ValueError(f"table_name ({table_name!r}) must be a text that is not empty; try 'table'")
+    if not isinstance(table_name, str) or not 0 < len(table_name) <= LONGEST_NAME or _is_half(table_name):
+        raise ValueError(
+            f"table_name ({table_name!r:.60}) must be a text of 1 to {LONGEST_NAME} characters; try 'table'"
+        )
     check_released(metadata)
     settings = Settings(
         epsilon=epsilon, delta=delta, k=k, gamma=GAMMA, epsilon0=epsilon0, omega=omega,
@@ -148,7 +153,8 @@ rules, budget, types, locales, random_state
     given = {"model": model, "structure": structure, "model_parameters": model_parameters}
     learner, columns = make_learner(*given.values()), with_id(column_types(domain, metadata), person)
     _refuse_records(learner)
-    check_invented({name: kind.sdtype for name, kind in columns.items()}, check_locales(locales))
+    known_locales = check_locales(locales)
+    check_invented({name: kind.sdtype for name, kind in columns.items()}, known_locales)
     fit = read_fit(
         columns, domain, rules, max_bins, settings=settings, learner=learner, structure=structure,
         name=table_name,
@@ -164,24 +170,26 @@ rules, budget, types, locales, random_state
     if settings.parts_rows and scratch is None:  # codes that are made once keep their places
         check_places(table)
     _ask(fit.plan().ledger, allow_no_claim=allow_no_claim)
-    opened = fit.opened(budget)  # before the first row
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
     modelled = [name for name, column in columns.items() if column.is_modelled]
+    teller = Teller(partial(_noted, domain))
     with nullcontext() if scratch is None else part_folder(Path(scratch)) as folder:
-        found = fit.run(
-            SourceRows(table, fit.rules, modelled, folder), opened, coins, Teller(partial(_noted, domain))
-        )
+        opened = fit.opened(budget)  # before the first row
+        found = fit.run(SourceRows(table, fit.rules, modelled, folder), opened, coins, teller)
     plain = {name: said for name, value in given.items() if is_plain(said := as_json(value))}
-    others = {"max_bins": max_bins, "types": types, "locales": list(locales)}
+    others = {"max_bins": max_bins, "types": types, "locales": known_locales}
     sampler = found.sampler
     assert isinstance(sampler, PrefixSampler)  # the release test's
-    return Release(
+    release = Release(
         schema=_schema(columns, found, table_name), domain=found.domain, rules=found.rules,
         model=sampler.model, seeds=sampler.seeds,
         answers=Answers(sampler.answers, found.domain.names), ledger=found.ledger,
         settings=_said(settings) | plain | others,
         versions=versions_of(PACKAGES),
     )  # fmt: skip
+    for text in teller.told:
+        warnings.warn(text, UserWarning, stacklevel=2)
+    return release
 
 
 def read_fit(
@@ -231,6 +239,10 @@ def _check_dates(table: Source, types: Mapping[str, ColumnType]) -> None:
     """Raise ValueError if a column's type in the source does not go with how its dates are declared."""
     dates = [name for name, kind in types.items() if kind.sdtype == "datetime"]
     check_dates(table.empty(dates), {name: types[name].datetime_format for name in dates})
+
+
+def _is_half(text: str) -> bool:
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _noted(domain: Any, names: Collection[str]) -> list[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
@@ -27,14 +27,17 @@ class Teller:
     note : callable, optional
         Writes down, before anything is told, that columns were compared with rows; returns what the holder is
         told of that. Without it nothing is compared.
+    told : list of str
+        Texts for the door to warn with, once what was paid for is in its caller's hands.
     """
 
     note: Callable[[Collection[str]], list[str]] | None = None
+    told: list[str] = field(default_factory=list)
 
     def tell_of_public(self, public: pd.DataFrame | None, rows: Rows) -> None:
         """Warn that a published table repeats the rows."""
-        if public is not None and starts(public, rows.begins(len(public))):
-            _warn(
+        if public is not None and starts(public, _begin(rows, len(public))):
+            self.told.append(
                 "public holds the first rows of the table to be protected (for you, not for publication): "
                 "nothing protects them then, whatever the ledger says. Leave it out"
             )
@@ -48,7 +51,7 @@ class Teller:
             noted, lost = "".join(f". {line}" for line in self.note(compared)[:1]), None
         except (OSError, ValueError) as error:
             noted, lost = "", error
-        first = rows.begins(WARNED_FROM)
+        first = _begin(rows, WARNED_FROM)
         first = rules.fold(first) if rules else first
         outside = mostly_outside(first, {name: as_read(declared, name, specs) for name in declared.names})
         never = [name for name in declared.names if declared.says_missing(name) is False]
@@ -63,24 +66,31 @@ class Teller:
                 if lost is not None:
                     told = "some columns do not fit (for you, not for publication), and are not named"
                     way_out = f"the look cannot be written down: {lost}"
-                _warn(f"{told}: {way_out}{noted}")
+                self.told.append(f"{told}: {way_out}{noted}")
 
     def tell_of_domain(self, domain: Domain) -> None:
         """Warn where value sets were read off the rows, or noise left one value. Answers are no secret."""
         if domain.inferred:
-            _warn(
+            self.told.append(
                 f"the value sets of {list(domain.inferred)[:6]} were read off the rows, and may hold what "
                 "single people have: this fit makes no privacy claim. Declare them, or leave "
                 "undeclared='infer' out"
             )
         if lost := [a.name for a in domain if a.provenance == "private" and a.cardinality == 1]:
-            _warn(
+            self.told.append(
                 f"of {', '.join(lost)} one value or range was learned and no more: others are lost in the "
                 "noise, or there are none. Declare what it may hold (domain=...), or give more epsilon"
             )
 
 
 NOBODY = Teller()
+
+
+def _begin(rows: Rows, most: int) -> pd.DataFrame:
+    """The first rows; none where a source cannot be read once more: no fit that is paid for ends by it."""
+    with suppress(Exception):
+        return rows.begins(most)
+    return rows.schema()
 
 
 def as_read(declared: Declarations, name: str, specs: Specs) -> Attribute:
@@ -90,7 +100,3 @@ def as_read(declared: Declarations, name: str, specs: Specs) -> Attribute:
     if known.kind != "datetime":
         return known
     return replace(known, datetime_format=declared.date_format(name, specs[name]))
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, UserWarning, stacklevel=3)

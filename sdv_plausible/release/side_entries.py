@@ -6,13 +6,19 @@ Types, coins, constraints, SDV transformers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry
 
 Types = Literal["declared", "detected"]
 """Where a table's semantic types and date formats are from: written by the user, or read off the rows."""
+
+
+def check_types(types: Any) -> None:
+    """Refuse another word: a slip would make a claim of types that were read off the rows."""
+    if types not in get_args(Types):
+        raise ValueError(f'types ({types!r}) must be "declared" or "detected"')
 
 
 def side_entries(

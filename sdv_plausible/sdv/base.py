@@ -134,6 +134,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             self._forget_fit()
             super().fit(sdv_compat.to_native(given or self._table_name, self._shown_to_sdv(frame)))
         self._returns_dict, self._frame_kind = given is not None, sdv_compat.frame_kind(data)
+        self._tell()
 
     @property
     def _sdv_sees_rows(self) -> bool:
@@ -220,7 +221,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def fit_processed_data(self, processed_data: Any) -> None:
         """Fit to what :meth:`preprocess` returned. If it fails, an earlier fit stays as it was."""
         given, frame = sdv_compat.split_input(processed_data, "processed_data")
-        if self._rows is None:  # else fit() calls
+        if alone := self._rows is None:  # else fit() calls
             self._check_processed(frame)
             self._before_rows(frame)
         with self._restored_on_error(), _quiet_about_rows():
@@ -231,6 +232,14 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             if self._model is None:
                 self._fit_nothing()
         self._returns_dict, self._frame_kind = given is not None, sdv_compat.frame_kind(processed_data)
+        if alone:
+            self._tell()
+
+    def _tell(self) -> None:
+        """Warn the holder of what a fit, which is held now, has found in the rows."""
+        call = call_of(self)
+        for text in () if call is None else call.told:
+            warnings.warn(text, UserWarning, stacklevel=4)
 
     @shown_rows
     def validate(self, data: Any) -> None:

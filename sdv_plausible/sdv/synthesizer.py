@@ -30,7 +30,7 @@ from sdv_plausible.release.plan import Plan, epsilon_for
 from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
 from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
-from sdv_plausible.release.side_entries import Types, side_entries
+from sdv_plausible.release.side_entries import Types, check_types, side_entries
 from sdv_plausible.release_file.domain import with_charges
 from sdv_plausible.release_file.invented import check_invented
 from sdv_plausible.release_file.release import Release
@@ -49,6 +49,7 @@ from sdv_plausible.sdv.releasing import rebuilt, released
 from sdv_plausible.sdv.requests import SAME_ROWS, parents
 from sdv_plausible.sdv.schema import is_invented, with_id
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
+from sdv_plausible.sdv.transient import call_of
 from sdv_plausible.sources.rows import TableRows
 from sdv_plausible.table.cells import numbers_alone
 from sdv_plausible.table.checking import Check
@@ -275,8 +276,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             )
         if random_state is not None:
             Coins.from_seed(random_state)  # complains now rather than at fit
-        if types not in ("declared", "detected"):
-            raise ValueError(f'types ({types!r}) must be "declared" or "detected"')
+        check_types(types)
         _check_source(domain, source)
         known_locales = check_locales(locales)
         check_released(metadata)
@@ -334,7 +334,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             persons = self._rows[unit.person]
         rows, opened = TableRows(table, self._rules, persons), fit.opened(self.budget, self.watch)
         fit = replace(fit, specs=self._specs_of(table))
-        found = fit.run(rows, opened, self._fit_coins(), Teller(self._noted))
+        teller = Teller(self._noted)
+        found = fit.run(rows, opened, self._fit_coins(), teller)
+        if (call := call_of(self)) is not None:
+            call.told += teller.told  # once the fit is held: whoever makes errors of warnings keeps it
         return self._hold(dtypes, Codec(found.domain), found.sampler, found.ledger, found.rules, found.charge)
 
     def _as_fit(self) -> Fit:
@@ -478,6 +481,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 f"person ({self.person!r}): processed rows do not say whose they are, and a fit without a "
                 "claim cannot draw from a budget: use fit"
             )
+        if getattr(self._data_processor, "_dtypes", None) is None:
+            raise InvalidDataError(
+                ["processed_data is what preprocess() of this synthesizer returns: call that first, or fit()"]
+            )
 
     def _sdtypes(self, frame: pd.DataFrame) -> dict[str, str]:
         """What the columns of a frame are of which a fit reads cells."""
@@ -540,9 +547,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._sampler = self._ledger = None
 
     def _fit_nothing(self) -> None:
-        opened = self._as_fit().opened(self.budget, self.watch)
-        opened.ledger.charge(*self._side_entries())
-        self._ledger = opened.closed()
+        ledger = self._settings.empty_ledger()  # nothing is drawn: no row is looked at
+        ledger.charge(*self._side_entries())
+        self._ledger = ledger
 
     def _check_condition(self, name: str, value: Any) -> None:
         if self._sampler is not None and name in self._codec.domain:

@@ -35,6 +35,7 @@ class Call:
     def __init__(self, synth: object) -> None:
         self.shown_to, self.thread, self.ends = id(synth), threading.get_ident(), False
         self.rows: pd.DataFrame | None = None
+        self.told: list[str] = []  # of its rows, for their holder
 
 
 # In the order in which they began. The frame of a call alone holds it: it is over when the frame is gone,
@@ -66,14 +67,15 @@ def shown_rows(method: Method) -> Method:
     def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
         mine = Call(self)
         known = ref(mine)
-        _CALLS.append(known)
         try:
+            _CALLS.append(known)
             first = call_of(self)
             if first is None or first.ends:
                 raise ValueError(BUSY)
             return method(self, *args, **kwargs)
         finally:
-            _CALLS.remove(known)
+            if known in _CALLS:
+                _CALLS.remove(known)
 
     return alone  # type: ignore[return-value]
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.extensions import take
 
 from sdv_plausible.table.dates import within_years
 from sdv_plausible.table.distinct import as_objects, distinct_values, is_arrow
@@ -29,7 +30,7 @@ def plain_cells(frame: pd.DataFrame) -> pd.DataFrame:
     """
     plain = frame
     for place, (_, column) in enumerate(frame.items()):
-        found = within_years(column)
+        found = within_years(_dense(column))
         if is_arrow(column) and any(kind in str(column.dtype) for kind in ("time32", "time64")):
             found = pd.Series(as_objects(column.array.__arrow_array__()), dtype=object)
         held = found.dtype.categories if isinstance(found.dtype, pd.CategoricalDtype) else found
@@ -41,6 +42,21 @@ def plain_cells(frame: pd.DataFrame) -> pd.DataFrame:
             plain = frame.copy(deep=False) if plain is frame else plain
             plain.isetitem(place, found.set_axis(frame.index))  # an array would be looked at again
     return plain
+
+
+def _dense(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A column whose cells are met as any others: not sparse, and no moments and the like in categories."""
+    dtype: Any = column.dtype
+    if isinstance(dtype, pd.SparseDtype):
+        return pd.Series(np.asarray(column.array), index=column.index)
+    if not isinstance(dtype, pd.CategoricalDtype) or not _holds_moments(dtype.categories):
+        return column
+    cells = take(dtype.categories.array, column.cat.codes.to_numpy(), allow_fill=True)
+    return pd.Series(cells, index=column.index)
+
+
+def _holds_moments(values: pd.Index[Any]) -> bool:
+    return values.dtype.kind in "mM" or isinstance(values.dtype, pd.ArrowDtype)
 
 
 def without_odd(column: pd.Series[Any]) -> pd.Series[Any]:

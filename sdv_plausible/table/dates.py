@@ -66,8 +66,14 @@ def _each_read(column: pd.Series[Any], form: str) -> pd.Series[Any]:
     where, forms = distinct_values(column)
     dates = [form if type(form) in _READ and form not in ("now", "today") else None for form in forms]
     cells = pd.Series(dates, dtype=object)
+    if form == "ISO8601":  # together, a cell's offset is taken for that of cells that have none
+        cells = pd.Series([_alone(cell, form) if type(cell) is str else cell for cell in cells], dtype=object)
     read = pd.to_datetime(cells, format=form, utc=True, errors="coerce", cache=False)
     return read.reindex(where).set_axis(column.index)  # missing is -1, which is no place
+
+
+def _alone(text: str, form: str) -> Any:
+    return pd.to_datetime(text, format=form, utc=True, errors="coerce")
 
 
 def within_years(column: pd.Series[Any]) -> pd.Series[Any]:

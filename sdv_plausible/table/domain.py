@@ -21,7 +21,7 @@ from sdv_plausible import fragments
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.table import domain_words
 from sdv_plausible.table.cells import is_number
-from sdv_plausible.table.forms import canonical
+from sdv_plausible.table.forms import ODD, canonical
 from sdv_plausible.table.rounding import LARGEST_STEP, Rounding
 from sdv_plausible.whole_files import write_whole
 
@@ -168,6 +168,11 @@ class Attribute:
     def _check_values(self) -> None:
         if len(set(self.values)) != len(self.values):
             raise ValueError(f"column {self.name!r}: values must be distinct")
+        if odd := [type(value).__name__ for value in self.values if canonical(value) is ODD]:
+            raise ValueError(
+                f"column {self.name!r}: a value of type {odd[0]} can be in no cell: declare numbers, text, "
+                "truth values or dates"
+            )
         if len({canonical(value) for value in self.values}) != len(self.values):
             raise ValueError(
                 f"column {self.name!r}: some values are the same as doubles, and pandas turns whole numbers "

@@ -148,8 +148,10 @@ def _in_one_unit(stamp: Any) -> Any:
 
 
 def _entries(cell: Any) -> Any:
+    if any(issubclass(type(entry), tuple) for entry in tuple.__iter__(cell)):  # before it is looked into
+        return ODD
     found = tuple(None if is_missing(entry) else entry for entry in map(plain, tuple.__iter__(cell)))
-    return ODD if any(entry is ODD or type(entry) is tuple for entry in found) else found
+    return ODD if any(entry is ODD for entry in found) else found
 
 
 _REBUILT: tuple[tuple[Any, Callable[[Any], Any]], ...] = (

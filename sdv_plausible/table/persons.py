@@ -67,14 +67,17 @@ def identities(persons: pd.Series[Any]) -> np.ndarray:
     names = np.empty(len(persons), dtype=object)  # objects stay what they are: of whole numbers and one
     # missing name pandas would make doubles, in which long numbers become one person
     cells = as_objects(persons.array.__arrow_array__()) if is_arrow(persons) else persons
+    stored: Any = getattr(persons.dtype, "numpy_dtype", persons.dtype)
+    exact = min(_EXACT, 2.0 ** (np.finfo(stored).nmant + 1)) if stored.kind == "f" else _EXACT
     for i, name in enumerate(map(plain, cells)):  # one by one: a tuple is one name
-        names[i] = None if name is ODD or is_missing(name) or _is_rounded(name) else name
+        names[i] = None if name is ODD or is_missing(name) or _is_rounded(name, exact) else name
     return names
 
 
-def _is_rounded(name: Any) -> bool:
-    """Whether a name is a double in which several whole numbers become one: it is nobody's then."""
-    return type(name) is float and abs(name) >= _EXACT
+def _is_rounded(name: Any, exact: float) -> bool:
+    """Whether a name is, or holds, a float in which several whole numbers become one: it is nobody's then."""
+    entries = name if type(name) is tuple else (name,)
+    return any(type(entry) is float and abs(entry) >= exact for entry in entries)
 
 
 def numbered(names: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from sdv_plausible.table.cell_texts import FALSE_VALUES, TRUE_VALUES, CellReader
 from sdv_plausible.table.column_types import ColumnType, column_types
 from sdv_plausible.table.text_files import DAMAGED, open_text
 
+LONGEST_CELL = 2**31 - 1  # letters
 BLOCK = 2_000  # records that are held as text at a time
 OTHER_SEPARATORS = (";", "\t", "|", ",")
 PathLike = str | os.PathLike[str]
@@ -211,6 +212,7 @@ def _lines(path: PathLike, encoding: str, separator: str, quote: str) -> Any:
 
 def _records(path: PathLike, encoding: str, separator: str, quote: str) -> Iterator[list[str]]:
     with open_text(path, encoding) as file:
+        csv.field_size_limit(LONGEST_CELL)  # the module's own: one long cell would end a fit
         reader, width = csv.reader(file, delimiter=separator, quotechar=quote, strict=True), None
         while True:
             try:

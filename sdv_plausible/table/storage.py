@@ -20,10 +20,9 @@ _STORED = {  # names of numpy's, pandas' and Arrow's types; what none of them fi
     "half numbers": r"halffloat",  # of Arrow
     "moments": r"datetime64\[.*\]|timestamp\[.*\]|date(32|64)\[.*\]",
     "texts": r"object|str(ing)?|large_string|category|null",
-    "sparse": r"Sparse\[(bool|u?int(8|16|32|64)|float(32|64)|object), .*\]",
     "others": r"(timedelta64|period|interval|time32|time64|duration|fixed_size_binary)\[.*\]|(large_)?binary",
 }
-_ANY = {"truths", "numbers", "odd numbers", "half numbers", "moments", "texts", "sparse", "others"}
+_ANY = {"truths", "numbers", "odd numbers", "half numbers", "moments", "texts", "others"}
 _READ = {
     "numerical": _ANY - {"half numbers"} | {"uncounted numbers"},
     "datetime": {"truths", "numbers", "moments", "texts", "others"},

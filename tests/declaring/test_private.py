@@ -346,7 +346,7 @@ def test_a_failed_fit_does_not_pay_for_the_domain_of_the_one_before(tmp_path, mo
     def ended(*_):
         raise MemoryError("too little of it")
 
-    monkeypatch.setattr(synthesizer_module, "fit_release", ended)
+    monkeypatch.setattr("sdv_plausible.fit.run.fit_release", ended)
     with pytest.raises(MemoryError):
         synth.fit(people()[["age", "town"]])
     assert synth.get_domain().learned["charge"] is None

@@ -17,7 +17,7 @@ import pytest
 from sdv.errors import InvalidDataError
 from tables import ENGINES, held
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
+from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source
 from sdv_plausible.cli import main
 from sdv_plausible.commands import files, fitting
 from sdv_plausible.declaring.private import learned_file
@@ -373,3 +373,88 @@ def test_a_published_table_that_cannot_be_used_is_refused_when_it_is_given():
         PlausibleDeniabilitySynthesizer(metadata, public=pd.DataFrame({"low": [1]}), **given)
     with pytest.raises(ValueError, match="column 'low' holds lists"):
         PlausibleDeniabilitySynthesizer(metadata, public=pd.DataFrame({"low": [[1]], "high": [2]}), **given)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"types": "Detected"},
+        {"table_name": "x" * 5000},
+        {"table_name": "a\ud800"},
+        {"scratch": "/proc", "rows": 50},
+    ],
+    ids=["types", "a long name", "half a character", "a folder in which none can be made"],
+)
+def test_what_no_release_could_say_costs_nothing(options, tmp_path):
+    budget = Budget(2.0, 1e-8, tmp_path / "b")
+    with pytest.raises((ValueError, OSError)):
+        by_source(budget, table(), **options)
+    assert charged(budget) == 0
+
+
+def test_one_locale_is_a_list_of_one(tmp_path):
+    release = fit_source(table(), domain=DOMAIN, model="independent", locales="en_US")
+    release.save(tmp_path / "r.release")
+    assert Release.load(tmp_path / "r.release").settings["locales"] == ["en_US"]
+
+
+def test_ids_alone_cost_nothing_and_the_ledger_says_so(tmp_path):
+    budget = Budget(2.0, 1e-8, tmp_path / "b")
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns({"home": {"sdtype": "id"}}), budget=budget)
+    synth.fit(table()[["home"]])
+    assert charged(budget) == synth.privacy_ledger().total() == 0
+
+
+def test_rows_that_this_object_did_not_process_cost_nothing(tmp_path):
+    budget = Budget(2.0, 1e-8, tmp_path / "b")
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), budget=budget)
+    with pytest.raises(InvalidDataError, match="preprocess\\(\\) of this synthesizer"):
+        synth.fit_processed_data(table().drop(columns="home"))
+    assert charged(budget) == 0
+
+
+def test_a_published_table_that_cannot_be_read_costs_nothing(tmp_path):
+    import pyarrow as pa
+
+    nested = pd.array([[1]] * 50, dtype=pd.ArrowDtype(pa.list_(pa.int64())))
+    budget = Budget(2.0, 1e-8, tmp_path / "b")
+    with pytest.raises(ValueError, match="'sex' is stored as"):
+        by_synthesizer(budget, table(), model="bayesian_network", public=pd.DataFrame({"sex": nested}))
+    assert charged(budget) == 0
+
+
+def test_processes_without_a_row_test_are_refused_before_the_fit(tmp_path, capsys):
+    table().drop(columns="home").to_csv(tmp_path / "t.csv", index=False)
+    wanted = [
+        "synthesize",
+        str(tmp_path / "t.csv"),
+        "-o",
+        str(tmp_path / "o.csv"),
+        "-n",
+        "5",
+        "--processes",
+        "4",
+    ]
+    assert main([*wanted, "--budget", str(tmp_path / "b"), "2", "1e-8"]) == 2
+    assert "--processes 4 is for row-by-row tests" in capsys.readouterr().err
+    assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.filterwarnings("error")
+def test_who_makes_errors_of_warnings_keeps_the_fit(tmp_path):
+    """What is told of the rows is told once the fit is held: the outcome would depend on them."""
+    columns = {"age": {"sdtype": "numerical"}}
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_from_columns(columns), domain={"age": {"range_min": 200, "range_max": 300}}
+    )
+    with pytest.raises(UserWarning, match="most cells of age are outside"):
+        synth.fit(table()[["age"]])
+    assert len(synth.sample(5)) == 5
+
+
+def test_a_source_that_cannot_be_read_once_more_does_not_end_a_fit(monkeypatch):
+    """The look for warnings comes after all that was paid for."""
+    from sdv_plausible.sources.rows import SourceRows
+
+    monkeypatch.setattr(SourceRows, "begins", lambda *_: 1 / 0)
+    assert fit_source(table(), domain=DOMAIN, model="independent").ledger.claims_privacy

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import re
-import traceback
 from pathlib import Path
 from typing import Any
 
@@ -267,6 +266,5 @@ def test_errors_name_the_column_and_the_way_out() -> None:
     synth = PlausibleDeniabilitySynthesizer(metadata, domain=DECLARED, person="home")
     with pytest.raises(Exception, match=r"columns \['home'\] of the metadata are not in the data"):
         synth.fit(table().drop(columns="home"))
-    with pytest.raises(ValueError, match=r"person \('home'\) holds values that cannot be compared") as raised:
-        synth.fit(table(500).assign(home=[[SECRET]] * 500))
-    assert SECRET not in "".join(traceback.format_exception(raised.value))  # no error quotes a cell
+    synth.fit(table(500).assign(home=[[SECRET]] * 500))  # what can be no name is nobody's, and ends no fit
+    assert len(synth.sample(5)) == 5

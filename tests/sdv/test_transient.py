@@ -17,7 +17,8 @@ import pytest
 
 import sdv_plausible
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer
-from sdv_plausible.sdv import base, synthesizer
+from sdv_plausible.fit import run
+from sdv_plausible.sdv import base
 from sdv_plausible.sdv.transient import TRANSIENT
 from sdv_plausible.sdv.versions import metadata_from_columns
 
@@ -96,13 +97,13 @@ def test_no_row_leaves_at_any_charge_of_a_fit(tmp_path: Path) -> None:
 
 
 def test_a_row_that_is_an_attribute_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = Synth._of_persons
+    honest = Synth._fit_rows
 
     def keep(self: Any, *given: Any) -> Any:
         self._kept = self._rows
         return honest(self, *given)
 
-    monkeypatch.setattr(Synth, "_of_persons", keep)
+    monkeypatch.setattr(Synth, "_fit_rows", keep)
     synth = make()
     found = looking(synth, tmp_path)
     synth.fit(table())
@@ -210,7 +211,7 @@ def test_what_another_thread_saves_holds_no_row(
 
 def test_a_second_fit_waits_for_the_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Two at once left the rows of the one that failed in the object for good, under the claim of the other."""
-    synth, honest = make(), synthesizer.fit_release
+    synth, honest = make(), run.fit_release
     synth.fit(table())
     reached, go = threading.Event(), threading.Event()
 
@@ -219,7 +220,7 @@ def test_a_second_fit_waits_for_the_first(monkeypatch: pytest.MonkeyPatch, tmp_p
         assert go.wait(30)
         return honest(*given, **options)
 
-    monkeypatch.setattr(synthesizer, "fit_release", slow)
+    monkeypatch.setattr(run, "fit_release", slow)
     thread, raised = in_thread(lambda: synth.fit(table()))
     assert reached.wait(30)
     with pytest.raises(ValueError, match="wait for it to end, or make a second synthesizer"):

@@ -29,7 +29,6 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, fit_source
 from sdv_plausible.cli import main
 from sdv_plausible.sdv import versions
 from sdv_plausible.sdv.versions import metadata_from_columns
-from sdv_plausible.sources import clusters
 from sdv_plausible.table import parquet
 
 pytestmark = pytest.mark.filterwarnings("ignore:most cells of:UserWarning")  # the usual ones too
@@ -275,15 +274,12 @@ def test_what_the_first_of_equal_cells_is_changes_no_byte(door: str, usual: Any,
         assert learned(first, usual, door) == (learned(None, usual, door) if missing else same)
 
 
-def test_cells_let_in_as_they_are_would_be_caught(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_cells_let_in_as_they_are_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: a signalling NaN reaches pandas, and a moment of the year 10000 is asked of Python."""
     monkeypatch.setattr(versions, "plain_cells", lambda frame: frame)
     frame = of_objects({"a signalling NaN": OBJECTS["a signalling NaN"]})
     with pytest.raises(InvalidOperation):
         fit_frame(frame, list(frame))
-    monkeypatch.setattr(clusters, "plain_cells", lambda part: part)
-    with pytest.raises(InvalidOperation):
-        test_an_object_decides_nothing("dask", tmp_path)
     monkeypatch.setattr(parquet, "as_objects", lambda cells: cells.to_pylist())
     with pytest.raises(OverflowError, match="date value out of range"):
         fit_where_it_is(of_arrow(), of_arrow().column_names)

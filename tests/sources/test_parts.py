@@ -29,7 +29,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources import bounded, clusters, source
+from sdv_plausible.sources import bounded
 from sdv_plausible.sources.opening import ENGINES, engine_of, open_source
 from sdv_plausible.sources.rows import SourceRows
 from sdv_plausible.table.column_types import column_types
@@ -82,16 +82,21 @@ def watched(given: int | None = None) -> Iterator[list[Pass]]:
     """
     passes: dict[int, Pass] = {}
     held_alive, drawn = [], set[bytes]()
-    count, draw = source.counted, Coins._draw
+    draw = Coins._draw
 
-    def counted(work: Any, part: Any, number: int) -> Any:
-        drawn.clear()
-        number = number if given is None else given
-        found = count(work, part, number)
-        if len(part):
-            held_alive.append(work)  # or another pass's work would get its identity
-            passes.setdefault(id(work), Pass(type(work).__name__)).parts.append((number, frozenset(drawn)))
-        return found
+    def watching(count: Any) -> Any:
+        def counted(work: Any, part: Any, number: int) -> Any:
+            drawn.clear()
+            number = number if given is None else given
+            found = count(work, part, number)
+            if len(part):
+                held_alive.append(work)  # or another pass's work would get its identity
+                passes.setdefault(id(work), Pass(type(work).__name__)).parts.append(
+                    (number, frozenset(drawn))
+                )
+            return found
+
+        return counted
 
     def noted(self: Coins, n_bytes: int) -> Any:
         drawn.add(self._key)
@@ -99,8 +104,8 @@ def watched(given: int | None = None) -> Iterator[list[Pass]]:
 
     found: list[Pass] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source, "counted", counted)
-        patch.setattr(clusters, "counted", counted)
+        for kind in works(modules()):
+            patch.setattr(kind, "count", watching(kind.count))
         patch.setattr(Coins, "_draw", noted)
         patch.setattr(bounded, "FILES", 8)
         with in_this_process():
@@ -162,24 +167,34 @@ def test_parts_of_one_number_are_caught() -> None:
         assert drawing <= {one.work for one in passes if one.shared} <= set(faults(passes))
 
 
+def works(modules: Collection[Any]) -> list[Any]:
+    """Classes of work."""
+    return [
+        kind
+        for module in modules
+        for _, kind in inspect.getmembers(module, inspect.isclass)
+        if kind.__module__ == module.__name__ and hasattr(kind, "merge") and hasattr(kind, "count")
+        if not getattr(kind, "_is_protocol", False)
+    ]
+
+
+def modules() -> list[Any]:
+    """All modules of the room."""
+    names = [found.name for found in pkgutil.iter_modules(sources.__path__)]
+    return [importlib.import_module(f"{sources.__name__}.{name}") for name in names]
+
+
 def kinds_of_work(modules: Collection[Any]) -> set[str]:
     """Kinds of work that look at a part's number."""
-    return {
-        name
-        for module in modules
-        for name, kind in inspect.getmembers(module, inspect.isclass)
-        if kind.__module__ == module.__name__ and hasattr(kind, "merge") and hasattr(kind, "count")
-        if not getattr(kind, "_is_protocol", False) and inspect.getsource(kind.count).count("number") > 1
-    }
+    found = works(modules)
+    return {kind.__name__ for kind in found if inspect.getsource(kind.count).count("number") > 1}
 
 
 def test_every_kind_of_work_that_draws_is_among_them() -> None:
-    modules = [
-        importlib.import_module(f"{sources.__name__}.{m.name}")
-        for m in pkgutil.iter_modules(sources.__path__)
-    ]
     passes = [one for kept in KEPT.values() for one in passes_of("pandas", kept)]
-    assert kinds_of_work(modules) == {one.work for one in passes if any(streams for _, streams in one.parts)}
+    assert kinds_of_work(modules()) == {
+        one.work for one in passes if any(streams for _, streams in one.parts)
+    }
     assert kinds_of_work([sys.modules[__name__]]) == {"Planted"}
 
 

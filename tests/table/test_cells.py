@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from sdv_plausible.table.cells import as_doubles, plain_cells, unhashable_types, without_odd
 from sdv_plausible.table.columns import value_counts
+from sdv_plausible.table.dates import as_nanoseconds
+from sdv_plausible.table.distinct import distinct_values
 from sdv_plausible.table.forms import ODD, canonical
 
 ZURICH = pd.Timestamp("2020-01-01 13:00", tz="Europe/Zurich")
@@ -145,3 +147,53 @@ def test_the_door_leaves_no_class_of_its_own_and_touches_no_other_column():
     pd.testing.assert_frame_equal(found[["same", "kept"]], frame[["same", "kept"]])
     assert without_odd(found["odd"]).isna().tolist() == [True, False, False] * 2
     assert frame["odd"].iloc[0] == [1]  # the user's is as it was
+
+
+def sparse(cells):
+    held = np.empty(len(cells), dtype=object)
+    held[:] = cells
+    return pd.Series(pd.arrays.SparseArray(held, dtype=pd.SparseDtype(object)))
+
+
+@pytest.mark.parametrize("first", ["a\0", True, [1], None])
+def test_sparse_cells_are_read_as_any_others(first):
+    """Each by itself: what is stored sparse did not pass the door."""
+    usual = ["a", 1, "b"] * 100
+    found = [
+        value_counts(plain_cells(pd.DataFrame({"x": sparse(cells)}))["x"])[0]
+        for cells in (usual, [first, *usual])
+    ]
+    assert all(found[1].get(value) == count for value, count in found[0].items())
+
+
+@pytest.mark.parametrize("far", [-(2**40), 10**13])
+@pytest.mark.parametrize("stored", ["M8[s]", "zone", "timestamp[s][pyarrow]", "duration[s][pyarrow]"])
+def test_a_far_moment_in_a_category_is_one_cell(stored, far):
+    """Python has no object for it: pandas ended the fit, or the process."""
+    seconds = pd.Series([0] * 30 + [60, far], dtype="int64")
+    moments = (
+        pd.Series(seconds.to_numpy().view("M8[s]")).dt.tz_localize("UTC").dt.tz_convert("Europe/Zurich")
+        if stored == "zone"
+        else pd.Series(seconds.to_numpy().view(stored))
+        if stored == "M8[s]"
+        else seconds.astype(stored)
+    )
+    column = plain_cells(pd.DataFrame({"x": moments.astype("category")}))["x"]
+    counts, missing = value_counts(column)
+    assert missing == 32 if stored.startswith("duration") else 30 in counts.values()
+    assert len(distinct_values(column)[0]) == 32
+
+
+def test_tuples_within_tuples_are_odd_at_once():
+    cell = (1,)
+    for _ in range(40):
+        cell = (cell, cell)
+    assert canonical(cell) is ODD
+
+
+def test_an_offset_is_its_own_cells():
+    texts = ["2020-01-01T00:00:00+02:00", "2020-01-01T00:00:00.5"]
+    alone, together = (
+        as_nanoseconds(pd.Series(cells, dtype=object), None, row_by_row=True) for cells in (texts[1:], texts)
+    )
+    assert together[1] == alone[0]

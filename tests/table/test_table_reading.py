@@ -389,7 +389,6 @@ def test_cells_that_cannot_be_read_are_counted_for_the_holder(tmp_path):
         ('a,b\n1,"SECRET\n', "is not CSV"),
         ('a,b\n1,"SEC"RET\n', "line 2 is not CSV"),
         (b"a,b\n1,SECRET\xff\n", "no text in the encoding 'utf-8'"),
-        ("a,b\n1," + "SECRET" * 30_000, "larger than"),
     ],
 )
 def test_malformed_files_are_refused_without_a_value(tmp_path, content, words):
