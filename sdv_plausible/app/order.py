@@ -16,6 +16,7 @@ from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.files import read_rules
 from sdv_plausible.rules.making import Sum
+from sdv_plausible.rules.rule import MakingRule
 from sdv_plausible.rules.spacing import Inequality
 from sdv_plausible.table.domain_file import DomainFile, digest
 
@@ -129,6 +130,11 @@ class Order:
             raise ValueError("blank: every column is left out: say what at least one of them is")
         numbers: Any = self.numbers
         test: Any = self.choices["privacy_test"]
+        if test != "release" and any(not isinstance(rule, MakingRule) for rule in self.rules):
+            raise ValueError(
+                f"privacy_test ({test!r}) pays for every row, and rows that break a rule are drawn again: "
+                'choose "release", or leave these rules out'
+            )
         cap: dict[str, Any] = {} if test == "release" else {"row_cap": max(int(numbers["rows"]), 1)}
         return PlausibleDeniabilitySynthesizer(
             metadata_of(document), domain=document, rules=list(self.rules), person=self.person,

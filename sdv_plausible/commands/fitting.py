@@ -50,7 +50,12 @@ def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
     """Rows that are paid for where every row costs: those that are asked for, and no other ones are drawn."""
     if rows is None or getattr(options, "privacy_test", None) not in ROW_BY_ROW:
         return {}
-    return {"row_cap": max(rows, 1)}
+    if options.rules is not None and not hasattr(options, "row_cap"):
+        raise UsageError(
+            "--rules: rows that break one are drawn again, and each of them is paid for: say how many with "
+            f"--row-cap, such as {2 * rows}"
+        )
+    return {} if hasattr(options, "row_cap") else {"row_cap": max(rows, 1)}
 
 
 def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> PlausibleDeniabilitySynthesizer:

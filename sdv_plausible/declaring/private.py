@@ -102,7 +102,8 @@ def learned_file(
     check.delta("delta", delta, "try 1e-9")
     if file.learned is not None:
         raise ValueError("columns of this file are learned already: start from a file without them")
-    table, document = plain_cells(with_texts(table)), file.to_dict()
+    table = plain_cells(with_texts(table.set_axis(table.columns.astype(str), axis=1)))
+    document = file.to_dict()
     types = column_types(document)
     specs = {name: kind.words for name, kind in types.items() if kind.is_modelled}
     declared = read_declarations(document, "private", max_bins, {n: kind.words for n, kind in types.items()})

@@ -51,11 +51,13 @@ class Teller:
             noted, lost = "".join(f". {line}" for line in self.note(compared)[:1]), None
         except (OSError, ValueError) as error:
             noted, lost = "", error
-        first = _begin(rows, WARNED_FROM)
-        first = rules.fold(first) if rules else first
-        outside = mostly_outside(first, {name: as_read(declared, name, specs) for name in declared.names})
-        never = [name for name in declared.names if declared.says_missing(name) is False]
-        missing = often_missing(first, never)
+        outside, missing = [], []
+        with suppress(Exception):  # what is only told ends no fit
+            first = rows.begins(WARNED_FROM)
+            first = rules.fold(first) if rules else first
+            there = [name for name in declared.names if name in first and name in specs]
+            outside = mostly_outside(first, {name: as_read(declared, name, specs) for name in there})
+            missing = often_missing(first, [name for name in there if declared.says_missing(name) is False])
         for names, what in (
             (outside, "most cells of {} are outside what was declared and are lost"),
             (missing, "cells of {} are missing, which was not declared, and get random values"),

@@ -171,7 +171,7 @@ class DeterministicTest(RowByRowTest):
         """The row cap."""
         return self.row_cap
 
-    def charge(self, gamma: float, far: float = 0.0) -> tuple[LedgerEntry, ...]:  # noqa: ARG002
+    def charge(self, gamma: float, far: float | None = None) -> tuple[LedgerEntry, ...]:  # noqa: ARG002
         """One entry, without a finite epsilon."""
         return (
             LedgerEntry(

@@ -83,7 +83,7 @@ class ReleaseTest(PrivacyTest):
         """Smallest s >= 1 with Pr[z >= s] = a**s / (1 + a) <= delta, a = exp(-epsilon0), for one row."""
         return release_margin(self.epsilon0, self.delta, self.neighbours)
 
-    def charge(self, gamma: float, far: float = 0.0) -> tuple[LedgerEntry, ...]:  # noqa: ARG002
+    def charge(self, gamma: float, far: float | None = None) -> tuple[LedgerEntry, ...]:  # noqa: ARG002
         """One entry for any number of rows."""
         if not self.uses_seeds:
             return (

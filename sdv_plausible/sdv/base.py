@@ -132,6 +132,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             )
         with self._restored_on_error(), _quiet_about_rows():
             self._forget_fit()
+            if (call := call_of(self)) is not None:
+                call.fits = True
             super().fit(sdv_compat.to_native(given or self._table_name, self._shown_to_sdv(frame)))
         self._returns_dict, self._frame_kind = given is not None, sdv_compat.frame_kind(data)
         self._tell()
@@ -221,14 +223,17 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     def fit_processed_data(self, processed_data: Any) -> None:
         """Fit to what :meth:`preprocess` returned. If it fails, an earlier fit stays as it was."""
         given, frame = sdv_compat.split_input(processed_data, "processed_data")
-        if alone := self._rows is None:  # else fit() calls
+        call = call_of(self)
+        assert call is not None
+        if alone := not call.fits:  # else fit() calls
             self._check_processed(frame)
             self._before_rows(frame)
         with self._restored_on_error(), _quiet_about_rows():
             self._forget_fit()
-            if (call := call_of(self)) is not None:
-                call.ends = True  # SDV asks nothing more: whoever watches the model's fit may not either
+            call.ends = True  # SDV asks nothing more: whoever watches the model's fit may not either
             super().fit_processed_data(sdv_compat.to_native(given or self._table_name, frame))
+            if self._model is None and len(frame.columns) and not len(frame):
+                self._fit(frame)  # SDV leaves an empty table out, which nobody may be told
             if self._model is None:
                 self._fit_nothing()
         self._returns_dict, self._frame_kind = given is not None, sdv_compat.frame_kind(processed_data)

@@ -35,6 +35,7 @@ class Call:
     def __init__(self, synth: object) -> None:
         self.shown_to, self.thread, self.ends = id(synth), threading.get_ident(), False
         self.rows: pd.DataFrame | None = None
+        self.fits = False  # and calls SDV's parts of a fit, which call us
         self.told: list[str] = []  # of its rows, for their holder
 
 

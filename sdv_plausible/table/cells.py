@@ -45,10 +45,14 @@ def plain_cells(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _dense(column: pd.Series[Any]) -> pd.Series[Any]:
-    """A column whose cells are met as any others: not sparse, and no moments and the like in categories."""
+    """A column whose cells are met as any others: no moments and the like in categories or dictionaries.
+
+    Of Arrow's dictionaries pandas finds no distinct cells where one is missing, or one more value comes.
+    """
     dtype: Any = column.dtype
-    if isinstance(dtype, pd.SparseDtype):
-        return pd.Series(np.asarray(column.array), index=column.index)
+    if is_arrow(column) and str(dtype.pyarrow_dtype).startswith("dictionary<"):
+        cells = column.array.__arrow_array__().cast(dtype.pyarrow_dtype.value_type)
+        return pd.Series(pd.arrays.ArrowExtensionArray(cells), index=column.index)
     if not isinstance(dtype, pd.CategoricalDtype) or not _holds_moments(dtype.categories):
         return column
     cells = take(dtype.categories.array, column.cat.codes.to_numpy(), allow_fill=True)

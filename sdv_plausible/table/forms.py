@@ -22,6 +22,7 @@ import pandas as pd
 ODD: Final = ...
 """Stands for every cell that can be no value of a column: lists, durations, objects of unknown classes."""
 _INT64, _MOST, _NAME = 2**63, 10**100, "__module__"
+_LONGEST = 100_000  # letters of a text in a release file
 _ZONES = ("datetime", "zoneinfo", "pytz", "dateutil")  # modules whose time zones are asked for an offset
 _PLAIN = frozenset(map(id, (type(None), bool, int, float, str, bytes, dt.date, EllipsisType)))
 
@@ -83,7 +84,7 @@ def is_missing(form: Any) -> bool:
 def has_form(form: Any) -> bool:
     """Whether a value in its one form can be in a domain: any other could be learned, never released."""
     if isinstance(form, str):
-        return not any("\ud800" <= letter <= "\udfff" for letter in form)
+        return len(form) <= _LONGEST and not any("\ud800" <= letter <= "\udfff" for letter in form)
     if isinstance(form, float):
         return math.isfinite(form)
     return isinstance(form, dt.date) or (isinstance(form, int) and abs(form) <= _MOST)

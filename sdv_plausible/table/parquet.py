@@ -147,6 +147,8 @@ def _column(
         cells = cells.cast(kind)
     if is_.is_decimal(kind) and kind.bit_width < 128:  # Arrow finds no distinct ones of these
         cells = cells.cast(decimal128(kind.precision, kind.scale))
+    if not column.is_modelled and (is_.is_float32(kind) or is_.is_float16(kind)):
+        cells = _exact(cells)
     number = is_.is_integer(kind) or is_.is_floating(kind) or is_.is_decimal(kind) or is_.is_boolean(kind)
     if column.sdtype == "numerical" and number:
         return _numbers(cells)
@@ -161,13 +163,26 @@ def _column(
     return _spread(cells, column, spelling, categories=categories and text)
 
 
+def _exact(cells: Any) -> Any:
+    """Floats of few bits as doubles; missing where several whole numbers become one."""
+    from pyarrow import compute, float32, float64, scalar
+
+    most = 2.0**24 if cells.type == float32() else 2.0**11
+    doubles = cells.cast(float64())
+    return compute.if_else(compute.less(compute.abs(doubles), most), doubles, scalar(None, float64()))
+
+
 def _spread(cells: Any, column: ColumnType, spelling: Spelling, *, categories: bool) -> pd.Series[Any]:
     """Cells that are stored more than once are read once."""
+    from pyarrow import types as is_
+
+    if is_.is_dictionary(cells.type) and cells.type.index_type.bit_width < 32:  # too few for one value more
+        cells = cells.cast(cells.type.value_type)
     coded = cells.dictionary_encode().unify_dictionaries().combine_chunks()
     if hasattr(coded, "chunks"):
         coded = coded.chunk(0)
     distinct = _by_text([*as_objects(coded.dictionary), None], column, spelling).to_numpy()
-    where = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
+    where = coded.indices.cast("int64").fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
     number_of, values = pd.factorize(distinct)  # missing is -1
     if categories and all(isinstance(value, str) for value in values):
         kind = pd.CategoricalDtype(pd.Index(values, dtype=object))

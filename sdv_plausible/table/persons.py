@@ -67,7 +67,9 @@ def identities(persons: pd.Series[Any]) -> np.ndarray:
     names = np.empty(len(persons), dtype=object)  # objects stay what they are: of whole numbers and one
     # missing name pandas would make doubles, in which long numbers become one person
     cells = as_objects(persons.array.__arrow_array__()) if is_arrow(persons) else persons
-    stored: Any = getattr(persons.dtype, "numpy_dtype", persons.dtype)
+    kind: Any = persons.dtype
+    kind = kind.categories.dtype if isinstance(kind, pd.CategoricalDtype) else kind
+    stored: Any = getattr(kind, "numpy_dtype", kind)
     exact = min(_EXACT, 2.0 ** (np.finfo(stored).nmant + 1)) if stored.kind == "f" else _EXACT
     for i, name in enumerate(map(plain, cells)):  # one by one: a tuple is one name
         names[i] = None if name is ODD or is_missing(name) or _is_rounded(name, exact) else name

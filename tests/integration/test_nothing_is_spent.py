@@ -458,3 +458,40 @@ def test_a_source_that_cannot_be_read_once_more_does_not_end_a_fit(monkeypatch):
 
     monkeypatch.setattr(SourceRows, "begins", lambda *_: 1 / 0)
     assert fit_source(table(), domain=DOMAIN, model="independent").ledger.claims_privacy
+
+
+def test_no_more_does_fit_source_lose_one(monkeypatch, capsys):
+    monkeypatch.setattr("warnings.warn", lambda text, *_, **__: (_ for _ in ()).throw(UserWarning(text)))
+    domain = {**DOMAIN, "age": {**DOMAIN["age"], "range_min": 200, "range_max": 300}}
+    assert fit_source(table(), domain=domain, model="independent").ledger.claims_privacy
+    assert "most cells of age are outside" in capsys.readouterr().err
+
+
+def test_an_empty_processed_table_is_fitted_as_any_other():
+    """Else the ledger says that nothing was charged, which no table with a row gets."""
+    ledgers = []
+    for rows in (table().iloc[:0], table().iloc[:1]):
+        synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), model="independent")
+        synth.preprocess(table())
+        synth.fit_processed_data(rows.drop(columns="home"))
+        ledgers.append(str(synth.privacy_ledger()))
+    assert ledgers[0] == ledgers[1]
+
+
+def test_rules_whose_rows_are_drawn_again_ask_for_a_cap(tmp_path, capsys):
+    table().drop(columns="home").to_csv(tmp_path / "t.csv", index=False)
+    (tmp_path / "r.json").write_text("{}")
+    wanted = [
+        "synthesize",
+        str(tmp_path / "t.csv"),
+        "-o",
+        str(tmp_path / "o.csv"),
+        "-n",
+        "5",
+        "--privacy-test",
+        "randomized",
+    ]
+    wanted += ["--rules", str(tmp_path / "r.json"), "--budget", str(tmp_path / "b"), "2", "1e-8"]
+    assert main(wanted) == 2
+    assert "--row-cap" in capsys.readouterr().err
+    assert not (tmp_path / "b").exists()

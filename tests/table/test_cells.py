@@ -14,11 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.cells import as_doubles, plain_cells, unhashable_types, without_odd
+from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.columns import value_counts
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.distinct import distinct_values
-from sdv_plausible.table.forms import ODD, canonical
+from sdv_plausible.table.forms import ODD, canonical, has_form
+from sdv_plausible.table.parquet import frame_of
+from sdv_plausible.table.persons import identities
 
 ZURICH = pd.Timestamp("2020-01-01 13:00", tz="Europe/Zurich")
 HUGE = 10**400
@@ -149,21 +153,30 @@ def test_the_door_leaves_no_class_of_its_own_and_touches_no_other_column():
     assert frame["odd"].iloc[0] == [1]  # the user's is as it was
 
 
-def sparse(cells):
-    held = np.empty(len(cells), dtype=object)
-    held[:] = cells
-    return pd.Series(pd.arrays.SparseArray(held, dtype=pd.SparseDtype(object)))
+@pytest.mark.parametrize("index", ["uint8", "uint32", "int8"])
+def test_dictionaries_of_arrow_are_read_as_their_values(index):
+    """pandas found no distinct cells of unsigned indices beside a missing one, nor of int8 beyond 127 values."""
+    pa = pytest.importorskip("pyarrow")
+    kind = pa.dictionary(getattr(pa, index)(), pa.string())
+    for cells in (["a", "b"], ["a", None]):
+        chunks = pa.chunked_array([pa.array(cells * 20, pa.string()).cast(kind)])
+        column = plain_cells(pd.DataFrame({"x": pd.arrays.ArrowExtensionArray(chunks)}))["x"]
+        assert value_counts(column)[0] == {(False, cell): 20 for cell in cells if cell}
+    halves = ([f"v{i}" for i in range(k, k + 100)] for k in (0, 100))
+    many = pa.chunked_array([pa.array(half, pa.string()).cast(kind) for half in halves])
+    assert (
+        len(value_counts(plain_cells(pd.DataFrame({"x": pd.arrays.ArrowExtensionArray(many)}))["x"])[0])
+        == 200
+    )
+    read = frame_of(pa.table({"x": many}), column_types({"x": {"sdtype": "categorical"}}), Spelling())
+    assert read["x"].nunique() == 200
 
 
-@pytest.mark.parametrize("first", ["a\0", True, [1], None])
-def test_sparse_cells_are_read_as_any_others(first):
-    """Each by itself: what is stored sparse did not pass the door."""
-    usual = ["a", 1, "b"] * 100
-    found = [
-        value_counts(plain_cells(pd.DataFrame({"x": sparse(cells)}))["x"])[0]
-        for cells in (usual, [first, *usual])
-    ]
-    assert all(found[1].get(value) == count for value, count in found[0].items())
+def test_floats_of_few_bits_name_nobody_where_several_numbers_become_one():
+    pa = pytest.importorskip("pyarrow")
+    names = pa.array([7.0, 2.0**24 + 1, 2.0**24 - 1], pa.float32())
+    read = frame_of(pa.table({"whose": names}), column_types({"whose": {"sdtype": "id"}}), Spelling())
+    assert [name is None for name in identities(read["whose"])] == [False, True, False]
 
 
 @pytest.mark.parametrize("far", [-(2**40), 10**13])
@@ -197,3 +210,8 @@ def test_an_offset_is_its_own_cells():
         as_nanoseconds(pd.Series(cells, dtype=object), None, row_by_row=True) for cells in (texts[1:], texts)
     )
     assert together[1] == alone[0]
+
+
+def test_a_text_that_no_file_holds_is_not_learned():
+    assert has_form("a" * 100_000)
+    assert not has_form("a" * 100_001)

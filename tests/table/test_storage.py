@@ -299,3 +299,19 @@ def test_an_arrow_table_that_is_opened_is_fitted(sdtype: str, tmp_path: Path) ->
         budget = Budget(9.0, 1e-7, tmp_path / f"{i}")
         read = {person: {"sdtype": "id"}} if person else columns
         by_source(rows, {**read, "d": {"sdtype": "categorical"}}, budget, person)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_sparse_columns_are_refused_by_their_type(door: str, budget: Budget) -> None:
+    """What numpy makes of all their cells depends on whether there is one gap."""
+    names = [name for name in STORED if name.startswith("sparse")]
+    assert len(names) == 4
+    for name in names:
+        for columns, person in (
+            (PERSONS, "c"),
+            ({"c": {"sdtype": "categorical"}, "d": {"sdtype": "boolean"}}, None),
+        ):
+            rows = pd.DataFrame({"c": STORED[name], "d": [True] * ROWS})
+            with pytest.raises(ValueError, match="is stored as Sparse"):
+                DOORS[door](rows, columns, budget, person)
+    assert budget.charged()["epsilon"] == 0
