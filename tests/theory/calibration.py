@@ -179,7 +179,7 @@ def calibrate(
     Returns
     -------
     Calibration
-        Parameters whose :func:`sdv_plausible.audit.exact.row_by_row.row_by_row_loss` meets the target.
+        Parameters whose :func:`theory.row_by_row.row_by_row_loss` meets the target.
 
     Raises
     ------
@@ -237,7 +237,7 @@ def max_rows(*, epsilon: float, delta: float, loss: Callable[[int], float], limi
         The target; epsilon > 0. `delta` is only used in error texts: it belongs into `loss`.
     loss : callable
         Maps a number of rows to its total epsilon at that delta, such as a partial
-        :func:`sdv_plausible.audit.exact.fixed_omega.fixed_omega_loss`. More rows never cost less.
+        :func:`theory.fixed_omega.fixed_omega_loss`. More rows never cost less.
     limit : int
         Where the search stops.
     """

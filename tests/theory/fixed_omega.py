@@ -89,7 +89,7 @@ def fixed_omega_loss(
     The largest over both directions, every group size c >= 0, every pass rate of at least `pass_rate_floor`
     and every number of seeds of at least `n_lower` (``docs/explanation/proofs/seed_test.md``, Theorem 1). The
     cost of *making* the floor true comes on top:
-    :func:`sdv_plausible.audit.exact.row_by_row.row_by_row_loss`.
+    :func:`theory.row_by_row.row_by_row_loss`.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ def row_by_row_loss(
     ------
     ValueError
         If a parameter is out of range, or the floor cannot be proved with so few rows
-        (:func:`sdv_plausible.audit.exact.pass_rate_test.plan_attempts`).
+        (:func:`theory.pass_rate_test.plan_attempts`).
     """
     delta = check.share_of_delta("delta", delta)
     if by_construction and gamma is None:
