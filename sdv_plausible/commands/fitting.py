@@ -48,14 +48,18 @@ def add_fitting(command: argparse.ArgumentParser) -> None:
 
 def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
     """Rows that are paid for where every row costs: those that are asked for, and no other ones are drawn."""
-    if rows is None or getattr(options, "privacy_test", None) not in ROW_BY_ROW:
+    if (
+        rows is None
+        or getattr(options, "privacy_test", None) not in ROW_BY_ROW
+        or hasattr(options, "row_cap")
+    ):
         return {}
-    if options.rules is not None and not hasattr(options, "row_cap"):
+    if options.rules is not None:
         raise UsageError(
             "--rules: rows that break one are drawn again, and each of them is paid for: say how many with "
             f"--row-cap, such as {2 * rows}"
         )
-    return {} if hasattr(options, "row_cap") else {"row_cap": max(rows, 1)}
+    return {"row_cap": max(rows, 1)}
 
 
 def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> PlausibleDeniabilitySynthesizer:

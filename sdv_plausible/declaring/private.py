@@ -131,7 +131,7 @@ def learned_file(
         fit = budget.draw(planned, f"the domain of {what}, epsilon {epsilon:g}")
         charge = {"when": fit.when, "what": fit.what}
     used = rows_of_persons(table, neighbours, coins)
-    names = [name for name in map(str, table.columns) if name in specs]
+    names = [name for name in table.columns if name in specs]
     domain = build_domain(used[names], declared, specs, max_bins, plan, ledger, coins.spawn("domain"))
     ledger.charge(*person_entry(neighbours))
     return _with(file, domain, ledger, charge)
@@ -139,7 +139,7 @@ def learned_file(
 
 def _check_table(table: pd.DataFrame, neighbours: Neighbours, learned: Mapping[str, str]) -> None:
     """Refuse a table that lacks a column, names one twice or cannot be read, before a draw."""
-    names, person = list(map(str, table.columns)), neighbours.person
+    names, person = list(table.columns), neighbours.person
     if person is not None and person not in names:
         raise ValueError(f"person ({person!r}) must be a column of the table: {names}")
     if person in learned:
@@ -149,7 +149,7 @@ def _check_table(table: pd.DataFrame, neighbours: Neighbours, learned: Mapping[s
     wrong = sorted(name for name in learned if names.count(name) != 1)
     if wrong:
         raise ValueError(f"data must have each declared column once: {wrong} are missing, or there twice")
-    check_storage(table.rename(columns=str), learned if person is None else {**learned, person: PERSON})
+    check_storage(table, learned if person is None else {**learned, person: PERSON})
 
 
 def rows_of_persons(table: pd.DataFrame, neighbours: Neighbours, coins: Coins) -> pd.DataFrame:

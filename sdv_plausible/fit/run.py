@@ -14,7 +14,7 @@ import pandas as pd
 
 from sdv_plausible.declaring.private import Earlier
 from sdv_plausible.fit.public_table import with_public
-from sdv_plausible.fit.telling import NOBODY, Teller
+from sdv_plausible.fit.telling import Teller
 from sdv_plausible.models.paper.structure import check_structure
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -201,7 +201,7 @@ class Fit:
             ledger.after_charge = watch
         return Opened(ledger=ledger, charge=charge)
 
-    def run(self, rows: Rows, opened: Opened, coins: Coins, teller: Teller = NOBODY) -> Found:
+    def run(self, rows: Rows, opened: Opened, coins: Coins, teller: Teller) -> Found:
         """Choose each person's rows; learn undeclared value sets, then the model; put the test in front.
 
         Parameters

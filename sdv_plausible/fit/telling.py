@@ -36,11 +36,12 @@ class Teller:
 
     def tell_of_public(self, public: pd.DataFrame | None, rows: Rows) -> None:
         """Warn that a published table repeats the rows."""
-        if public is not None and starts(public, _begin(rows, len(public))):
-            self.told.append(
-                "public holds the first rows of the table to be protected (for you, not for publication): "
-                "nothing protects them then, whatever the ledger says. Leave it out"
-            )
+        with suppress(Exception):  # what is only told ends no fit
+            if public is not None and starts(public, rows.begins(len(public))):
+                self.told.append(
+                    "public holds the first rows of the table to be protected (for you, not for "
+                    "publication): nothing protects them then, whatever the ledger says. Leave it out"
+                )
 
     def tell_of_strangers(self, declared: Declarations, rules: RuleSet, specs: Specs, rows: Rows) -> None:
         """Warn, by column names alone, where a declaration does not fit at all."""
@@ -83,16 +84,6 @@ class Teller:
                 f"of {', '.join(lost)} one value or range was learned and no more: others are lost in the "
                 "noise, or there are none. Declare what it may hold (domain=...), or give more epsilon"
             )
-
-
-NOBODY = Teller()
-
-
-def _begin(rows: Rows, most: int) -> pd.DataFrame:
-    """The first rows; none where a source cannot be read once more: no fit that is paid for ends by it."""
-    with suppress(Exception):
-        return rows.begins(most)
-    return rows.schema()
 
 
 def as_read(declared: Declarations, name: str, specs: Specs) -> Attribute:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -12,10 +11,10 @@ from sdv_plausible.counting import joint_counts, pair_counts
 from sdv_plausible.covering import covered_counts, is_worthwhile
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups
-from sdv_plausible.questions.counts import Axes, Axis, shape
+from sdv_plausible.questions.counts import Axes, Axis, SeesRows, shape
 
 
-class CodeArray:
+class CodeArray(SeesRows):
     """Rows as integer codes in memory; an engine of exact counts.
 
     Parameters
@@ -96,6 +95,3 @@ class CodeArray:
     def records(self) -> np.ndarray:
         """Codes of all rows, (n, m)."""
         return self._codes
-
-    def __getstate__(self) -> dict[str, Any]:
-        raise TypeError("rows cannot be pickled: only answers leave the object that can see them")

@@ -81,6 +81,13 @@ def shape(axes: Axes) -> tuple[int, ...]:
     return tuple(axis.size for axis in axes)
 
 
+class SeesRows:
+    """Base of everything that can see rows: it stays in the process that reads them."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError("rows cannot be pickled: only answers leave the object that can see them")
+
+
 class ExactCounts(Protocol):
     """Coded rows that can be counted. Whoever holds one sees the rows: only the door does."""
 

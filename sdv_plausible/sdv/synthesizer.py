@@ -757,9 +757,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         absent = sorted(needed - set(rules.added) - set(frame.columns))
         if absent:
             raise ValueError(f"data lacks the declared columns {absent}; it has {list(frame.columns)}")
+        specs = self._modelled_specs()
         known = {
-            name: (as_read(declared, name, self._modelled_specs()), declared.says_missing(name))
-            for name in declared.names
+            name: (as_read(declared, name, specs), declared.says_missing(name)) for name in declared.names
         }
         lines: list[str] = []
         found, looked = check_rows(rules, known, frame, lines.append)

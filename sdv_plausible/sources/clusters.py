@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from sdv_plausible.questions.counts import SeesRows
 from sdv_plausible.sources.source import Work
 from sdv_plausible.table.cells import plain_cells
 from sdv_plausible.table.storage import with_texts
@@ -16,7 +17,7 @@ RETRIES = 3
 ADDED_AT_ONCE = 8
 
 
-class DaskSource:
+class DaskSource(SeesRows):
     """Partitions of a Dask DataFrame. Workers see rows; counts alone come back.
 
     Parameters
@@ -55,9 +56,6 @@ class DaskSource:
                 sums = [add(sent, sums[i : i + ADDED_AT_ONCE]) for i in range(0, len(sums), ADDED_AT_ONCE)]
             (found,) = dask.compute(sums[0])
         return found
-
-    def __getstate__(self) -> dict[str, Any]:
-        raise TypeError("rows cannot be pickled: only answers leave the object that can see them")
 
 
 def _count(work: Work[T], part: pd.DataFrame, number: int) -> T:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.counts import Axes
+from sdv_plausible.questions.counts import Axes, SeesRows
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.source import Source, with_objects
 from sdv_plausible.sources.unchanged import Fingerprint, Unchanged, fingerprint
@@ -133,7 +133,7 @@ def check_places(source: Source) -> None:
         )
 
 
-class SourceCounts:
+class SourceCounts(SeesRows):
     """A table in parts; an engine of exact counts.
 
     Parameters
@@ -226,6 +226,3 @@ class SourceCounts:
         placed = self._source.in_order
         coins = self._coder.coins.spawn("pass", 0 if placed else self._passes)
         return replace(self._coder, coins=coins, placed=placed)
-
-    def __getstate__(self) -> dict[str, Any]:
-        raise TypeError("rows cannot be pickled: only answers leave the object that can see them")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.questions.counts import SeesRows
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.source import Source, with_objects
 from sdv_plausible.table.columns import Flagged, FrameColumns, Reading, in_public_order
@@ -87,7 +88,7 @@ class LatticePoints:
         return points, counts
 
 
-class SourceColumns:
+class SourceColumns(SeesRows):
     """A table in parts; an engine of exact answers about columns.
 
     A pass reads one column, and counts are kept for the questions after it. Distinct values are held, and
@@ -136,9 +137,6 @@ class SourceColumns:
         if kind not in self._kept or self._kept[kind][0] != key:
             self._kept[kind] = (key, count())
         return self._kept[kind][1]
-
-    def __getstate__(self) -> dict[str, Any]:
-        raise TypeError("rows cannot be pickled: only answers leave the object that can see them")
 
 
 def _folded(rules: RuleSet, part: pd.DataFrame) -> FrameColumns:

@@ -11,7 +11,7 @@ import pandas as pd
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
-from sdv_plausible.questions.counts import ExactCounts
+from sdv_plausible.questions.counts import ExactCounts, SeesRows
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.bounded import bounded
 from sdv_plausible.sources.coded import Coder, SourceCounts
@@ -52,14 +52,7 @@ class Rows(Protocol):
         ...
 
 
-class _Stays:
-    """Rows that stay in the process that fits."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        raise TypeError("rows cannot be pickled: only answers leave the object that can see them")
-
-
-class TableRows(_Stays):
+class TableRows(SeesRows):
     """A table in memory.
 
     Parameters
@@ -111,7 +104,7 @@ class TableRows(_Stays):
         return CodeArray(Codec(domain).encode(self.folded(domain.names), coins), domain.cardinalities)
 
 
-class SourceRows(_Stays):
+class SourceRows(SeesRows):
     """A table that is read in parts.
 
     Parameters

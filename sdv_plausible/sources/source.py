@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import pandas as pd
 from tqdm.auto import tqdm
 
+from sdv_plausible.questions.counts import SeesRows
 from sdv_plausible.table.cells import plain_cells
 from sdv_plausible.table.storage import with_texts
 
@@ -59,7 +60,7 @@ class Source(Protocol):
         ...
 
 
-class LocalSource(ABC):
+class LocalSource(SeesRows, ABC):
     """A table of which this process reads part after part.
 
     Parameters
@@ -96,9 +97,6 @@ class LocalSource(ABC):
                 found = work.merge(found, work.count(part, number))
                 bar.update(len(part))
         return found
-
-    def __getstate__(self) -> dict[str, Any]:
-        raise TypeError("rows cannot be pickled: only answers leave the object that can see them")
 
 
 def with_objects(part: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.neighbours import Neighbours
-from sdv_plausible.questions.counts import Asked
+from sdv_plausible.questions.counts import Asked, SeesRows
 from sdv_plausible.table.cells import as_doubles, holds_one_of
 from sdv_plausible.table.dates import as_nanoseconds
 from sdv_plausible.table.distinct import distinct_values
@@ -78,7 +78,7 @@ class ExactColumns(Protocol):
         ...
 
 
-class FrameColumns:
+class FrameColumns(SeesRows):
     """A pandas DataFrame in memory; an engine of exact answers about columns."""
 
     def __init__(self, table: pd.DataFrame) -> None:
@@ -111,9 +111,6 @@ class FrameColumns:
         if self._last is None or self._last.reading != reading:
             self._last = _Numbers.read(self._table[reading.name], reading)
         return self._last
-
-    def __getstate__(self) -> dict[str, Any]:
-        raise TypeError("rows cannot be pickled: only answers leave the object that can see them")
 
 
 # --- questions ------------------------------------------------------------------------------------

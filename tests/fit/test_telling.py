@@ -86,4 +86,25 @@ def test_what_is_told_leaves_no_trace_in_the_release(door, tmp_path, monkeypatch
 
 def test_nothing_is_compared_for_nobody(monkeypatch):
     monkeypatch.setattr(telling, "mostly_outside", lambda *_: pytest.fail("compared"))
-    telling.NOBODY.tell_of_strangers(*[None] * 4)  # type: ignore[arg-type]
+    telling.Teller().tell_of_strangers(*[None] * 4)  # type: ignore[arg-type]
+
+
+@pytest.mark.filterwarnings("ignore:Unable to turn off rounding")
+def test_a_fit_to_what_sdv_transformed_tells_once(tmp_path):
+    """SDV's own fit calls ours for the processed rows, which tells nothing of its own."""
+    from rdt.transformers import FloatFormatter
+
+    frame = table(first=50).assign(wage=[float(i) for i in range(400)])
+    plain = {name: {"sdtype": words["sdtype"]} for name, words in COLUMNS.items()} | {
+        "wage": {"sdtype": "numerical"}
+    }
+    ages = {"age": {"range_min": 0, "range_max": 9}}
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_from_columns(plain), domain=ages, undeclared="infer", random_state=1
+    )
+    synth.auto_assign_transformers(frame)
+    synth.update_transformers({"wage": FloatFormatter()})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        synth.fit(frame)
+    assert sum("most cells of age" in str(one.message) for one in caught) == 1
