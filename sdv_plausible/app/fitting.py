@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sdv_plausible.app.order import Order
 from sdv_plausible.declaring.errors import one_line
 from sdv_plausible.declaring.voted import TYPES_SHARE, with_voted
+from sdv_plausible.fit.telling import FOR_YOU, FitWarning
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.table.cell_texts import Spelling
@@ -30,7 +31,6 @@ STAGES = (
     "Starting, and reading the table", "Learning the model", "Making the rows", "Comparing, for your eyes",
     "Done",
 )  # fmt: skip
-FOR_YOU = "for you, not for publication"
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,9 @@ def _release(order: Order, folder: Path, told: Told) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         synth.fit(rows)
-    texts = [str(one.message) for one in caught if FOR_YOU in str(one.message)]
-    told.send(("warnings", texts, sorted(warned_of)))
+    texts = [str(one.message) for one in caught if issubclass(one.category, FitWarning)]
+    looks = [text for text in texts if FOR_YOU in text]
+    told.send(("warnings", looks, [text for text in texts if text not in looks], sorted(warned_of)))
     told.send(("stage", 2))
     done = Done(synth, rows, synth.sample(int(order.numbers["rows"] or 1)), folder, told)
     _write_release(done)

@@ -63,7 +63,8 @@ class Fit:
     def __init__(self, order: Order, folder: Path, start: Start = start_process) -> None:
         self.order, self.folder, self.state = order, folder, "running"
         self.stage, self.charged, self.entries = 0, NOTHING, list[str]()
-        self.error, self.warnings, self.without = "", list[str](), dict[str, str]()
+        self.error, self.without = "", dict[str, str]()
+        self.warnings, self.notes = list[str](), list[str]()  # looks at the rows, and what answers tell
         self.warned_of: Sequence[str] = ()  # columns that the warnings name
         self.sentence = self.meaning = self.ledger = ""
         self.is_released = self.claims_privacy = False
@@ -121,7 +122,7 @@ class Fit:
                 case "charged":
                     self.charged, self.entries = said
                 case "warnings":
-                    self.warnings, self.warned_of = said
+                    self.warnings, self.notes, self.warned_of = said
                 case "file":
                     self._files.append(said[0])
                 case "without":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from sdv_plausible.commands.files import (
 )
 from sdv_plausible.commands.looking import recorder
 from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
+from sdv_plausible.commands.speaking import to_holder
 from sdv_plausible.commands.undeclared import (
     Undeclared,
     before_vote,
@@ -98,6 +100,20 @@ def check_claim(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesi
             f"{ledger.sentence()} The file may hold single people's values: mend that, or add "
             "--allow-no-claim. Nothing was fitted"
         )
+
+
+@contextmanager
+def kept_if_lost(synth: PlausibleDeniabilitySynthesizer, output: Path) -> Iterator[None]:
+    """Write a fit's release beside its output if the block fails: what was paid for is not lost."""
+    try:
+        yield
+    except BaseException:
+        kept = output.with_name(f"{output.name}.release")
+        with suppress(Exception):  # without a claim there is none, and a disk may be full
+            if not kept.exists():
+                synth.release().save(kept)
+                to_holder(f"the fit is kept in {kept}: 'sdv-plausible sample {kept}' draws its rows")
+        raise
 
 
 def plan_first(synth: PlausibleDeniabilitySynthesizer) -> None:

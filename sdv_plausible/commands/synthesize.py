@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from sdv_plausible.commands.files import UsageError, check_outputs
-from sdv_plausible.commands.fitting import ROW_BY_ROW, add_fitting, fitted, row_cap
+from sdv_plausible.commands.fitting import ROW_BY_ROW, add_fitting, fitted, kept_if_lost, row_cap
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.table.writing import write_table
 from sdv_plausible.whole_files import write_whole
@@ -37,12 +37,13 @@ def run(options: argparse.Namespace) -> None:
     with steps("reading", "fitting", "drawing rows", "writing") as begin:
         synth, found = fitted(options, begin, known=row_cap(options, options.rows))
         begin()
-        synthetic = synth.sample(options.rows, processes=options.processes)
-        begin()
         ledger = synth.privacy_ledger()
-        write_whole(options.output, lambda path: write_table(synthetic, path))
-        if options.ledger is not None:
-            write_whole(options.ledger, ledger.to_json())
+        with kept_if_lost(synth, options.output):
+            synthetic = synth.sample(options.rows, processes=options.processes)
+            begin()
+            write_whole(options.output, lambda path: write_table(synthetic, path))
+            if options.ledger is not None:
+                write_whole(options.ledger, ledger.to_json())
     say(
         options,
         f"{ledger}{found.hint()}\n\nWrote {len(synthetic):,} rows to {options.output}",

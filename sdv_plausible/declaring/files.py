@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,13 @@ from typing import Any
 from sdv_plausible.table.domain import SCHEMA
 from sdv_plausible.table.domain_file import DomainFile, read_json
 from sdv_plausible.table.words import MODELLED_SDTYPES
+from sdv_plausible.whole_files import locked
+
+NO_FILE = (
+    "No file keeps a record of this look at {}: the declarations were made before it, and what is fitted "
+    "with them as they are keeps its claim. Save them as a domain file to keep the claim of later fits: "
+    "edited from now on they make none, unless each cites its public source"
+)
 
 
 def read_domain_file(path: str | Path) -> DomainFile:
@@ -57,8 +65,11 @@ def record_look(
         If it cannot be written: nothing should be shown then.
     """
     before = read_domain_file(path)
-    after = before.looked_at(names, rules)
-    if after != before:
+    if before.looked_at(names, rules) == before:
+        return ()
+    with locked(Path(path).resolve()):  # of two looks at once, both are written down
+        before = read_domain_file(path)
+        after = before.looked_at(names, rules)
         after.save(path)
     return tuple(name for name in after.looked if name not in before.looked)
 
@@ -102,6 +113,26 @@ def note_look(path: str | Path, names: Collection[str], rules: Collection[str] |
             f"Left open, and not compared: {', '.join(left)}. Their ranges and values may be declared later"
         )
     return told
+
+
+def told_of_look(
+    domain: Any, names: Collection[str], rules: Collection[str] | None = None, known: Collection[str] = ()
+) -> list[str]:
+    """Write a look down where the declarations are kept, and return what whoever looked is told.
+
+    Parameters
+    ----------
+    domain : path, or anything else
+        As it was given. Where it is no file there is no record.
+    names, rules
+        As for :func:`note_look`.
+    known : collection of str
+        Columns of which it was told before that no file keeps a record.
+    """
+    if isinstance(domain, (str, os.PathLike)) and domain != "metadata":
+        return note_look(Path(domain), names, rules)
+    new = sorted(set(names) - set(known))
+    return [NO_FILE.format(", ".join(new))] if new else []
 
 
 def _is_open(words: Any) -> bool:

@@ -19,7 +19,7 @@ from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.budget import Budget
+from sdv_plausible.release.budget import Budget, check_budget
 from sdv_plausible.release_file.ledger import read_ledger, write_learned
 from sdv_plausible.release_file.reading import Part
 from sdv_plausible.table.building import build_domain
@@ -100,6 +100,7 @@ def learned_file(
     """
     check.positive("epsilon", epsilon, "try 0.1")
     check.delta("delta", delta, "try 1e-9")
+    check_budget(budget)
     if file.learned is not None:
         raise ValueError("columns of this file are learned already: start from a file without them")
     table = plain_cells(with_texts(table.set_axis(table.columns.astype(str), axis=1)))
@@ -128,7 +129,7 @@ def learned_file(
     )
     coins, charge = Coins.from_os_entropy(), None
     if budget is not None:
-        fit = budget.draw(planned, f"the domain of {what}, epsilon {epsilon:g}")
+        fit = budget.draw(planned, f"the domain of {what}, epsilon {rounded_up(epsilon)}")
         charge = {"when": fit.when, "what": fit.what}
     used = rows_of_persons(table, neighbours, coins)
     names = [name for name in table.columns if name in specs]

@@ -17,6 +17,7 @@ from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.telling import Teller
 from sdv_plausible.models.paper.structure import check_structure
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.release.budget import Budget, only_planned
@@ -191,9 +192,8 @@ class Fit:
         """
         ledger, planned, charge = self.settings.empty_ledger(), self.plan().ledger, None
         if budget is not None:
-            drawn = budget.draw(
-                self.earlier.not_in(budget, planned), f"{self.name}, epsilon {self.settings.epsilon:g}"
-            )
+            what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"
+            drawn = budget.draw(self.earlier.not_in(budget, planned), what)
             charge = {"when": drawn.when, "what": drawn.what}
         if planned.claims_privacy:
             ledger.before_charge = only_planned(planned)
@@ -223,6 +223,7 @@ class Fit:
         """
         ledger, names, transcript = opened.ledger, list(self.specs), Transcript()
         teller.tell_of_public(self.public, rows)
+        teller.tell_of_persons(self.settings.neighbours, rows)
         rows = rows.of_persons(self.settings.neighbours, coins.spawn("persons"))
         if isinstance(rows, TableRows) and (errors := self.settings.test.complaints(len(rows))):
             raise ValueError(" ".join(errors))

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.declaring.files import note_look
+from sdv_plausible.declaring.files import told_of_look
 from sdv_plausible.declaring.private import earlier_losses
 from sdv_plausible.fit.run import Fit, Found
-from sdv_plausible.fit.telling import Teller
+from sdv_plausible.fit.telling import FitWarning, Teller
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import check_number_of_columns
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours, Relation
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.budget import Budget
+from sdv_plausible.release.budget import Budget, check_budget
 from sdv_plausible.release.sampler import PrefixSampler
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.release.side_entries import Types, check_types, side_entries
@@ -44,13 +43,9 @@ from sdv_plausible.table.declarations import read_declarations
 from sdv_plausible.table.domain import MAX_BINS
 from sdv_plausible.table.output_types import invented_type, output_type
 from sdv_plausible.table.persons import person_entry
+from sdv_plausible.table.words import check_table_name
 from sdv_plausible.whole_files import part_folder
 
-NO_FILE = (
-    "No file keeps a record of this look: save these declarations as a domain file, as they are, to keep the "
-    "claim of later fits. Edited from now on they make none, unless each cites its public source"
-)
-LONGEST_NAME = 1000  # letters of a name, as release files have them
 GAMMA = 4.0  # of no effect under the release test
 PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")
 
@@ -141,10 +136,8 @@ rules, budget, types, locales, random_state
     _refuse(privacy_test)
     check_types(types)
     check.whole("rows", rows, 1, f"try {PART_ROWS}")
-    if not isinstance(table_name, str) or not 0 < len(table_name) <= LONGEST_NAME or _is_half(table_name):
-        raise ValueError(
-            f"table_name ({table_name!r:.60}) must be a text of 1 to {LONGEST_NAME} characters; try 'table'"
-        )
+    check_table_name(table_name)
+    check_budget(budget)
     check_released(metadata)
     settings = Settings(
         epsilon=epsilon, delta=delta, k=k, gamma=GAMMA, epsilon0=epsilon0, omega=omega,
@@ -173,7 +166,7 @@ rules, budget, types, locales, random_state
     _ask(fit.plan().ledger, allow_no_claim=allow_no_claim)
     coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
     modelled = [name for name, column in columns.items() if column.is_modelled]
-    teller = Teller(partial(_noted, domain))
+    teller = Teller(partial(told_of_look, domain))
     with nullcontext() if scratch is None else part_folder(Path(scratch)) as folder:
         opened = fit.opened(budget)  # before the first row
         found = fit.run(SourceRows(table, fit.rules, modelled, folder), opened, coins, teller)
@@ -190,7 +183,7 @@ rules, budget, types, locales, random_state
     )  # fmt: skip
     for text in teller.told:
         try:
-            warnings.warn(text, UserWarning, stacklevel=2)
+            warnings.warn(text, FitWarning, stacklevel=2)
         except UserWarning:  # of whoever makes errors of them: what was paid for is not lost
             sys.stderr.write(f"{text}\n")
     return release
@@ -243,15 +236,6 @@ def _check_dates(table: Source, types: Mapping[str, ColumnType]) -> None:
     """Raise ValueError if a column's type in the source does not go with how its dates are declared."""
     dates = [name for name, kind in types.items() if kind.sdtype == "datetime"]
     check_dates(table.empty(dates), {name: types[name].datetime_format for name in dates})
-
-
-def _is_half(text: str) -> bool:
-    return any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
-def _noted(domain: Any, names: Collection[str]) -> list[str]:
-    """Write down that columns were compared with rows, and return what the holder is told of it."""
-    return note_look(Path(domain), names) if isinstance(domain, (str, os.PathLike)) else [NO_FILE]
 
 
 def _schema(types: Mapping[str, ColumnType], found: Found, name: str) -> TableSchema:

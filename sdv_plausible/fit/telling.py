@@ -9,13 +9,21 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from sdv_plausible.fit.public_table import starts
+from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.rows import Rows
 from sdv_plausible.table.checking import mostly_outside, often_missing
 from sdv_plausible.table.declarations import Declarations, Specs
 from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.persons import without_names
 
 WARNED_FROM = 5000  # rows that a fit looks at before it warns that a declaration does not fit
+
+FOR_YOU = "for you, not for publication"
+
+
+class FitWarning(UserWarning):
+    """What a fit tells the holder of the rows, once it is done."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +47,17 @@ class Teller:
         with suppress(Exception):  # what is only told ends no fit
             if public is not None and starts(public, rows.begins(len(public))):
                 self.told.append(
-                    "public holds the first rows of the table to be protected (for you, not for "
-                    "publication): nothing protects them then, whatever the ledger says. Leave it out"
+                    f"public holds the first rows of the table to be protected ({FOR_YOU}): nothing protects "
+                    "them then, whatever the ledger says. Leave it out"
+                )
+
+    def tell_of_persons(self, neighbours: Neighbours, rows: Rows) -> None:
+        """Warn that rows are nobody's, as what is in the persons' column can be no name."""
+        with suppress(Exception):  # what is only told ends no fit
+            if neighbours.person is not None and without_names(rows.persons_of(neighbours, WARNED_FROM)):
+                self.told.append(
+                    f"some cells of {neighbours.person} can name nobody, and their rows were left out "
+                    f"({FOR_YOU}): give each person a whole number or a text"
                 )
 
     def tell_of_strangers(self, declared: Declarations, rules: RuleSet, specs: Specs, rows: Rows) -> None:
@@ -64,10 +81,10 @@ class Teller:
             (missing, "cells of {} are missing, which was not declared, and get random values"),
         ):
             if names:
-                told = f"{what.format(', '.join(names))} (for you, not for publication)"
+                told = f"{what.format(', '.join(names))} ({FOR_YOU})"
                 way_out = "synth.check(table) or sdv-plausible check says why"
                 if lost is not None:
-                    told = "some columns do not fit (for you, not for publication), and are not named"
+                    told = f"some columns do not fit ({FOR_YOU}), and are not named"
                     way_out = f"the look cannot be written down: {lost}"
                 self.told.append(f"{told}: {way_out}{noted}")
 

@@ -18,6 +18,7 @@ import numpy as np
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, Loss
 from sdv_plausible.privacy.ledger import LedgerEntry, Part
+from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.plausible_seeds import PrefixGroups, scan_plausible_seeds
@@ -85,7 +86,7 @@ class ModelBudget:
             )
         return LedgerEntry(
             name="model",
-            mechanism=f"{what}; discrete Gaussian noise on every cell, mu {mu:.4g} in all",
+            mechanism=f"{what}; discrete Gaussian noise on every cell, mu {rounded_up(mu)} in all",
             losses=(GaussianLoss(sensitivity_over_sigma=mu),),
             scope="the model",
             parts=_WHOLE_MODEL,

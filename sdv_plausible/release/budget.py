@@ -189,6 +189,12 @@ class Budget:
         return state
 
 
+def check_budget(budget: Any) -> None:
+    """Raise ValueError for what nothing can be drawn from."""
+    if not isinstance(budget, (Budget, type(None))):
+        raise ValueError(f"budget ({budget!r}) must be a Budget, or None: try Budget(1.0, 1e-8, path)")
+
+
 def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
     """Refuse, for a ledger's ``before_charge``, whatever was not planned, and so drawn, beforehand."""
     said = Counter(planned.losses)

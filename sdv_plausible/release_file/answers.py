@@ -13,9 +13,10 @@ import numpy as np
 
 from sdv_plausible.questions.counts import Asked, Axis, shape
 from sdv_plausible.questions.transcript import ALL_ROWS, Noise, NoisyAnswer
-from sdv_plausible.release_file.reading import LONGEST_NAME, Part
+from sdv_plausible.release_file.reading import Part
 from sdv_plausible.release_file.values import read_value, write_value
 from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.forms import LONGEST_NAME
 
 PARTS = (ALL_ROWS, "structure", "parameters", "learning", "seeds")
 _FIELDS = ("kind", "tables", "columns", "details", "values", "noise", "scale", "paid_by", "rows")

@@ -12,9 +12,10 @@ import pandas as pd
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release_file.ledger import write_learned
-from sdv_plausible.release_file.reading import LARGEST, LONGEST_NAME, Part
+from sdv_plausible.release_file.reading import LARGEST, Part
 from sdv_plausible.release_file.values import read_value, read_zone, write_value
 from sdv_plausible.table.domain import Attribute, Domain, Kind, Provenance
+from sdv_plausible.table.forms import LONGEST_NAME
 from sdv_plausible.table.rounding import Rounding
 
 FORMAT = r"([^%]|%[-#_^0]?[A-Za-z%]){1,200}"  # of dates as text: directives of one letter, no widths

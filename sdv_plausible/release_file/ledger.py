@@ -20,8 +20,9 @@ from sdv_plausible.privacy.ledger import TOLERANCE, LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.ledger import Part as Known
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
-from sdv_plausible.release_file.reading import LONGEST_NAME, Part
+from sdv_plausible.release_file.reading import Part
 from sdv_plausible.release_file.settings import privacy_of, splits_of
+from sdv_plausible.table.forms import LONGEST_NAME
 
 if TYPE_CHECKING:  # those hold ledgers themselves
     from sdv_plausible.release.released_prefixes import ReleasedSeeds

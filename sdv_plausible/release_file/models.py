@@ -12,8 +12,9 @@ from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable, num_configurations
 from sdv_plausible.models.registered import NETWORK, type_named, type_of
-from sdv_plausible.release_file.reading import LONGEST_NAME, Part
+from sdv_plausible.release_file.reading import Part
 from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.forms import LONGEST_NAME
 
 _TABLE = ("column", "parents", "buckets", "probabilities")
 SUM_TOLERANCE = 1e-5

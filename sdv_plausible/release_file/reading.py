@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sdv_plausible.release_file.arrays import decode
+from sdv_plausible.table.forms import LONGEST_NAME, LONGEST_TEXT, is_text
 
 _LONG_QUOTE = re.compile(r"""(?<!\w)(['"])(?:(?!\1).){40,}\1?""")  # of what a file holds
-LONGEST_TEXT, LONGEST_NAME = 100_000, 1_000
 LARGEST = 2**63 - 1
 EXCERPT = 160  # letters of another rule's complaint, which may name a value
 Read = TypeVar("Read")
@@ -78,12 +78,8 @@ class Part:
 
     def text(self, most: int = LONGEST_TEXT, pattern: str | None = None) -> str:
         """Return a text, of a form if one is given."""
-        if not isinstance(self.value, str) or len(self.value) > most:
-            raise self.refuse(f"must be a text of at most {most} letters")
-        try:
-            self.value.encode()
-        except UnicodeEncodeError:
-            raise self.refuse("must be a text of whole Unicode letters") from None
+        if not isinstance(self.value, str) or not is_text(self.value, most):
+            raise self.refuse(f"must be a text of at most {most} whole Unicode letters")
         if pattern is not None and not re.fullmatch(pattern, self.value):
             raise self.refuse(f"must be a text of the form {pattern}")
         return self.value

@@ -32,7 +32,7 @@ from sdv_plausible.release_file.domain import read_domain, write_domain
 from sdv_plausible.release_file.ledger import Statement, check_ledger, read_ledger, write_ledger
 from sdv_plausible.release_file.many_rows import PART_ROWS, Call, in_turn, write_parts
 from sdv_plausible.release_file.models import read_model, write_model
-from sdv_plausible.release_file.reading import LONGEST_NAME, Part
+from sdv_plausible.release_file.reading import Part
 from sdv_plausible.release_file.rules import read_rules, write_rules
 from sdv_plausible.release_file.sampling import sample_table
 from sdv_plausible.release_file.schema import TableSchema, read_schema, write_schema
@@ -40,6 +40,7 @@ from sdv_plausible.release_file.seeds import read_seeds, write_seeds
 from sdv_plausible.release_file.settings import read_settings, write_settings
 from sdv_plausible.rules.rule_set import FittedRules
 from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.forms import LONGEST_NAME
 from sdv_plausible.whole_files import write_whole
 
 FORMAT = "sdv-plausible-release/1"

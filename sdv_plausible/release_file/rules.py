@@ -10,12 +10,13 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.release_file.domain import read_attribute, write_attribute
-from sdv_plausible.release_file.reading import LONGEST_NAME, Part
+from sdv_plausible.release_file.reading import Part
 from sdv_plausible.release_file.values import read_value, write_value
 from sdv_plausible.rules.files import KINDS, rule_from_dict
 from sdv_plausible.rules.rule import MakingRule, Rule, attribute_words, date_formats
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.forms import LONGEST_NAME
 
 _VALUES = ({"date"}, {"decimal"}, {"moment", "time_zone"})
 

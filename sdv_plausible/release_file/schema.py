@@ -15,10 +15,11 @@ import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release_file.domain import read_format
-from sdv_plausible.release_file.reading import LONGEST_NAME, Part
+from sdv_plausible.release_file.reading import Part
 from sdv_plausible.release_file.values import read_value, read_zone, write_value
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.forms import LONGEST_NAME
 from sdv_plausible.table.output_types import invented_type, output_type
 from sdv_plausible.table.words import ID_FORMAT, is_short_format
 

@@ -19,7 +19,8 @@ from sdv_plausible.models import make_learner
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours
 from sdv_plausible.release.settings import Settings, TestName
-from sdv_plausible.release_file.reading import LONGEST_NAME, Part
+from sdv_plausible.release_file.reading import Part
+from sdv_plausible.table.forms import LONGEST_NAME
 
 NEWER = ("max_plausible", "max_check_plausible", "hidden_omega", "threshold_noise", "accounting")
 """Settings that older files lack: their defaults hold then."""

@@ -20,6 +20,7 @@ from sdv.errors import InvalidDataError, RefitWarning
 from sdv.single_table import base
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
+from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.release.side_entries import own_transformers
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.requests import check_conditions, check_known_columns, check_request
@@ -244,7 +245,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         """Warn the holder of what a fit, which is held now, has found in the rows."""
         call = call_of(self)
         for text in () if call is None else call.told:
-            warnings.warn(text, UserWarning, stacklevel=4)
+            warnings.warn(text, FitWarning, stacklevel=4)
 
     @shown_rows
     def validate(self, data: Any) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from sdv.errors import InvalidDataError, SamplingError
 
-from sdv_plausible.declaring.files import note_look
+from sdv_plausible.declaring.files import told_of_look
 from sdv_plausible.declaring.private import Earlier, earlier_losses
 from sdv_plausible.fit.public_table import check_public, public_entries
 from sdv_plausible.fit.run import Fit
@@ -25,7 +25,7 @@ from sdv_plausible.models.base import HasStructure, check_number_of_columns
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours, Relation
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release.budget import Budget
+from sdv_plausible.release.budget import Budget, check_budget
 from sdv_plausible.release.plan import Plan, epsilon_for
 from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
 from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, Sampler, diagnose, seed_diagnostics
@@ -61,13 +61,7 @@ from sdv_plausible.table.domain import MAX_BINS, Domain
 from sdv_plausible.table.output_types import usual_types
 from sdv_plausible.table.persons import person_entry, unknown_persons
 from sdv_plausible.table.storage import PERSON, check_storage
-from sdv_plausible.table.words import MODELLED_SDTYPES
-
-NO_FILE = (
-    "No file keeps a record of this look at {}: this object's declarations were made before it, and what it "
-    "fits keeps its claim. Save them as a domain file to keep the claim: edited from now on they make none, "
-    "unless each cites its public source"
-)
+from sdv_plausible.table.words import MODELLED_SDTYPES, check_table_name
 
 
 class RowCapExceededError(ValueError):
@@ -252,7 +246,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         public_source: str | None = None,
         model_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
-        _check_budget(budget)
+        check_budget(budget)
         given = locals()
         sdv_sets = ("metadata", "enforce_min_max_values", "enforce_rounding", "locales")
         for name in PARAMETERS:
@@ -283,6 +277,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         metadata = with_id(metadata, person)
         columns = metadata_columns(metadata)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
+        check_table_name(self._table_name)
         check_invented({name: spec["sdtype"] for name, spec in columns.items()}, known_locales)
         as_they_are = isinstance(structure, Mapping) or getattr(self._learner, "fitted", None) is not None
         said = (as_rules(self.rules), domain if _is_no_file(domain) else domain_document(domain))
@@ -462,7 +457,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 "budget: this synthesizer drew from one, which its saved file does not hold: set "
                 "synthesizer.budget = Budget(...) before you fit again"
             )
-        _check_budget(self.budget)
+        check_budget(self.budget)
         if self._sdv_sees_rows:
             if self.budget is not None:
                 self.budget.check_claim(self.plan().ledger)  # SDV will look before anything can be drawn
@@ -778,10 +773,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """
         if self.record is not None:
             return self.record(names) or []
-        if isinstance(self.domain, (str, os.PathLike)) and self.domain != "metadata":
-            return note_look(Path(self.domain), names, rules)
-        new = sorted(set(names) - set(known))
-        return [NO_FILE.format(", ".join(new))] if new else []
+        return told_of_look(self.domain, names, rules, known)
 
     def plan(
         self,
@@ -973,12 +965,6 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 types="detected" if "inferred" in self._declared.origins.values() else self.types,
             )
         )
-
-
-def _check_budget(budget: Any) -> None:
-    """Refuse what nothing can be drawn from; it may be set after the synthesizer was made."""
-    if not isinstance(budget, (Budget, type(None))):
-        raise ValueError(f"budget ({budget!r}) must be a Budget, or None: try Budget(1.0, 1e-8, path)")
 
 
 def _is_no_file(domain: Any) -> bool:

@@ -47,19 +47,25 @@ class DaskSource(SeesRows):
         """
         import dask
 
-        parts = self._table[list(names)].to_delayed()
+        parts, types = self._table[list(names)].to_delayed(), self.empty(names).dtypes
         with dask.annotate(retries=RETRIES):
             sent = dask.delayed(work, traverse=False)  # once to each worker, and not once with each partition
             task, add = dask.delayed(_count, pure=False), dask.delayed(_add, pure=False)
-            sums = [task(sent, part, i) for i, part in enumerate(parts)]
+            sums = [task(sent, part, types, i) for i, part in enumerate(parts)]
             while len(sums) > 1:
                 sums = [add(sent, sums[i : i + ADDED_AT_ONCE]) for i in range(0, len(sums), ADDED_AT_ONCE)]
             (found,) = dask.compute(sums[0])
         return found
 
 
-def _count(work: Work[T], part: pd.DataFrame, number: int) -> T:
-    return work.count(plain_cells(with_texts(part.reset_index(drop=True))), number)
+def _count(work: Work[T], part: pd.DataFrame, types: pd.Series[Any], number: int) -> T:
+    part = part.reset_index(drop=True)
+    for name in part.columns:  # the schema was checked; what is stored otherwise is read cell by cell
+        if (column := part[name]).dtype != types[name]:
+            part[name] = pd.Series(list(column), dtype=object)
+            if isinstance(types[name], pd.StringDtype):  # what Dask makes of the objects of other partitions
+                part[name] = part[name].astype(types[name])
+    return work.count(plain_cells(with_texts(part)), number)
 
 
 def _add(work: Work[T], sums: Sequence[T]) -> T:

@@ -35,6 +35,10 @@ class Rows(Protocol):
         """At most so many rows as given, for words to their holder; none where they are elsewhere."""
         ...
 
+    def persons_of(self, neighbours: Neighbours, most: int) -> pd.Series[Any]:
+        """Whose at most so many rows are; none where no column says so, or rows are elsewhere."""
+        ...
+
     def schema(self) -> pd.DataFrame:
         """No row, in the types of the table."""
         ...
@@ -82,6 +86,10 @@ class TableRows(SeesRows):
     def begins(self, most: int) -> pd.DataFrame:
         """The first rows."""
         return self._table.iloc[:most]
+
+    def persons_of(self, neighbours: Neighbours, most: int) -> pd.Series[Any]:  # noqa: ARG002  it was given
+        """Whose the first rows are."""
+        return pd.Series(dtype=object) if self._persons is None else self._persons.iloc[:most]
 
     def schema(self) -> pd.DataFrame:
         """No row, in the types of the table."""
@@ -138,6 +146,14 @@ class SourceRows(SeesRows):
         if not isinstance(self._source, LocalSource):
             return self.schema()
         return next(iter(self._source.parts(self._names)), self.schema()).iloc[:most]
+
+    def persons_of(self, neighbours: Neighbours, most: int) -> pd.Series[Any]:
+        """Whose the first rows of the first part are."""
+        if neighbours.person is None or not isinstance(self._source, LocalSource):
+            return pd.Series(dtype=object)
+        names = [neighbours.person]
+        first = next(iter(self._source.parts(names)), self._source.empty(names))
+        return first[neighbours.person].iloc[:most]
 
     def schema(self) -> pd.DataFrame:
         """No row, in the types of the parts."""

@@ -13,6 +13,7 @@ from sdv_plausible.table.bounds import Bounds, bounds_of, is_wide
 from sdv_plausible.table.domain import SCHEMA as DOMAIN_SCHEMA
 from sdv_plausible.table.domain import Attribute, Domain, Provenance
 from sdv_plausible.table.domain_file import DomainFile, read_json
+from sdv_plausible.table.forms import LONGEST_TEXT, is_text
 from sdv_plausible.table.private_domain import DomainPlan
 from sdv_plausible.table.specifications import declare, declared_attribute
 from sdv_plausible.table.words import (
@@ -186,14 +187,12 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
 
 def _check_texts(name: str, attribute: Attribute) -> None:
     """Refuse texts that no file can hold: the fit would be paid, and its release lost."""
-    for text in (name, *(value for value in attribute.values if isinstance(value, str))):
-        try:
-            text.encode()
-        except UnicodeEncodeError:
+    for text in attribute.values:
+        if isinstance(text, str) and not is_text(text):
             raise ValueError(
-                f"column {name!r}: {text!r} holds half a character (a lone surrogate), which no file can "
-                "hold: leave it out"
-            ) from None
+                f"column {name!r}: {text!r:.60} is longer than {LONGEST_TEXT:,} letters, or holds half a "
+                "character (a lone surrogate), which no file can hold: leave it out"
+            )
 
 
 def _origin(spec: Mapping[str, Any]) -> Provenance:

@@ -22,7 +22,8 @@ import pandas as pd
 ODD: Final = ...
 """Stands for every cell that can be no value of a column: lists, durations, objects of unknown classes."""
 _INT64, _MOST, _NAME = 2**63, 10**100, "__module__"
-_LONGEST = 100_000  # letters of a text in a release file
+LONGEST_TEXT, LONGEST_NAME = 100_000, 1_000
+"""Letters of a text, and of a name, in a file."""
 _ZONES = ("datetime", "zoneinfo", "pytz", "dateutil")  # modules whose time zones are asked for an offset
 _PLAIN = frozenset(map(id, (type(None), bool, int, float, str, bytes, dt.date, EllipsisType)))
 
@@ -84,10 +85,17 @@ def is_missing(form: Any) -> bool:
 def has_form(form: Any) -> bool:
     """Whether a value in its one form can be in a domain: any other could be learned, never released."""
     if isinstance(form, str):
-        return len(form) <= _LONGEST and not any("\ud800" <= letter <= "\udfff" for letter in form)
+        return is_text(form)
     if isinstance(form, float):
         return math.isfinite(form)
     return isinstance(form, dt.date) or (isinstance(form, int) and abs(form) <= _MOST)
+
+
+def is_text(form: Any, most: int = LONGEST_TEXT) -> bool:
+    """Whether it is a text that files can hold: not too long, and of whole letters (no lone surrogate)."""
+    if not isinstance(form, str) or len(form) > most:
+        return False
+    return not any("\ud800" <= letter <= "\udfff" for letter in form)
 
 
 def _number(value: Any) -> Hashable:

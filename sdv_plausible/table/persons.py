@@ -76,6 +76,12 @@ def identities(persons: pd.Series[Any]) -> np.ndarray:
     return names
 
 
+def without_names(persons: pd.Series[Any]) -> bool:
+    """Whether a cell is neither missing nor a name: it is nobody's, without a word."""
+    lost = np.array([name is None for name in identities(persons)], dtype=bool)
+    return any(not is_missing(plain(cell)) for cell in persons[lost])
+
+
 def _is_rounded(name: Any, exact: float) -> bool:
     """Whether a name is, or holds, a float in which several whole numbers become one: it is nobody's then."""
     entries = name if type(name) is tuple else (name,)

@@ -26,6 +26,7 @@ from scipy.stats import norm
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
 from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.counts import NumberOfRows
@@ -176,7 +177,9 @@ class DomainPlan:
             if self.least_count
             else ""
         )
-        how = f"noisy and thresholded counts, mu {self.mu:.4g} in all" if self.is_private else "exact counts"
+        how = "exact counts"
+        if self.is_private:
+            how = f"noisy and thresholded counts, mu {rounded_up(self.mu)} in all"
         return [
             LedgerEntry(
                 name="domain",

@@ -25,6 +25,7 @@ else:
 from sdv_plausible.table.cells import is_number
 from sdv_plausible.table.dates import resolution_step
 from sdv_plausible.table.domain import MOST_DIGITS, Attribute
+from sdv_plausible.table.forms import LONGEST_NAME, is_text
 
 CATEGORIES = ("categorical", "ordinal", "boolean")
 MODELLED_SDTYPES = ("numerical", "datetime", *CATEGORIES)
@@ -82,6 +83,25 @@ def check_names(names: Iterable[Any], what: str) -> None:
             raise ValueError(
                 f"{what}: the name of column {place} ({name!r}) must not be empty: give the column a name"
             )
+        if not is_text(name, LONGEST_NAME):
+            raise ValueError(
+                f"{what}: the name of column {place} ({name!r:.60}) must have at most {LONGEST_NAME:,} "
+                "letters, none of them half a character (a lone surrogate): rename the column"
+            )
+
+
+def check_table_name(name: Any) -> None:
+    """Refuse a name of a table that no file can hold.
+
+    Raises
+    ------
+    ValueError
+        If it is no text, empty or too long, or holds half a character.
+    """
+    if not is_text(name, LONGEST_NAME) or not name:
+        raise ValueError(
+            f"table_name ({name!r:.60}) must be a text of 1 to {LONGEST_NAME:,} whole letters; try 'table'"
+        )
 
 
 def suggestion(word: str, known: Collection[str]) -> str:

@@ -168,3 +168,12 @@ def test_a_process_that_is_asked_to_end_leaves_nothing(number, tmp_path):
         is_asked = number != SIGNALS[-1]  # nobody hears SIGKILL: what it leaves is the control
         assert ended(running, number) == (128 + number if is_asked else -number)
     assert bool(list(tmp_path.iterdir())) is not is_asked
+
+
+def test_what_the_answers_lost_is_told_and_is_no_look(ordered, tmp_path, monkeypatch):
+    monkeypatch.setattr(fitting, "_compare", lambda *_: None)
+    heard = Heard()
+    run(ordered({**COLUMNS, "town": {"sdtype": "categorical"}}, epsilon="0.01"), tmp_path, heard)
+    looks, notes, _ = heard.of("warnings")[0]
+    assert any("town" in text and "lost in the noise" in text for text in notes)
+    assert not any("lost in the noise" in text for text in looks)

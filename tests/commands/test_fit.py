@@ -105,3 +105,15 @@ def test_nothing_that_is_read_is_replaced(holder, tmp_path, capsys, command, whi
     assert "are the same file" in capsys.readouterr().err
     assert kept.read_bytes() == before
     assert not output.exists()
+
+
+def test_what_was_paid_for_is_kept_where_rows_cannot_be_written(holder, tmp_path, capsys, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sdv_plausible.commands.synthesize.write_table", full)
+    words = ["synthesize", str(holder / "people.csv"), "--domain", str(holder / "domain.json"), "-n", "5"]
+    assert main([*words, "-o", str(tmp_path / "rows.csv")]) != 0
+    assert "sdv-plausible sample" in capsys.readouterr().err
+    assert len(Release.load(tmp_path / "rows.csv.release").sample(5)) == 5
+    assert not (tmp_path / "rows.csv").exists()

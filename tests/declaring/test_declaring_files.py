@@ -296,3 +296,20 @@ def test_metadata_alone_compares_nothing(table, tmp_path, capsys):
     assert not said.out
     assert "compares nothing" in said.err
     assert "--domain domain.json" in said.err
+
+
+def test_of_two_looks_at_once_both_are_written_down(domain, monkeypatch):
+    """The second reads what the first wrote, and not what was there before."""
+    from sdv_plausible.declaring import files
+
+    honest, met = files.read_domain_file, []
+
+    def meanwhile(path):
+        found = honest(path)
+        if not met:  # another command writes its look between reading and writing
+            met.append(record_look(path, ["age"]) if not met.append(0) else None)
+        return found
+
+    monkeypatch.setattr(files, "read_domain_file", meanwhile)
+    record_look(domain, ["sex"])
+    assert set(honest(domain).looked) == {"age", "sex"}

@@ -108,3 +108,30 @@ def test_a_fit_to_what_sdv_transformed_tells_once(tmp_path):
         warnings.simplefilter("always")
         synth.fit(frame)
     assert sum("most cells of age" in str(one.message) for one in caught) == 1
+
+
+@pytest.mark.parametrize("door", ["synthesizer", "source"])
+def test_rows_that_are_nobodys_are_told_of(door, tmp_path):
+    """A name of an unknown class can be told from no other: without a word its rows were left out."""
+
+    class Patient:
+        pass
+
+    def fit(whose: list[Any]) -> list[str]:
+        frame = table(first=2).assign(whose=pd.Series(whose * 200, dtype=object))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if door == "source":
+                declared = {**COLUMNS, "whose": {"sdtype": "id"}}
+                fit_source(frame, domain=declared, person="whose", scratch=tmp_path)
+            else:
+                columns = {n: {"sdtype": w["sdtype"]} for n, w in COLUMNS.items()} | {
+                    "whose": {"sdtype": "id"}
+                }
+                PlausibleDeniabilitySynthesizer(
+                    metadata_from_columns(columns), domain=COLUMNS, person="whose"
+                ).fit(frame)
+        return [str(one.message) for one in caught if issubclass(one.category, telling.FitWarning)]
+
+    assert any("some cells of whose can name nobody" in text for text in fit([Patient(), "b"]))
+    assert not any("whose" in text for text in fit([None, "b"]))

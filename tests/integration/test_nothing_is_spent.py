@@ -495,3 +495,40 @@ def test_rules_whose_rows_are_drawn_again_ask_for_a_cap(tmp_path, capsys):
     assert main(wanted) == 2
     assert "--row-cap" in capsys.readouterr().err
     assert not (tmp_path / "b").exists()
+
+
+LONG = {
+    "a long name": ({"n" * 1001: {"sdtype": "categorical"}}, {}),
+    "half a character in a name": ({"a\ud800": {"sdtype": "categorical"}}, {}),
+    "a long value": ({"sex": {"sdtype": "categorical"}}, {"range_values": ["m", "f" * 100_001]}),
+}
+
+
+@pytest.mark.parametrize(("columns", "words"), LONG.values(), ids=list(LONG))
+def test_what_no_file_could_hold_costs_nothing_at_either_door(columns, words, tmp_path):
+    (name,) = columns
+    declared, rows = {name: {**columns[name], **words}}, pd.DataFrame({name: ["m", "f"] * 100})
+    for number, fit in enumerate(
+        (
+            lambda budget: PlausibleDeniabilitySynthesizer(
+                metadata_from_columns(columns), domain=declared, budget=budget
+            ).fit(rows),
+            lambda budget: fit_source(rows, domain=declared, budget=budget),
+        )
+    ):
+        budget = Budget(2.0, 1e-8, tmp_path / f"b{number}")
+        with pytest.raises(ValueError, match="half a character|rename the column"):
+            fit(budget)
+        assert charged(budget) == 0
+
+
+def test_a_name_of_the_table_that_no_file_could_hold_is_refused():
+    with pytest.raises(ValueError, match="table_name"):
+        PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS, "a\ud800"))
+
+
+def test_what_is_no_budget_is_refused_at_every_door():
+    with pytest.raises(ValueError, match="budget \\(3\\) must be a Budget"):
+        fit_source(table(), domain=DOMAIN, budget=3)
+    with pytest.raises(ValueError, match="budget \\(3\\) must be a Budget"):
+        learned_file(table(), DomainFile(columns=COLUMNS), 1.0, 1e-9, budget=3)

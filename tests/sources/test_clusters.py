@@ -14,8 +14,9 @@ from tables import COLUMNS, DECLARED, SEED, table
 
 from sdv_plausible import fit_source
 from sdv_plausible.release_file.release import Release
+from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.clusters import DaskSource
-from sdv_plausible.sources.raw_columns import Rows
+from sdv_plausible.sources.raw_columns import Rows, SourceColumns
 
 pytest.importorskip("distributed", reason="distributed is not installed")
 FRAME = table(2_000)
@@ -86,3 +87,27 @@ def test_a_worker_that_is_killed_changes_nothing() -> None:
             found = fit_source(partitions(40), COLUMNS, DECLARED, random_state=SEED, allow_no_claim=True)
         assert killed.is_set()
     assert same(found, expected)
+
+
+def counted(codes: pd.Series[Any], stored: Any = None) -> Any:
+    """Values of a column of which the second partition is stored as said, and its meta says objects."""
+    import dask
+    import dask.dataframe as dd
+
+    frame = pd.DataFrame({"code": codes.astype(object)})
+    second = frame.iloc[3:] if stored is None else frame.iloc[3:].astype(stored)
+    parts = [dask.delayed(part) for part in (frame.iloc[:3], second)]
+    table = dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False)
+    values, counts, missing = SourceColumns(DaskSource(table), RuleSet(), ["code"]).value_counts("code")
+    return dict(zip(values, counts.tolist(), strict=True)), missing
+
+
+@pytest.mark.parametrize("texts", [False, True], ids=["objects", "texts of them"])
+@pytest.mark.parametrize("stored", ["int8", "Sparse[int]", "category", "Int64"])
+def test_a_partition_that_is_stored_otherwise_is_read_cell_by_cell(stored: str, texts: bool) -> None:
+    """What else its partition holds decides on no cell: Dask promises types, and keeps to none."""
+    import dask
+
+    codes = pd.Series([1, 2, 2, 3, 3, 0])
+    with dask.config.set({"dataframe.convert-string": texts}):
+        assert counted(codes, stored) == counted(codes)

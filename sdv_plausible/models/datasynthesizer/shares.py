@@ -105,7 +105,7 @@ class GreedyPlan:
         losses: tuple[Loss, ...] = (GaussianLoss(sensitivity_over_sigma=mu, count=count),)
         if stage == "size":  # the event that the bound is too low only adds to delta
             losses = (*losses, ApproxDP(epsilon=0.0, delta=self.size_failure))
-        how = f"{_TEXTS[stage]}, discrete Gaussian noise on every cell, mu {mu:.4g} each"
+        how = f"{_TEXTS[stage]}, discrete Gaussian noise on every cell, mu {rounded_up(mu)} each"
         return _entry(stage, how, losses, _PARTS[stage])
 
 

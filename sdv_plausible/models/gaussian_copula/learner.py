@@ -18,6 +18,7 @@ from sdv_plausible.models.paper.parameters import clean_margin
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.questions.queryable import Queryable
@@ -96,7 +97,7 @@ def _entry(name: str, what: str, mu: float, share: float, count: int) -> LedgerE
     each = mu * math.sqrt(share)
     return LedgerEntry(
         name=name,
-        mechanism=f"{what}, discrete Gaussian noise on every cell, mu {each:.4g} each",
+        mechanism=f"{what}, discrete Gaussian noise on every cell, mu {rounded_up(each)} each",
         losses=(GaussianLoss(sensitivity_over_sigma=each, count=count),),
         scope="the model",
         parts=("structure", "parameters"),

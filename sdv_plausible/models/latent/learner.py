@@ -18,6 +18,7 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.accounting.sampled_gaussian import calibrate_sampled
 from sdv_plausible.privacy.ledger import LedgerEntry, Part
+from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis
@@ -101,7 +102,8 @@ class LatentLearner:
         return [
             LedgerEntry(
                 name="margins",
-                mechanism=f"one-way counts, discrete Gaussian noise on every cell, mu {each:.4g} each",
+                mechanism=f"one-way counts, discrete Gaussian noise on every cell, mu {rounded_up(each)} "
+                "each",
                 losses=(margins,),
                 scope="the model",
                 parts=_PARTS,

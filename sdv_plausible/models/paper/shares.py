@@ -10,6 +10,7 @@ from typing import Literal
 from sdv_plausible.models.base import NO_NOISE, ModelBudget
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
 from sdv_plausible.privacy.ledger import LedgerEntry, Part
+from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.table.domain import Domain
 
 Structure = Literal["cfs", "independent"] | Mapping[str, Sequence[str]]
@@ -97,7 +98,7 @@ class LearningPlan:
                     stage == "size"
                 ):  # docs/explanation/proofs/entropy_sensitivity.md: the event only adds to delta
                     losses = (*losses, ApproxDP(epsilon=0.0, delta=self.size_failure))
-                how = f"{text}, discrete Gaussian noise on every cell, mu {each:.4g} each"
+                how = f"{text}, discrete Gaussian noise on every cell, mu {rounded_up(each)} each"
                 note = ""
             parts = _PARTS[stage]
             entries.append(
