@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 
 from sdv_plausible.app.sessions import Session, Sessions
 from sdv_plausible.app.uploads import read_upload
-from sdv_plausible.declaring.web.guard import HEADERS, Guard, Keys, cookie_of, is_same
+from sdv_plausible.declaring.web.guard import HEADERS, Guard, Keys, cookie_of, is_same, refusal
 
 UPLOAD, SESSION, SENT = "open", "app.session", "app.upload"
 OUR_HEADERS = {
@@ -68,6 +68,6 @@ class Entrance(Guard):
         session: Session = request.scope[SESSION]
         if not is_same(sent.texts.get("token", ""), session.keys.form):
             await sent.form.close()
-            return PlainTextResponse("This form is of another page.", 403)
+            return refusal("This form is of another page.", 403)
         request.scope[SENT] = sent
         return b""

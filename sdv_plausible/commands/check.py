@@ -61,6 +61,8 @@ def run(options: argparse.Namespace) -> None:
             lines += note_look(given, looked, rules.digests or None)
         else:
             lines.append(f"{NO_RECORD} do not change the rules now")
+    else:
+        lines.append(f"{NO_RECORD} do not change the metadata now")
     counts = ", ".join(f"{name} {count:,}" for name, count in unread.items())
     told = f"NOT private, for your eyes. Cells that cannot be read, and count as missing: {counts or 'none'}"
     say(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.commands.files import add_reading, check_outputs, declared_types, read
-from sdv_plausible.commands.fitting import allow_no_claim, check_claim
+from sdv_plausible.commands.fitting import allow_no_claim, check_claim, kept_if_lost
 from sdv_plausible.commands.looking import recorder
 from sdv_plausible.commands.parameters import default_of
 from sdv_plausible.commands.speaking import say
@@ -57,7 +57,8 @@ def run(options: argparse.Namespace) -> None:
     synth = synthesizer(options, document)
     synth.record = recorder(options.domain)
     synth.fit(read(options, column_types(document)))
-    digest = synth.release(allow_no_claim=options.allow_no_claim).save(options.output, readable=True)
+    with kept_if_lost(synth, options.output):
+        digest = synth.release(allow_no_claim=options.allow_no_claim).save(options.output, readable=True)
     ledger = synth.privacy_ledger()
     say(
         options,

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdv_plausible.commands.files import UsageError, check_outputs
-from sdv_plausible.commands.fitting import ROW_BY_ROW, add_fitting, allow_no_claim, check_claim, fitted
+from sdv_plausible.commands.fitting import (
+    ROW_BY_ROW,
+    add_fitting,
+    allow_no_claim,
+    check_claim,
+    fitted,
+    kept_if_lost,
+)
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.whole_files import write_whole
 
@@ -38,11 +45,12 @@ def run(options: argparse.Namespace) -> None:
         synth, found = fitted(options, begin, partial(_check, options))
         begin()
         ledger = synth.privacy_ledger()
-        digest = synth.release(allow_no_claim=options.allow_no_claim).save(
-            options.output, readable=options.readable
-        )
-        if options.ledger is not None:
-            write_whole(options.ledger, ledger.to_json())
+        with kept_if_lost(synth, options.output):
+            digest = synth.release(allow_no_claim=options.allow_no_claim).save(
+                options.output, readable=options.readable
+            )
+            if options.ledger is not None:
+                write_whole(options.ledger, ledger.to_json())
     say(
         options,
         f"{ledger}{found.hint()}\n\nWrote {options.output}, sha256 {digest}",

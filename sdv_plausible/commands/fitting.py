@@ -6,12 +6,14 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.commands.files import (
     UsageError,
     add_reading,
     declared_types,
+    is_same,
     metadata_and_detected,
     names_of,
     read,
@@ -50,11 +52,13 @@ def add_fitting(command: argparse.ArgumentParser) -> None:
 
 def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
     """Rows that are paid for where every row costs: those that are asked for, and no other ones are drawn."""
-    if (
-        rows is None
-        or getattr(options, "privacy_test", None) not in ROW_BY_ROW
-        or hasattr(options, "row_cap")
-    ):
+    if rows is None or getattr(options, "privacy_test", None) not in ROW_BY_ROW:
+        return {}
+    if hasattr(options, "row_cap"):
+        if options.row_cap < rows:
+            raise UsageError(
+                f"--row-cap ({options.row_cap}) must be at least --rows ({rows}), each of which is paid for"
+            )
         return {}
     if options.rules is not None:
         raise UsageError(
@@ -104,15 +108,17 @@ def check_claim(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesi
 
 @contextmanager
 def kept_if_lost(synth: PlausibleDeniabilitySynthesizer, output: Path) -> Iterator[None]:
-    """Write a fit's release beside its output if the block fails: what was paid for is not lost."""
+    """Write a fit's release elsewhere if the block fails: what was paid for is not lost."""
     try:
         yield
     except BaseException:
-        kept = output.with_name(f"{output.name}.release")
-        with suppress(Exception):  # without a claim there is none, and a disk may be full
-            if not kept.exists():
-                synth.release().save(kept)
-                to_holder(f"the fit is kept in {kept}: 'sdv-plausible sample {kept}' draws its rows")
+        places = output.with_name(f"{output.name}.release"), Path(gettempdir()) / f"{output.name}.release"
+        for kept in places:
+            with suppress(Exception):  # without a claim there is none, and a disk may be full
+                if not kept.exists():
+                    synth.release().save(kept)
+                    to_holder(f"the fit is kept in {kept}: 'sdv-plausible sample {kept}' draws its rows")
+                    break
         raise
 
 
@@ -146,6 +152,10 @@ def fitted(
     known, given_domain = dict(known or {}), options.domain
     if options.public is not None and not options.public.is_file():
         raise UsageError(f"there is no file {options.public}")
+    if options.public is not None and is_same(options.public, options.data):
+        raise UsageError(
+            f"--public ({options.public}) is the table to be protected: leave it out, or name a published one"
+        )
     check_released(options.metadata)
     open_blanks(options)
     types = declared_types(options)

@@ -16,6 +16,7 @@ from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.cells import plain_cells, unhashable_types
 from sdv_plausible.table.codec import ColumnCodec
 from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.forms import is_text
 from sdv_plausible.table.storage import check_storage, with_texts
 from sdv_plausible.table.words import MODELLED_SDTYPES
 
@@ -70,9 +71,7 @@ def check_public(
             f"public goes with the default learner, not with {type(learner).__name__}: leave it out, or take "
             'model="bayesian_network" with its default structure'
         )
-    if source is not None and (
-        not isinstance(source, str) or not source.strip() or len(source) > LONGEST_SOURCE
-    ):
+    if source is not None and (not is_text(source, LONGEST_SOURCE) or not source.strip()):
         raise ValueError(
             f"public_source ({source!r}) must be a text of up to {LONGEST_SOURCE} characters that says who "
             "published it"
@@ -81,11 +80,12 @@ def check_public(
 
 def starts(public: pd.DataFrame, rows: pd.DataFrame) -> bool:
     """Whether the rows begin with the published table: a copy, or an excerpt. Of no effect on the fit."""
-    names = [str(name) for name in public.columns]
     first = rows.set_axis(rows.columns.astype(str), axis=1).iloc[: len(public)]
-    if len(first) < len(public) or not set(names) <= set(first.columns):
+    public = public.set_axis(public.columns.astype(str), axis=1)
+    names = [name for name in public if name in first]  # ids are not among the rows that a model sees
+    if len(first) < len(public) or not names:
         return False
-    return first[names].reset_index(drop=True).equals(public.set_axis(names, axis=1).reset_index(drop=True))
+    return first[names].reset_index(drop=True).equals(public[names].reset_index(drop=True))
 
 
 def public_entries(rows: int | None, source: str | None) -> list[LedgerEntry]:

@@ -15,12 +15,12 @@ import pandas as pd
 from sdv_plausible.declaring.private import Earlier
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.telling import Teller
-from sdv_plausible.models.paper.structure import check_structure
+from sdv_plausible.models.paper.structure import check_structure, check_tables
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.transcript import Transcript
-from sdv_plausible.release.budget import Budget, only_planned
+from sdv_plausible.release.budget import Budget, check_texts, only_planned
 from sdv_plausible.release.fitting import fit_release
 from sdv_plausible.release.plan import Plan, plan
 from sdv_plausible.release.sampler import Sampler
@@ -166,7 +166,7 @@ class Fit:
     def _check_names(self, domain: Domain) -> None:
         """Refuse what cannot be fitted to these columns, before anything is charged for it."""
         if isinstance(self.structure, Mapping):
-            check_structure(self.structure, domain)
+            check_tables(check_structure(self.structure, domain), domain)
         if self.settings.omega is not None and len(domain):
             self.settings.omega.among(len(domain))
 
@@ -191,6 +191,7 @@ class Fit:
             If the budget does not hold it.
         """
         ledger, planned, charge = self.settings.empty_ledger(), self.plan().ledger, None
+        check_texts(planned)
         if budget is not None:
             what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"
             drawn = budget.draw(self.earlier.not_in(budget, planned), what)
@@ -246,6 +247,7 @@ class Fit:
         sampler = fit_release(codes, domain, self.settings, learner, ledger, coins, transcript)
         teller.tell_of_strangers(self.declared, self.rules, self.specs, rows)
         teller.tell_of_domain(domain)
+        teller.tell_of_structure(self.structure, sampler.model, domain)
         return Found(
             domain=domain, rules=rules, sampler=sampler, ledger=opened.closed(), charge=opened.charge
         )

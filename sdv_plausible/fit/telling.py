@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pandas as pd
 
 from sdv_plausible.fit.public_table import starts
+from sdv_plausible.models.base import HasStructure
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.rows import Rows
@@ -100,6 +102,18 @@ class Teller:
             self.told.append(
                 f"of {', '.join(lost)} one value or range was learned and no more: others are lost in the "
                 "noise, or there are none. Declare what it may hold (domain=...), or give more epsilon"
+            )
+
+    def tell_of_structure(self, given: Any, model: Any, domain: Domain) -> None:
+        """Warn of given parents that a table in memory has no room for. Answers are no secret."""
+        if not isinstance(given, Mapping) or not isinstance(model, HasStructure):
+            return
+        used = {(domain.names[child], domain.names[p]) for child, ps in model.structure() for p in ps}
+        if lost := sorted({(child, p) for child, ps in given.items() for p in ps} - used):
+            arcs = ", ".join(f"{parent} of {child}" for child, parent in lost)
+            self.told.append(
+                f"structure: parents were left out ({arcs}), as the tables would have too many cells: "
+                "declare fewer values or coarser buckets"
             )
 
 

@@ -17,6 +17,7 @@ from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, con
 from sdv_plausible.privacy.ledger_record import PUBLIC, rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.release.budget_file import Fit, State
+from sdv_plausible.table.forms import LONGEST_TEXT, is_text
 from sdv_plausible.whole_files import locked
 
 FilterName = Literal["sum", "rho"]
@@ -193,6 +194,16 @@ def check_budget(budget: Any) -> None:
     """Raise ValueError for what nothing can be drawn from."""
     if not isinstance(budget, (Budget, type(None))):
         raise ValueError(f"budget ({budget!r}) must be a Budget, or None: try Budget(1.0, 1e-8, path)")
+
+
+def check_texts(planned: PrivacyLedger) -> None:
+    """Raise ValueError for words that no file could hold: the fit would be paid, and its release lost."""
+    for entry in planned.entries:
+        if not all(map(is_text, (entry.mechanism, entry.note))):
+            raise ValueError(
+                f"ledger: its words on {entry.name} are longer than {LONGEST_TEXT:,} letters, or hold half a "
+                "character (a lone surrogate): shorten the sources of declarations and rules, or take fewer"
+            )
 
 
 def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:

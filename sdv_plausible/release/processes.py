@@ -17,6 +17,7 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
 
+MOST_PROCESSES = 61  # as many as every system lets one wait for
 PART_ROWS = 25_000  # rows that one stream of coins makes
 Part = tuple[int, Coins, int | None]
 Rows = tuple[np.ndarray, np.ndarray]  # as codes, and the latent points that they were decoded from
@@ -44,6 +45,7 @@ def workers(mechanism: PlausibleDeniabilityMechanism, processes: int) -> Iterato
     if processes == 1:
         yield lambda parts: [mechanism.release_with_points(*part) for part in parts]
         return
+    processes = min(processes, MOST_PROCESSES)
     with ProcessPoolExecutor(processes, initializer=_held.append, initargs=(mechanism,)) as pool:
         yield lambda parts: list(pool.map(_made, parts))
 

@@ -14,6 +14,7 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import ReleaseLoss
 from sdv_plausible.privacy.accounting.release_test import release_margin
 from sdv_plausible.privacy.ledger import LedgerEntry
+from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
@@ -104,7 +105,8 @@ class ReleaseTest(PrivacyTest):
                 name="seeds",
                 mechanism=(
                     f"one noisy size per prefix group of at least {self.seeds_needed}, discrete Laplace, "
-                    f"epsilon0 {self.epsilon0:g}; every released prefix has {self.seeds_proved}, surely"
+                    f"epsilon0 {rounded_up(self.epsilon0)}; every released prefix has {self.seeds_proved}, "
+                    "surely"
                 ),
                 losses=(ReleaseLoss(epsilon0=self.epsilon0, delta=self.delta, l1=moved),),
                 scope="any number of rows, the release file and the saved synthesizer",

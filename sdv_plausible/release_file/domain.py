@@ -33,12 +33,15 @@ def with_charges(domain: Domain, ledger: PrivacyLedger, charge: Mapping[str, str
     domain : Domain
         As the fit found it.
     ledger : PrivacyLedger
-        Of the fit. What ended its claim ends that of the domain, if anything of it was learned.
+        Of the fit. What ended its claim ends that of the domain, if anything of it was learned or its rules
+        were changed after a look: columns that stand in for others are of these rules.
     charge : mapping, optional
         ``when`` and ``what`` of the charge in the budget that paid for the fit.
     """
     paid = [e for e in ledger.entries if "domain" in e.parts and e.status == "charged"]
-    if domain.learned is not None or not (paid or any(a.provenance == "private" for a in domain)):
+    marked = any(e.name == "rules" and e.status == "no claim" for e in ledger.entries)
+    learned = paid or any(a.provenance == "private" for a in domain)
+    if domain.learned is not None or not (learned or marked):
         return domain
     ended = (replace(e, losses=(InfiniteLoss(),)) for e in ledger.entries if e.status == "no claim")
     cost = PrivacyLedger(delta=ledger.delta, covers="the domain", neighbours=ledger.neighbours)

@@ -76,7 +76,8 @@ class Multiple(MakingRule):
     def fold(self, table: pd.DataFrame, formats: Formats) -> dict[str, pd.Series[Any]]:
         """Nearest whole number of steps."""
         values, there = cells.numbers(table, self.column, formats)
-        steps = np.round(np.where(there, values, 0) / self.step)
+        with np.errstate(over="ignore"):  # one cell is no reason for a warning
+            steps = np.round(np.where(there, values, 0) / self.step)
         return {self.steps: pd.Series(np.where(there, steps, np.nan), index=table.index)}
 
     def unfold(

@@ -189,7 +189,8 @@ class Inequality(MakingRule):
         if scale > 1:  # of whole units, as 500 years of nanoseconds do not fit 64 bits
             apart = high // scale - low // scale - (high % scale < low % scale)
         else:
-            apart = cells.rounded(high - low)
+            with np.errstate(over="ignore"):  # one cell is no reason for a warning
+                apart = cells.rounded(high - low)
         apart = np.maximum(apart, int(self.strict and scale > 1))
         return {self.distance: pd.Series(np.where(there, apart.astype(float), np.nan), index=table.index)}
 
@@ -200,7 +201,7 @@ class Inequality(MakingRule):
         low, first = cells.numbers(table, self.low, formats)
         apart, known = cells.numbers(table, self.distance, {})
         there, attribute, scale = first & known, made[self.high], self._scale(formats)
-        low, apart = np.where(there, low, 0), np.where(there, apart, 0)
+        low, apart = np.where(there, low, 0), np.where(there, np.maximum(apart, 0), 0)
         if scale > 1:
             unit = format_unit(attribute.datetime_format)
             room = LAST // scale - low // scale - unit // scale - 1
@@ -243,13 +244,14 @@ class Inequality(MakingRule):
         """Lowest and highest value: within the declared range, as far as the lower column lets."""
         dates = low.kind == "datetime"
         scale = NANOSECONDS[self.unit or "s"] if dates else 1
-        first, last = low.lower[0], up(low.upper[-1] + apart.upper[-1] * scale)
+        least, most = _distances(apart, scale)
+        first, last = low.lower[0], up(low.upper[-1] + most)
         declared = [spec.get(word) for word in ("range_min", "range_max")]
         if None in declared:
             return first, last
         if dates:
             declared = list(date_ends(self.high, declared[0], declared[1], spec.get("datetime_format")))
-        last = min(last, max(declared[1], up(low.upper[-1] + apart.lower[0] * scale)))
+        last = min(last, max(declared[1], up(low.upper[-1] + least)))
         return max(first, min(declared[0], last)), last
 
     def fits(self, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> bool:
@@ -266,8 +268,8 @@ class Inequality(MakingRule):
         if not low.lower or not apart.lower:
             return True
         scale = NANOSECONDS[self.unit or "s"] if low.kind == "datetime" else 1
-        least = min(low.upper[-1] + apart.lower[0] * scale, found.upper[-1])
-        return apart.lower[0] >= 0 and least <= mine.upper[-1] <= found.upper[-1]
+        least = min(low.upper[-1] + _distances(apart, scale)[0], found.upper[-1])
+        return bool(least <= mine.upper[-1] <= found.upper[-1])
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether they are in order, or one is missing."""
@@ -290,6 +292,16 @@ class Inequality(MakingRule):
 
     def __str__(self) -> str:
         return f"{self.low} {'<' if self.strict else '<='} {self.high}"
+
+
+def _distances(apart: Attribute, scale: int) -> tuple[Any, Any]:
+    """Smallest and largest distance: never below 0, although noise may have found some there.
+
+    Of dates in nanoseconds, which fit 64 bits.
+    """
+    found = [max(end, 0) * scale for end in (apart.lower[0], apart.upper[-1])]
+    least, most = (min(int(end), LAST) for end in found) if scale > 1 else found
+    return least, most
 
 
 def _own_places(spec: Words) -> int | None:

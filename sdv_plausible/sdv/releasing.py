@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.sampler import PrefixSampler
 from sdv_plausible.release_file.answers import Answers
-from sdv_plausible.release_file.domain import with_charges
+from sdv_plausible.release_file.ledger import write_learned
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.schema import Column, TableSchema
 from sdv_plausible.release_file.settings import as_json, check_locales, is_plain, said_privacy, versions_of
@@ -155,7 +156,16 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         )
     settings = {name: tuple(value) if name in ("omega", "split") and isinstance(value, list) else value
                 for name, value in settings.items()}  # fmt: skip
-    given = {**settings, "domain": _declared(release), "rules": release.rules.rule_set.rules, **parameters}
+    carried = _carried(release)
+    if "domain" in parameters and any(entry.losses for entry in carried.entries):
+        raise ValueError(
+            "domain: this release's types or declarations cost something, or ended its claim, before it was "
+            "fitted, which only its own domain carries on: leave domain out, or make a new synthesizer with "
+            "the domain file"
+        )
+    given = {
+        **settings, "domain": _declared(release, carried), "rules": release.rules.rule_set.rules, **parameters
+    }  # fmt: skip
     synth = made(_metadata(release.schema), **given)
     sampler = PrefixSampler(
         model=release.model, seeds=release.seeds, coins=Coins.from_os_entropy().spawn("sampling"),
@@ -168,12 +178,27 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     return synth
 
 
-def _declared(release: Release) -> Domain:
-    """What was declared: a fit anew learns the rest anew, and pays what was learned before the first one."""
-    attributes = (*release.domain, *release.rules.made.values())
+def _carried(release: Release) -> PrivacyLedger:
+    """What a fit anew pays again, learned before the first fit; and what ends its claim, too.
+
+    Words and rules that were edited after a look are the release's, as they are.
+    """
     before = PrivacyLedger(delta=release.ledger.delta, neighbours=release.ledger.neighbours)
-    before.charge(*(entry for entry in release.ledger.entries if entry.mechanism.startswith(EARLIER)))
-    return with_charges(Domain(tuple(a for a in attributes if a.provenance == "declared")), before)
+    before.charge(
+        *(
+            entry
+            for entry in release.ledger.entries
+            if entry.mechanism.startswith(EARLIER) or (entry.status == "no claim" and "domain" in entry.parts)
+        )
+    )
+    return before
+
+
+def _declared(release: Release, carried: PrivacyLedger) -> Domain:
+    """What was declared: a fit anew learns the rest anew."""
+    attributes = (*release.domain, *release.rules.made.values())
+    domain = Domain(tuple(a for a in attributes if a.provenance == "declared"))
+    return replace(domain, learned=write_learned(carried)) if carried.entries else domain
 
 
 def _metadata(schema: TableSchema) -> Any:

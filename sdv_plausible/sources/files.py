@@ -56,12 +56,36 @@ class ArrowSource(LocalSource):
 
     def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Batches, read cell by cell."""
-        for batch in self._batches(names, self.rows):
+        batches = self._batches(names, self.rows)
+        while (batch := _next(batches)) is not None:
             yield frame_of(batch, self._types, Spelling(), categories=True)
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns."""
         return frame_of(self._schema.empty_table().select(list(names)), self._types, Spelling())
+
+
+def _next(batches: Iterator[Any]) -> Any:
+    """The next batch, None at the end. What an engine says of a cell that it cannot read quotes the cell.
+
+    Raises
+    ------
+    ValueError
+        Without a cell, from an error of an engine; this package's own errors, as they are.
+    """
+    failed = ""
+    try:
+        return next(batches, None)
+    except (ValueError, MemoryError) as error:
+        if type(error) in (ValueError, MemoryError):
+            raise
+        failed = type(error).__name__
+    except Exception as error:  # of whatever engine
+        failed = type(error).__name__
+    raise ValueError(
+        f"source: its engine ended the pass ({failed}). If it takes types from the first rows, have it read "
+        "all columns as text (all_varchar=True, infer_schema=False), or give the path of the file"
+    )
 
 
 class CsvSource(LocalSource):

@@ -82,7 +82,9 @@ class Lattice:
         if self.kind == "datetime":
             return values // self.unit
         if self._digits is not None:
-            return np.clip(np.rint(values * 10.0**self._digits), -float(TOP), float(TOP)).astype(np.int64)
+            with np.errstate(over="ignore"):  # one cell is no reason for a warning
+                points = np.rint(values * 10.0**self._digits)
+            return np.clip(points, -float(TOP), float(TOP)).astype(np.int64)
         top = math.nextafter(2.0**LARGEST, 0)
         bits = (np.clip(values, -top, top) + 0.0).view(np.int64)
         return np.where(bits >= 0, bits, np.iinfo(np.int64).min - bits)

@@ -312,8 +312,8 @@ _RULES: dict[str, tuple[str, Any]] = {
     "datetime_format": ("a strftime format such as '%Y-%m-%d'", lambda v: isinstance(v, str) and "%" in v),
     "regex_format": (ID_FORMAT, is_id_format),
     "source": (
-        "text: the public source, such as the address of a code book",
-        lambda v: isinstance(v, str) and v.strip() != "",
+        f"text: the public source, such as the address of a code book, in at most {LONGEST_NAME:,} letters",
+        lambda v: is_text(v, LONGEST_NAME) and v.strip() != "",
     ),
     "detected": ("true or false", lambda v: isinstance(v, bool)),
     "provenance": ("'declared' or 'edited'", lambda v: v in ("declared", "edited")),

@@ -177,3 +177,13 @@ def test_what_the_answers_lost_is_told_and_is_no_look(ordered, tmp_path, monkeyp
     looks, notes, _ = heard.of("warnings")[0]
     assert any("town" in text and "lost in the noise" in text for text in notes)
     assert not any("lost in the noise" in text for text in looks)
+
+
+def test_no_report_is_for_the_public_without_a_claim(ordered, tmp_path, monkeypatch):
+    monkeypatch.setattr(fitting, "_inspection", lambda _: None)
+    heard = Heard()
+    run(ordered(privacy_test="deterministic", k="2"), tmp_path, heard)
+    assert heard.of("failed") == []
+    made = [key for (key,) in heard.of("file")]
+    assert "full_report" in made
+    assert "report" not in made

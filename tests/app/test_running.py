@@ -79,3 +79,20 @@ def test_failed_or_dead(said):
     fit.wait(10)
     assert fit.state == "failed"
     assert fit.error in ("epsilon is too small", "the process ended before it was done")
+
+
+def test_the_process_is_a_fresh_one():
+    """A forked one would hold the server's memory: other people's tables, and tokens."""
+    from sdv_plausible.app import running
+
+    asked = []
+
+    def context(method):
+        asked.append(method)
+        raise RuntimeError("enough")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "get_context", context)
+        with pytest.raises(RuntimeError):
+            running.start_process(None, None)
+    assert asked == ["spawn"]

@@ -177,9 +177,28 @@ def test_what_no_copy_is_is_no_copy():
     assert starts(table.head(3), table)
     assert not starts(table.iloc[1:4], table)
     assert not starts(pd.concat([table, table]), table)
-    assert not starts(table.assign(x=1), table)
+    assert not starts(table.assign(ward="A"), table)
+    assert starts(table.assign(x=1), table)  # an id, say
+    assert not starts(table[[]].assign(x=1), table)
 
 
 def test_the_release_refuses_tables_that_vary_as_the_noise_does(fitted):
     with pytest.raises(ValueError, match="sample_multiple does not go with"):
         fitted.release().sample_multiple(2)
+
+
+def test_the_table_itself_is_seen_beside_an_id(tmp_path, capsys):
+    """Ids are not among the rows that a model sees: they do not make a published table of the table itself."""
+    from sdv_plausible.cli import main
+
+    rows = people(300, 0).assign(home=range(300))
+    columns = {**DOMAIN, "home": {"sdtype": "id"}}
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(columns), domain=columns, public=rows.copy())
+    with pytest.warns(UserWarning, match="public holds the first rows"):
+        synth.fit(rows)
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    (tmp_path / "d.json").write_text(json.dumps(columns))
+    words = ["fit", "t.csv", "-o", "t.release", "--domain", "d.json", "--public", "t.csv"]
+    words = [str(tmp_path / word) if "." in word else word for word in words]
+    assert main(words) == 2
+    assert "is the table to be protected" in capsys.readouterr().err

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from sdv_plausible.cli import main
 from sdv_plausible.commands import files, fitting
 from sdv_plausible.declaring.private import learned_file
 from sdv_plausible.release.budget import Budget
+from sdv_plausible.rules import Multiple
 from sdv_plausible.sdv.versions import metadata_from_columns, metadata_from_table
 from sdv_plausible.table.domain_file import DomainFile
 
@@ -532,3 +534,91 @@ def test_what_is_no_budget_is_refused_at_every_door():
         fit_source(table(), domain=DOMAIN, budget=3)
     with pytest.raises(ValueError, match="budget \\(3\\) must be a Budget"):
         learned_file(table(), DomainFile(columns=COLUMNS), 1.0, 1e-9, budget=3)
+
+
+def test_a_cap_below_the_rows_asked_for_costs_nothing(tmp_path, capsys):
+    table().drop(columns="home").to_csv(tmp_path / "t.csv", index=False)
+    (tmp_path / "d.json").write_text(json.dumps({n: w for n, w in DOMAIN.items() if n != "home"}))
+    words = ["synthesize", "t.csv", "-o", "o.csv", "--domain", "d.json", "--privacy-test", "randomized"]
+    words = [str(tmp_path / word) if "." in word else word for word in words]
+    more = ["--rows", "300", "--row-cap", "100", "--budget", str(tmp_path / "b"), "2", "1e-8"]
+    assert main([*words, *more]) == 2
+    assert "--row-cap (100) must be at least --rows (300)" in capsys.readouterr().err
+    assert not (tmp_path / "b").exists()
+
+
+WIDE = {f"c{i}": {"sdtype": "categorical", "range_values": [f"v{k}" for k in range(20)]} for i in range(8)}
+
+
+def synthesized(rows: pd.DataFrame, domain: Any, **options: Any) -> None:
+    metadata = metadata_from_columns({name: {"sdtype": words["sdtype"]} for name, words in domain.items()})
+    PlausibleDeniabilitySynthesizer(metadata, domain=domain, **options).fit(rows)
+
+
+@pytest.mark.parametrize("door", ["synthesizer", "source"])
+def test_tables_that_no_memory_holds_cost_nothing(door, tmp_path):
+    budget = Budget(2.0, 1e-8, tmp_path / "b")
+    rows = pd.DataFrame({name: ["v0", "v1"] * 50 for name in WIDE})
+    options = {"domain": WIDE, "budget": budget, "structure": {"c0": [f"c{i}" for i in range(1, 8)]}}
+    fit = fit_source if door == "source" else synthesized
+    with pytest.raises(ValueError, match="above 50,000,000"):
+        fit(rows, **options)
+    assert charged(budget) == 0
+
+
+def test_tables_of_learned_columns_that_no_memory_holds_end_no_fit(monkeypatch):
+    """Only the answers tell how large they are: the last parents go, and it is said."""
+    from sdv_plausible.models.paper import structure
+
+    monkeypatch.setattr(structure, "MAX_CELLS", 30)
+    columns = {name: {"sdtype": "categorical"} for name in ("c0", "c1", "c2")}
+    rows = pd.DataFrame({name: ["a", "b", "c", "d"] * 500 for name in columns})
+    with pytest.warns(UserWarning, match="parents were left out \\(c2 of c0\\)"):
+        release = fit_source(rows, domain=columns, structure={"c0": ["c1", "c2"]})
+    assert release.ledger.claims_privacy
+
+
+@pytest.mark.parametrize("by", ["synthesizer", "source"])
+def test_words_that_no_file_could_hold_cost_nothing(by, tmp_path):
+    """Sources are in the ledger's notes: together they may be longer than a file's text."""
+    cited = {
+        f"c{i}": {"sdtype": "categorical", "range_values": ["a", "b"], "source": f"{i} " + "s" * 900}
+        for i in range(120)
+    }
+    rows, budget = pd.DataFrame({name: ["a", "b"] for name in cited}), Budget(2.0, 1e-8, tmp_path / "b")
+    fit = fit_source if by == "source" else synthesized
+    with pytest.raises(ValueError, match="ledger: its words on domain are longer"):
+        fit(rows, domain=cited, budget=budget, model="independent")
+    assert charged(budget) == 0
+    for source in ("x\ud800", "x" * 2000):
+        with pytest.raises(ValueError, match="source"):
+            fit_source(rows[["c0"]], domain={"c0": {**cited["c0"], "source": source}})
+
+
+def test_a_far_number_ends_no_fit_where_warnings_are_errors():
+    values = np.round(np.random.default_rng(0).uniform(0, 100, 500), 2)
+    values[7] = 1e308
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for rules in ((), [Multiple("p", 0.25)]):
+            release = fit_source(
+                pd.DataFrame({"p": values}), domain={"p": {"sdtype": "numerical"}}, rules=rules
+            )
+            assert release.ledger.claims_privacy
+
+
+@pytest.mark.filterwarnings("ignore:Unable to turn off rounding", "ignore:For this change to take effect")
+def test_columns_that_sdv_would_see_are_refused_before_it_looks(tmp_path):
+    """A fit without a claim draws nothing: SDV's constraints must not look first, and be refused then."""
+    budget = Budget(2.0, 1e-8, tmp_path / "b")
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), budget=budget)
+    synth.auto_assign_transformers(table())
+    from rdt.transformers import FloatFormatter
+
+    synth.update_transformers({"age": FloatFormatter()})
+    seen = []
+    synth._fit_rows = lambda *_: seen.append(1)
+    with pytest.raises(ValueError, match="cannot draw"):
+        synth.fit(table())
+    assert charged(budget) == 0
+    assert not seen

@@ -120,6 +120,7 @@ def test_a_link_to_the_file_is_the_same_budget(path):
     Budget(1.0, 1e-8, link).draw(ledger(0.7))
     assert budget.charged()["epsilon"] == 0.7
     assert link.is_symlink()
+    assert Budget(1.0, 1e-8, link).path == budget.path  # one lock for both
 
 
 BUDGETED = [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
+import warnings
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -16,6 +18,7 @@ from sdv.sampling import Condition
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release_file.models import write_model
+from sdv_plausible.sdv.versions import metadata_from_columns
 
 pytestmark = pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")
 
@@ -153,3 +156,67 @@ def test_infinite_epsilon_comes_back() -> None:
     assert isinstance(shared()._sampler, Sampler)
     assert write_model(shared()._sampler.model, shared()._codec.domain)["type"] == "bayesian_network"
     assert len(COLUMNS) == 13
+
+
+def voted_release(folder: Any) -> Release:
+    """Of a file of which nobody declared a type: they are voted for, and charged."""
+    from sdv_plausible.cli import main
+
+    rows = pd.DataFrame({"age": [20, 30, 40] * 700, "city": ["Basel", "Bern", "Genf"] * 700})
+    rows.to_csv(folder / "t.csv", index=False)
+    assert main(["fit", str(folder / "t.csv"), "-o", str(folder / "t.release")]) == 0
+    return Release.load(folder / "t.release")
+
+
+def test_what_was_paid_before_the_release_is_paid_again_whatever_is_given(tmp_path):
+    """The types that the cells voted for stay in the schema: with another domain their cost was forgotten."""
+    release = voted_release(tmp_path)
+    again = PlausibleDeniabilitySynthesizer.from_release(release)
+    assert "types" in {entry.name for entry in again.plan().ledger.entries if entry.losses}
+    with pytest.raises(ValueError, match="leave domain out"):
+        PlausibleDeniabilitySynthesizer.from_release(
+            release, domain={"age": {"range_min": 0, "range_max": 120}}
+        )
+
+
+@pytest.mark.parametrize("how", ["rules", "words"])
+def test_a_release_without_a_claim_gains_none_by_a_fit_anew(how: str, tmp_path):
+    """Rules and words that were changed after a look are the release's as they are."""
+    from sdv_plausible.rules import Inequality
+    from sdv_plausible.table.domain_file import DomainFile
+
+    columns = {"x": {"sdtype": "numerical"}, "y": {"sdtype": "numerical"}}
+    words = {name: {**one, "range_min": 0, "range_max": 99} for name, one in columns.items()}
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 50, 1000)
+    rows, path = pd.DataFrame({"x": x, "y": x + rng.integers(0, 36, 1000)}), tmp_path / "d.json"
+    DomainFile(columns=words).save(path)
+    metadata = metadata_from_columns(columns)
+
+    def made(most: int) -> PlausibleDeniabilitySynthesizer:
+        return PlausibleDeniabilitySynthesizer(metadata, domain=path, rules=[Inequality("x", "y", most=most)])
+
+    made(20).check(rows, show=str)
+    if how == "words":
+        file = DomainFile.of(json.loads(path.read_text()))
+        DomainFile(
+            columns={**file.columns, "y": {**words["y"], "resolution": 7}}, looked=file.looked,
+            looked_rules=file.looked_rules,
+        ).save(path)  # fmt: skip
+        synth = PlausibleDeniabilitySynthesizer(metadata, domain=path)
+    else:
+        synth = made(36)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        synth.fit(rows)
+    assert not synth.privacy_ledger().claims_privacy
+    again = PlausibleDeniabilitySynthesizer.from_release(synth.release(allow_no_claim=True))
+    assert not again.plan().ledger.claims_privacy
+    if how == "rules":
+        other = PlausibleDeniabilitySynthesizer(
+            metadata, domain=synth.get_domain(), rules=[Inequality("x", "y", most=36)]
+        )
+        assert not other.plan().ledger.claims_privacy
+    honest = PlausibleDeniabilitySynthesizer(metadata, domain=words, rules=[Inequality("x", "y", most=36)])
+    honest.fit(rows)
+    assert PlausibleDeniabilitySynthesizer.from_release(honest.release()).plan().ledger.claims_privacy

@@ -138,3 +138,15 @@ def test_a_format_must_tell_the_day(form: str) -> None:
 def test_wrong_parameters(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="most|unit|strict|distinct"):
         Inequality(**{"low": "a", "high": "b", **wrong})
+
+
+@pytest.mark.parametrize("dates", [False, True], ids=["numbers", "dates"])
+def test_distances_that_noise_found_below_zero_are_none(dates: bool) -> None:
+    """Of few filled cells noise alone may be found: a fit that has paid does not end for it."""
+    rule = Inequality("a", "b", unit="s" if dates else None)
+    words = {name: {"sdtype": "datetime" if dates else "numerical"} for name in "ab"}
+    low = Attribute(name="a", kind="datetime" if dates else "integer", lower=(0,), upper=(10**9 * 100,))
+    for ends in ((-500, -300), (-500, 10), (2**62, 2**62 + 5)):
+        apart = Attribute(name="b - a", kind="integer", lower=(ends[0],), upper=(ends[1],))
+        cell = pd.Timestamp(50) if dates else 50
+        made_of([cell, cell], [ends[0], ends[1]], rule, words, [low, apart])

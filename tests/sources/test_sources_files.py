@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from tables import COLUMNS, table
 
+from sdv_plausible import fit_source
 from sdv_plausible.rules import Forbidden
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources.files import files_of
@@ -62,3 +64,19 @@ def test_texts_are_the_same_whether_stored_as_dictionary_or_not(tmp_path: Path) 
         (found,) = open_source(pa.table({"x": column}), types).parts(["x"])  # type: ignore[attr-defined]
         assert found["x"].astype(object).tolist() == expected["x"].astype(object).tolist()
         assert isinstance(found["x"].dtype, pd.CategoricalDtype)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_what_an_engine_says_of_a_cell_is_not_passed_on(engine, tmp_path):
+    """Engines that take types from the first rows end a pass at a later cell, and quote it."""
+    path = tmp_path / "t.csv"
+    path.write_text("age\n" + "30\n" * 30_000 + "SECRETCELL\n")
+    if engine == "duckdb":
+        source = pytest.importorskip("duckdb").read_csv(str(path), sample_size=100)
+    else:
+        source = pytest.importorskip("polars").scan_csv(str(path))
+    with pytest.raises(ValueError, match="its engine ended the pass") as raised:
+        fit_source(source, domain={"age": {"range_min": 0, "range_max": 99}}, model="independent")
+    told = "".join(traceback.format_exception(raised.value))
+    assert "SECRETCELL" not in told
+    assert raised.value.__context__ is None

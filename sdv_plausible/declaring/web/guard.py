@@ -115,14 +115,14 @@ class Guard:
     def _refusal(self, request: Request) -> Response | None:
         """Why a request is not let in, before its body is read; or the way in, on the first visit."""
         if request.headers.getlist("host") != [self.host]:
-            return PlainTextResponse("Unknown host.", 421)
+            return refusal("Unknown host.", 421)
         if request.method not in ("GET", "POST"):
             return PlainTextResponse("Not allowed.", 405)
         home = f"/{self.keys.place}/"
         given = request.query_params.get("token")
         if request.method == "GET" and given is not None and request.url.path == home:
             if not is_same(given, self.keys.token):
-                return PlainTextResponse("Open the address that the program printed.", 403)
+                return refusal("Open the address that the program printed.", 403)
             entry = RedirectResponse(home, 303)
             cookie = self._enter(request)
             if isinstance(cookie, Response):
@@ -130,9 +130,9 @@ class Guard:
             entry.set_cookie(COOKIE, cookie, path=home, httponly=True, samesite="strict")
             return entry
         if self._form_secret(request) is None:
-            return PlainTextResponse("Open the address that the program printed.", 403)
+            return refusal("Open the address that the program printed.", 403)
         if request.method == "POST" and request.headers.get("origin") != f"http://{self.host}":
-            return PlainTextResponse("This form is of another page.", 403)
+            return refusal("This form is of another page.", 403)
         return None
 
     def _enter(self, _: Request) -> str | Response:
@@ -156,8 +156,13 @@ class Guard:
         except ValueError:
             return PlainTextResponse("This is no form, or has too many fields.", 400)
         if secret is None or not is_same(fields.get("token", ""), secret):
-            return PlainTextResponse("This form is of another page.", 403)
+            return refusal("This form is of another page.", 403)
         return None
+
+
+def refusal(text: str, code: int) -> Response:
+    """An answer to who is not let in: the connection ends, so that many of them keep nobody out."""
+    return PlainTextResponse(text, code, headers={"Connection": "close"})
 
 
 def is_same(given: str, secret: str) -> bool:

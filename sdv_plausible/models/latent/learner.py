@@ -98,7 +98,6 @@ class LatentLearner:
         margins = GaussianLoss(sensitivity_over_sigma=each, count=m)
         spent = (*budget.spent, margins)
         training = calibrate_sampled(budget.epsilon, budget.delta, self.sample, self.steps, spent)
-        noise = 1 / training.sensitivity_over_sigma
         return [
             LedgerEntry(
                 name="margins",
@@ -112,7 +111,8 @@ class LatentLearner:
                 name="training",
                 mechanism=(
                     f"{self.steps} sums of clipped gradients, each of a fresh sample that a row is in with "
-                    f"probability {self.sample:g}, discrete Gaussian noise {noise:.4g} times their norm"
+                    f"probability {rounded_up(self.sample)}, discrete Gaussian noise, mu "
+                    f"{rounded_up(training.sensitivity_over_sigma)} each"
                 ),
                 losses=(training,),
                 scope="the model",

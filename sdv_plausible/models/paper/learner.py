@@ -12,7 +12,7 @@ import numpy as np
 from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents, topological_order
 from sdv_plausible.models.buckets import MAX_BUCKETS, default_buckets
-from sdv_plausible.models.conditional_table import ConditionalTable, num_configurations
+from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.models.forecast import Forecast, noise_distance, undeclared
 from sdv_plausible.models.paper.entropies import Entropies
 from sdv_plausible.models.paper.normal import normal_rows
@@ -27,7 +27,7 @@ from sdv_plausible.models.paper.printed import (
     uniform_prior,
 )
 from sdv_plausible.models.paper.shares import LearningPlan, Structure
-from sdv_plausible.models.paper.structure import check_structure, correlation_feature_selection
+from sdv_plausible.models.paper.structure import check_structure, correlation_feature_selection, within_memory
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.neighbours import Neighbours
@@ -35,8 +35,6 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis, NumberOfRows
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.domain import Domain
-
-MAX_CELLS = 50_000_000  # of one conditional table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,8 +146,7 @@ class BayesianNetworkLearner:
         total = float(np.mean([answer.values.sum() for answer in margin_counts]))
         margins = [clean_margin(answer.values, total) for answer in margin_counts]
         buckets = [default_buckets(a, margin) for a, margin in zip(domain, margins, strict=True)]
-        parents = self._parents(domain, buckets, plan, rows.part("structure"))
-        _check_cells(parents, buckets, domain)
+        parents = within_memory(self._parents(domain, buckets, plan, rows.part("structure")), buckets, cards)
         coarse = [Axis(j, bucket) for j, bucket in enumerate(buckets)]
         noisy = margin_counts
         if "tables" in plan.shares:
@@ -170,8 +167,8 @@ class BayesianNetworkLearner:
         """Sections 3.3.1 and 3.4.1: no margins; buckets are declared or of equal length."""
         plan, cards = self.printed_plan(domain, budget), domain.cardinalities
         buckets = [default_buckets(attribute) for attribute in domain]
-        parents = self._printed_parents(domain, buckets, plan, rows.part("structure"))
-        _check_cells(parents, buckets, domain)
+        found = self._printed_parents(domain, buckets, plan, rows.part("structure"))
+        parents = within_memory(found, buckets, cards)
         counted, tables = rows.part("parameters"), {}
         for j, chosen in enumerate(parents):
             axes = [*(Axis(i, buckets[i]) for i in chosen), Axis.of_codes(j, cards[j])]
@@ -235,15 +232,3 @@ def least_rows(rows: Queryable, plan: LearningPlan) -> int:
     # bound, because the sensitivity is that of the smaller of two neighbouring tables.
     tail = math.sqrt(-2 * math.log(plan.size_failure)) * number.sigma if plan.size_failure else 0.0
     return max(1, int(number.values[0]) - math.ceil(tail) - rows.neighbours.rows)
-
-
-def _check_cells(parents: Parents, buckets: Sequence[np.ndarray], domain: Domain) -> None:
-    """Refuse a given structure whose tables would not fit into memory."""
-    for child, chosen in zip(domain, parents, strict=True):
-        cells = num_configurations([buckets[p] for p in chosen]) * child.cardinality
-        if cells > MAX_CELLS:
-            raise ValueError(
-                f"structure: the table of {child.name!r} with parents {[domain.names[p] for p in chosen]} "
-                f"has {cells:,} cells, "
-                f"above {MAX_CELLS:,}: leave out parents, or declare coarser buckets for them"
-            )

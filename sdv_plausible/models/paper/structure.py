@@ -11,8 +11,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sdv_plausible.models.bayesian_network import Parents, topological_order
+from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.conditional_table import num_configurations
 from sdv_plausible.table.domain import Domain
+
+MAX_CELLS = 50_000_000  # of one conditional table
 
 
 def correlation_feature_selection(
@@ -59,6 +62,37 @@ def correlation_feature_selection(
         merit[child] += gain
         below = ancestors[:, child]
         ancestors[below] |= ancestors[parent]
+
+
+def check_tables(parents: Parents, domain: Domain) -> None:
+    """Refuse given arcs whose tables would not fit into memory, as far as the columns are declared.
+
+    Raises
+    ------
+    ValueError
+        Naming the child, its parents and the cells.
+    """
+    buckets = [default_buckets(attribute) for attribute in domain]
+    for child, chosen in zip(domain, parents, strict=True):
+        cells = num_configurations([buckets[p] for p in chosen]) * child.cardinality
+        if cells > MAX_CELLS:
+            raise ValueError(
+                f"structure: the table of {child.name!r} with parents {[domain.names[p] for p in chosen]} "
+                f"has {cells:,} cells, above {MAX_CELLS:,}: leave out parents, or declare coarser buckets "
+                "for them"
+            )
+
+
+def within_memory(parents: Parents, buckets: Sequence[np.ndarray], cardinalities: Sequence[int]) -> Parents:
+    """Parents whose tables fit into memory: the last ones go where they do not.
+
+    Of columns whose values are learned only the answers tell; a fit that has paid does not end for them.
+    """
+    found = [list(chosen) for chosen in parents]
+    for chosen, cardinality in zip(found, cardinalities, strict=True):
+        while num_configurations([buckets[p] for p in chosen]) * cardinality > MAX_CELLS:
+            chosen.pop()
+    return tuple(map(tuple, found))
 
 
 def cfs_merit(correlation: np.ndarray, child: int, parents: Sequence[int]) -> float:

@@ -221,3 +221,15 @@ def test_an_error_goes_into_no_answer(make):
     assert answer.status_code == 500
     assert "Basel" not in answer.text
     assert isinstance(told[0], KeyError)
+
+
+def test_connections_that_are_refused_are_closed(make):
+    """Kept alive, those of any user of the machine would keep the owner out."""
+    client = make(enter=False)
+    for path, headers in ((HOME, {}), (f"{HOME}?token=wrong", {}), (HOME, {"host": "elsewhere"})):
+        answer = client.get(path, headers=headers)
+        assert answer.status_code in (403, 421)
+        assert answer.headers["connection"] == "close"
+    entered = make()
+    assert "connection" not in entered.get(HOME).headers
+    assert entered.post(HOME, headers={"origin": "http://elsewhere"}).headers["connection"] == "close"
