@@ -347,9 +347,9 @@ def schema_document() -> dict[str, Any]:
         "$id": "https://sdv-plausible/release/1",
         "title": "Release file of sdv-plausible, format 1",
         "description": "What a differentially private fit released: enough to draw rows, and to know what it "
-        "cost. It holds no code and no record. Names of entries are unique, numbers finite, the text is "
-        "UTF-8. Equal releases have equal bytes: entries sorted, no white space, arrays as base64, a line feed at "
-        "the end.",
+        "cost. It holds no code and no record. Names of entries are unique, numbers finite, the text "
+        "is UTF-8. Equal releases have equal bytes: entries sorted, no white space, arrays as base64, a line "
+        "feed at the end.",
         **object_of(_SECTIONS),
         "$defs": _DEFS,
     }

@@ -180,8 +180,8 @@ WORDS: dict[str, Word] = {
     ),
     "groups": Word(
         about="values", suits=("categorical",), left_out="none",
-        meaning="Values that are like one another: group names and their values, or how many first letters of "
-        "a value name its group",
+        meaning="Values that are like one another: group names and their values, or how many first letters "
+        "of a value name its group",
         rule="a mapping of group names to lists of values, such as {'fruit': ['apple', 'pear']}, or a whole "
         "number from 1 on: so many first letters name the group",
         form={"anyOf": [_COUNT, {"type": "object", "additionalProperties": list_of(ref("value"))}]},
@@ -249,8 +249,8 @@ ATTRIBUTE: dict[str, Form] = {
     },
     "provenance": {
         "enum": list(get_args(Provenance)),
-        "description": "Declared by the owner, learned with noise under the ledger's budget, read off the rows, "
-        "or declared and edited after a look at them (no claim).",
+        "description": "Declared by the owner, learned with noise under the ledger's budget, read off the "
+        "rows, or declared and edited after a look at them (no claim).",
     },
 }  # fmt: skip
 """Every entry of a finished column."""

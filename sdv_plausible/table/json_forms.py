@@ -24,9 +24,9 @@ LARGEST = float(np.finfo(float).max)
 class MisfitError(ValueError):
     """A value has not its form: where in it, and what the form says there; the value is not quoted."""
 
-    def __init__(self, place: str, rule: str) -> None:
+    def __init__(self, place: str, rule: str, *, beyond: bool = False) -> None:
         super().__init__(f"{place.lstrip('.')} {rule}".strip())
-        self.place, self.rule = place, rule
+        self.place, self.rule, self.beyond = place, rule, beyond  # what a schema can say
 
 
 def ref(name: str) -> Form:
@@ -97,7 +97,7 @@ def read(form: Form, value: Any, shared: Shared, place: str = "") -> Any:
         try:
             return made(found)
         except ValueError as error:
-            raise MisfitError(place, str(error)) from None
+            raise MisfitError(place, str(error), beyond=True) from None
     if "anyOf" in form:
         return _any(form["anyOf"], value, shared, place)
     if "enum" in form:
@@ -131,8 +131,8 @@ def _any(forms: list[Form], value: Any, shared: Shared, place: str) -> Any:
             return read(form, value, shared, place)
         except MisfitError as error:
             refused.append(error)
-    deepest = max(refused, key=lambda error: len(error.place))
-    if len(deepest.place) > len(place):
+    deepest = max(refused, key=lambda error: (error.beyond, len(error.place)))
+    if deepest.beyond or len(deepest.place) > len(place):
         raise deepest
     rules = dict.fromkeys(error.rule.removeprefix("must be ") for error in refused)
     raise MisfitError(place, f"must be {' or '.join(rules)}")

@@ -105,7 +105,9 @@ def read_words(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
     ValueError
         Naming the column, the word, what it holds, and the rule.
     """
-    found = {key: _read(name, key, value) for key, value in spec.items() if value is not None}
+    found = {
+        key: _read(name, key, value) for key, value in spec.items() if value is not None or key not in WORDS
+    }
     sdtype = found.get("sdtype", "")
     for key in [key for key in found if key in WORDS and sdtype]:
         if not WORDS[key].goes_with(sdtype):
@@ -131,7 +133,8 @@ def _read(name: str, key: str, value: Any) -> Any:
         if word.holds(found):
             return found
     except ValueError as error:
-        inside = "" if isinstance(error, MisfitError) and not error.place else f"; {error}"
+        is_rule = isinstance(error, MisfitError) and not error.place and not error.beyond
+        inside = "" if is_rule else f"; {error}"
     raise ValueError(f"column {name!r}: {key} ({_quoted(value)}) must be {word.rule}{inside}")
 
 
