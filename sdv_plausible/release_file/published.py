@@ -44,82 +44,67 @@ _DEFS: dict[str, Form] = {
     "attribute": attribute_form(*REQUIRED),
     "array": {
         "oneOf": [
-            object_of(
-                {
-                    "dtype": _DTYPE, "shape": _SHAPE,
-                    "data": {"type": "string", "contentEncoding": "base64"},
-                },
-            ),
+            object_of({
+                "dtype": _DTYPE, "shape": _SHAPE, "data": {"type": "string", "contentEncoding": "base64"},
+            }),
             object_of({"dtype": _DTYPE, "shape": _SHAPE, "values": {}}),
         ],
-        "description": "An array. Its numbers are base64 of little-endian bytes in row-major order "
-        "(data), or nested lists (values). Whole numbers have the shortest of the whole "
-        "types.",
+        "description": "An array. Its numbers are base64 of little-endian bytes in row-major order (data), "
+        "or nested lists (values). Whole numbers have the shortest of the whole types.",
     },
     "column_name": _said("The name of a column of the domain.", _NAME),
     "key": {"anyOf": [_NAME, list_of(_NAME)]},
-    "table": object_of(
-        {
-            "column": ref("column_name"), "parents": list_of(ref("column_name")),
-            "buckets": list_of(ref("array"), description="For each parent the bucket of every code."),
-            "probabilities": _said(
-                "float64, one row per combination of the parents' buckets (mixed radix, first parent "
-                "most significant), one entry per code of the column; rows sum to 1.",
-                ref("array"),
-            ),
-        },
-        description="P(column | buckets of its parents).",
-    ),
+    "table": object_of({
+        "column": ref("column_name"), "parents": list_of(ref("column_name")),
+        "buckets": list_of(ref("array"), description="For each parent the bucket of every code."),
+        "probabilities": _said(
+            "float64, one row per combination of the parents' buckets (mixed radix, first parent most "
+            "significant), one entry per code of the column; rows sum to 1.",
+            ref("array"),
+        ),
+    }, description="P(column | buckets of its parents)."),
     "loss": {
         "type": "object",
         "properties": {"type": _STRING, "count": {"type": "integer", "minimum": 1, "maximum": 10000000}},
         "required": ["type"], "additionalProperties": _SHARE,
         "description": "A privacy loss: the name of its kind, and its parameters.",
     },
-    "entry": object_of(
-        {
-            "name": _NAME, "mechanism": _TEXT, "losses": list_of(ref("loss")), "scope": _TEXT,
-            "note": _TEXT, "parts": list_of({"enum": _PARTS_OF_COST}),
-        },
-        description="One use of the rows.",
-    ),
-    "axis": object_of(
-        {"column": ref("column_name"), "buckets": ref("array")},
-        description="A column whose codes are put into buckets: an axis of a table of counts.",
-    ),
-    "answer": object_of(
-        {
-            "kind": _said(
-                "Kind of question: counts, distances, entropies, number of rows, present and missing, "
-                "precision, runs, frequent values, frequent points, or the class of a question of your "
-                "own.",
-                _NAME,
-            ),
-            "tables": list_of(
-                list_of(_WHOLE),
-                description="Questions about codes: for each table its axes, as positions in axes.",
-            ),
-            "columns": list_of(ref("column_name"), description="Questions about raw columns: which."),
-            "details": {
-                "type": "object",
-                "additionalProperties": {
-                    "anyOf": [{"type": "null"}, ref("value"), list_of(ref("value")), ref("array")],
-                },
-            },
-            "values": _said("The noisy answer, whole numbers.", ref("array")),
-            "noise": {"enum": list(get_args(Noise))},
-            "scale": {
-                "type": "number", "exclusiveMinimum": 0,
-                "description": "sigma of the discrete Gaussian, b of the discrete Laplace noise on "
-                "every value.",
-            },
-            "paid_by": list_of(_NAME, description="Names of the ledger entries that paid."),
-            "rows": {
-                "enum": list(PARTS),
-                "description": "Which rows were asked: all, or a secret part under split.",
+    "entry": object_of({
+        "name": _NAME, "mechanism": _TEXT, "losses": list_of(ref("loss")), "scope": _TEXT, "note": _TEXT,
+        "parts": list_of({"enum": _PARTS_OF_COST}),
+    }, description="One use of the rows."),
+    "axis": object_of({
+        "column": ref("column_name"), "buckets": ref("array"),
+    }, description="A column whose codes are put into buckets: an axis of a table of counts."),
+    "answer": object_of({
+        "kind": _said(
+            "Kind of question: counts, distances, entropies, number of rows, present and missing, "
+            "precision, runs, frequent values, frequent points, or the class of a question of your own.",
+            _NAME,
+        ),
+        "tables": list_of(
+            list_of(_WHOLE),
+            description="Questions about codes: for each table its axes, as positions in axes.",
+        ),
+        "columns": list_of(ref("column_name"), description="Questions about raw columns: which."),
+        "details": {
+            "type": "object",
+            "additionalProperties": {
+                "anyOf": [{"type": "null"}, ref("value"), list_of(ref("value")), ref("array")],
             },
         },
-    ),
+        "values": _said("The noisy answer, whole numbers.", ref("array")),
+        "noise": {"enum": list(get_args(Noise))},
+        "scale": {
+            "type": "number", "exclusiveMinimum": 0,
+            "description": "sigma of the discrete Gaussian, b of the discrete Laplace noise on every "
+            "value.",
+        },
+        "paid_by": list_of(_NAME, description="Names of the ledger entries that paid."),
+        "rows": {
+            "enum": list(PARTS), "description": "Which rows were asked: all, or a secret part under split.",
+        },
+    }),
     "setting": {
         "anyOf": [{"type": ["string", "number", "boolean", "null"]}, list_of({}), {"type": "object"}],
     },
@@ -132,58 +117,40 @@ _DEFS: dict[str, Form] = {
         "additionalProperties": {
             "anyOf": [
                 list_of(ref("cell"), minItems=1),
-                object_of(
-                    {"min": ref("cell"), "max": ref("cell")}, optional=["min", "max"], minProperties=1,
-                ),
+                object_of({
+                    "min": ref("cell"), "max": ref("cell"),
+                }, optional=["min", "max"], minProperties=1),
             ],
         },
         "description": "By column, one of some values, or a closed range. All are met together.",
     },
     "rule": {
         "oneOf": [
-            _rule(
-                "determined",
-                {
-                    "column": ref("rule_column"),
-                    "by": list_of(ref("rule_column"), minItems=1, uniqueItems=True),
-                    "otherwise": ref("cell"),
-                    "mapping": list_of(
-                        {
-                            "type": "array",
-                            "prefixItems": [list_of(ref("cell"), minItems=1), ref("cell")],
-                            "items": False, "minItems": 2,
-                        },
-                        minItems=1,
-                    ),
-                },
-                description="A column looked up from others.",
-            ),
-            _rule(
-                "equal", {"column": ref("rule_column"), "other": ref("rule_column")},
-                description="A column that equals another.",
-            ),
-            _rule(
-                "sum", {"total": ref("rule_column"), "parts": _COLUMNS},
-                description="A column that is the sum of others.",
-            ),
-            _rule(
-                "one_hot", {"columns": _COLUMNS, "values": list_of(ref("cell"), minItems=2, maxItems=2)},
-                description="Flags of which one is set; values of an unset and of a set one.",
-            ),
-            _rule(
-                "inequality",
-                {
-                    "low": ref("rule_column"), "high": ref("rule_column"), "strict": _FLAG,
-                    "most": {"type": ["number", "null"], "minimum": 0},
-                    "unit": {"enum": ["D", "h", "min", "s", None]},
-                },
-                description="A column not below another; the model has their distance.",
-            ),
-            _rule(
-                "multiple",
-                {"column": ref("rule_column"), "step": {"type": "number", "exclusiveMinimum": 0}},
-                description="A column of multiples of a step.",
-            ),
+            _rule("determined", {
+                "column": ref("rule_column"),
+                "by": list_of(ref("rule_column"), minItems=1, uniqueItems=True), "otherwise": ref("cell"),
+                "mapping": list_of({
+                    "type": "array", "prefixItems": [list_of(ref("cell"), minItems=1), ref("cell")],
+                    "items": False, "minItems": 2,
+                }, minItems=1),
+            }, description="A column looked up from others."),
+            _rule("equal", {
+                "column": ref("rule_column"), "other": ref("rule_column"),
+            }, description="A column that equals another."),
+            _rule("sum", {
+                "total": ref("rule_column"), "parts": _COLUMNS,
+            }, description="A column that is the sum of others."),
+            _rule("one_hot", {
+                "columns": _COLUMNS, "values": list_of(ref("cell"), minItems=2, maxItems=2),
+            }, description="Flags of which one is set; values of an unset and of a set one."),
+            _rule("inequality", {
+                "low": ref("rule_column"), "high": ref("rule_column"), "strict": _FLAG,
+                "most": {"type": ["number", "null"], "minimum": 0},
+                "unit": {"enum": ["D", "h", "min", "s", None]},
+            }, description="A column not below another; the model has their distance."),
+            _rule("multiple", {
+                "column": ref("rule_column"), "step": {"type": "number", "exclusiveMinimum": 0},
+            }, description="A column of multiples of a step."),
             _rule(
                 "date_and_time",
                 {
@@ -191,131 +158,96 @@ _DEFS: dict[str, Form] = {
                     "resolution": {"type": "string", "pattern": "^([1-9][0-9]{0,4})?(h|min|s)$"},
                 },
                 description="A date with a time of day: of the model's columns \"<column>: date\" and "
-                "\"<column>: time (<resolution>)\", the latter in steps of the resolution "
-                "since midnight.",
+                "\"<column>: time (<resolution>)\", the latter in steps of the resolution since "
+                "midnight.",
             ),
-            _rule(
-                "implies", {"when": ref("conditions"), "then": ref("conditions")},
-                description="If a row meets some conditions, it meets others.",
-            ),
-            _rule(
-                "forbidden", {"when": ref("conditions")},
-                description="Conditions that no row meets together.",
-            ),
-            _rule(
-                "allowed",
-                {
-                    "columns": _COLUMNS,
-                    "combinations": list_of(list_of(ref("cell"), minItems=1), minItems=1),
-                },
-                description="Columns that hold one of some combinations.",
-            ),
+            _rule("implies", {
+                "when": ref("conditions"), "then": ref("conditions"),
+            }, description="If a row meets some conditions, it meets others."),
+            _rule("forbidden", {
+                "when": ref("conditions"),
+            }, description="Conditions that no row meets together."),
+            _rule("allowed", {
+                "columns": _COLUMNS, "combinations": list_of(list_of(ref("cell"), minItems=1), minItems=1),
+            }, description="Columns that hold one of some combinations."),
         ],
         "description": "Something that holds in every row.",
     },
 }  # fmt: skip
 _SECTIONS: dict[str, Form] = {
     "format": {"const": FORMAT},
-    "ledger": object_of(
-        {
-            "sentence": _said(
-                "The guarantee, total first, as it was when the release was made, for people who open "
-                "the file: the program shows the words that follow from the entries.",
-                _TEXT,
-            ),
-            "epsilon": _said(
-                "The total: no less than the entries add up to; null where there is no claim.",
-                or_null(_SHARE),
-            ),
-            "delta": {"type": "number", "minimum": 0, "maximum": 1}, "covers": or_null(_TEXT),
-            "limit": or_null(_SHARE), "entries": list_of(ref("entry"), maxItems=10000),
-            "not_covered": list_of(_TEXT),
-            "neighbours": object_of(
-                {"relation": _RELATION, "person": or_null(_NAME), "rows_per_person": _COUNT},
-                description="Which change of the table the guarantee is for.",
-            ),
-        },
-        description="What it cost.",
-    ),
-    "schema": object_of(
-        {
-            "table": _NAME,
-            "columns": list_of(
-                object_of(
-                    {
-                        "name": _NAME, "label": {"type": ["string", "integer"]}, "sdtype": _NAME,
-                        "datetime_format": or_null({"type": "string", "maxLength": 200}),
-                        "regex_format": or_null({"type": "string", "maxLength": 200}),
-                        "pii": or_null(_FLAG),
-                        "dtype": {
-                            "anyOf": [
-                                _NAME, object_of({"values": list_of(ref("value")), "ordered": _FLAG}),
-                            ],
-                            "description": "Type in which pandas writes the column; a category with its "
-                            "values.",
-                        },
-                    },
-                ),
-            ),
-            "primary_key": or_null(ref("key")), "alternate_keys": list_of(ref("key")),
-            "relationships": list_of(object_of({"type": _NAME, "columns": list_of(_NAME)})),
-        },
-        description="The table's columns in order: public beforehand.",
-    ),
+    "ledger": object_of({
+        "sentence": _said(
+            "The guarantee, total first, as it was when the release was made, for people who open the "
+            "file: the program shows the words that follow from the entries.",
+            _TEXT,
+        ),
+        "epsilon": _said(
+            "The total: no less than the entries add up to; null where there is no claim.", or_null(_SHARE),
+        ),
+        "delta": {"type": "number", "minimum": 0, "maximum": 1}, "covers": or_null(_TEXT),
+        "limit": or_null(_SHARE), "entries": list_of(ref("entry"), maxItems=10000),
+        "not_covered": list_of(_TEXT),
+        "neighbours": object_of({
+            "relation": _RELATION, "person": or_null(_NAME), "rows_per_person": _COUNT,
+        }, description="Which change of the table the guarantee is for."),
+    }, description="What it cost."),
+    "schema": object_of({
+        "table": _NAME,
+        "columns": list_of(
+            object_of({
+                "name": _NAME, "label": {"type": ["string", "integer"]}, "sdtype": _NAME,
+                "datetime_format": or_null({"type": "string", "maxLength": 200}),
+                "regex_format": or_null({"type": "string", "maxLength": 200}), "pii": or_null(_FLAG),
+                "dtype": {
+                    "anyOf": [_NAME, object_of({"values": list_of(ref("value")), "ordered": _FLAG})],
+                    "description": "Type in which pandas writes the column; a category with its values.",
+                },
+            }),
+        ),
+        "primary_key": or_null(ref("key")), "alternate_keys": list_of(ref("key")),
+        "relationships": list_of(object_of({"type": _NAME, "columns": list_of(_NAME)})),
+    }, description="The table's columns in order: public beforehand."),
     "domain": list_of(ref("attribute"), minItems=1, description="The modelled columns, in order."),
     "model": {
         "oneOf": [
-            object_of(
-                {
-                    "type": {"const": "bayesian_network"},
-                    "tables": list_of(ref("table"), description="One per column; parents come first."),
-                },
-            ),
-            object_of(
-                {
-                    "type": {"type": "string", "not": {"const": "bayesian_network"}},
-                    "arrays": {"type": "object", "additionalProperties": ref("array")},
-                },
-                description="A registered model type.",
-            ),
+            object_of({
+                "type": {"const": "bayesian_network"},
+                "tables": list_of(ref("table"), description="One per column; parents come first."),
+            }),
+            object_of({
+                "type": {"type": "string", "not": {"const": "bayesian_network"}},
+                "arrays": {"type": "object", "additionalProperties": ref("array")},
+            }, description="A registered model type."),
         ],
     },
     "seeds": list_of(
-        object_of(
-            {
-                "columns": list_of(
-                    ref("column_name"),
-                    description="The first columns of the model's order, which rows keep.",
-                ),
-                "codes": _said(
-                    "Released combinations of their codes, sorted and distinct.", ref("array"),
-                ),
-                "sizes": _said("Their noisy numbers of rows.", ref("array")),
-            },
-        ),
+        object_of({
+            "columns": list_of(
+                ref("column_name"), description="The first columns of the model's order, which rows keep.",
+            ),
+            "codes": _said("Released combinations of their codes, sorted and distinct.", ref("array")),
+            "sizes": _said("Their noisy numbers of rows.", ref("array")),
+        }),
         minItems=1,
-        description="What was released of the seeds. Rows are drawn from each part with equal "
-        "probability, and within it by the sizes. No columns: the model alone.",
+        description="What was released of the seeds. Rows are drawn from each part with equal probability, "
+        "and within it by the sizes. No columns: the model alone.",
     ),
     "rules": list_of(
-        object_of(
-            {
-                "rule": ref("rule"),
-                "made": list_of(
-                    ref("attribute"), maxItems=10000,
-                    description="Columns that follow from others by the rule; the model does not have "
-                    "them.",
-                ),
-            },
-        ),
+        object_of({
+            "rule": ref("rule"),
+            "made": list_of(
+                ref("attribute"), maxItems=10000,
+                description="Columns that follow from others by the rule; the model does not have them.",
+            ),
+        }),
         maxItems=10000,
-        description="Rules that rows keep, in the order in which columns are made. Rows that break one "
-        "are drawn again.",
+        description="Rules that rows keep, in the order in which columns are made. Rows that break one are "
+        "drawn again.",
     ),
-    "answers": object_of(
-        {"axes": list_of(ref("axis")), "asked": list_of(ref("answer"))},
-        description="Every noisy answer that the rows gave, in order.",
-    ),
+    "answers": object_of({
+        "axes": list_of(ref("axis")), "asked": list_of(ref("answer")),
+    }, description="Every noisy answer that the rows gave, in order."),
     "settings": {
         "type": "object",
         "required": [

@@ -68,14 +68,14 @@ def scalar_text(value: Any) -> str:
 
 
 def read_scalar(text: str, sdtype: str | None = None) -> Any:
-    """A line as a value: a number, true, false, null or a text in quotes as in JSON, else the text itself."""
-    if sdtype == "datetime" and not text.startswith('"'):
+    """A line as a value: JSON of a number, truth value, null, text or date by name; else the text itself."""
+    if sdtype == "datetime" and not text.startswith(('"', "{")):
         return text
     try:
         value = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return text
-    is_scalar = not isinstance(value, (list, dict)) and value not in (math.inf, -math.inf)
+    is_scalar = not isinstance(value, list) and value not in (math.inf, -math.inf)
     return value if is_scalar else text
 
 
