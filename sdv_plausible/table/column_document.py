@@ -144,7 +144,7 @@ WORDS: dict[str, Word] = {
     ),
     "range_is_nullable": Word(
         about="values", title="Missing cells", suits=MODELLED_SDTYPES, rule="true or false", form=_FLAG,
-        meaning="Whether missing is a value", left_out="only if range_values name it",
+        meaning="Whether missing is a value", left_out="learned for wide ranges, elsewhere if values name it",
     ),
     "rounding": Word(
         about="values", suits=_NUMBERS, left_out="5, 10, 50 and so on",
