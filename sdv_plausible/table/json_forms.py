@@ -141,7 +141,7 @@ def _any(forms: list[Form], value: Any, shared: Shared, place: str) -> Any:
 def _check_text(form: Form, value: str, place: str) -> None:
     least, most = form.get("minLength", 0), form.get("maxLength", math.inf)
     if not least <= len(value) <= most:
-        raise MisfitError(place, f"must be a text of {least} to {most} letters")
+        raise MisfitError(place, f"must be a text of {f'{least} to' if least else 'at most'} {most} letters")
     pattern = form.get("pattern")
     if pattern is not None and not re.search(re.sub(r"\$$", r"\\Z", pattern), value):
         raise MisfitError(place, f"must be a text of the form {pattern}")
