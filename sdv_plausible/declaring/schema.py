@@ -10,6 +10,7 @@ from typing import Any
 from sdv_plausible.release_file.documents import write
 from sdv_plausible.table.column_document import ATTRIBUTE, SHARED, attribute_form, declaration_form
 from sdv_plausible.table.domain_file import SCHEMA
+from sdv_plausible.table.forms import LONGEST_NAME
 
 
 def schema_document() -> dict[str, Any]:
@@ -24,14 +25,14 @@ def schema_document() -> dict[str, Any]:
         "required": ["schema", "columns"],
         "additionalProperties": False,
         "properties": {
-            "$schema": {"type": "string", "description": "Where this schema is, for editors."},
+            "$schema": {"type": ["string", "null"], "description": "Where this schema is, for editors."},
             "schema": {"const": SCHEMA},
             "detected": {
                 "type": "boolean", "description": "All of it was read off the rows: it declares nothing.",
             },
             "columns": {
                 "type": "object",
-                "propertyNames": {"minLength": 1},
+                "propertyNames": {"pattern": r"\S", "maxLength": LONGEST_NAME},
                 "additionalProperties": {
                     "if": {"required": ["kind"]},
                     "then": {"$ref": "#/$defs/attribute"},
@@ -46,18 +47,18 @@ def schema_document() -> dict[str, Any]:
                 "its words. Leave it as it is.",
             },
             "looked_rules": {
-                "type": "array",
+                "type": ["array", "null"],
                 "items": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
                 "description": "Written by the program when rows that break a rule are counted: SHA-256 of "
                 "every rule. Leave it as it is.",
             },
             "rules_source": {
-                "type": "string",
+                "type": ["string", "null"],
                 "minLength": 1,
                 "description": "The public text that the rules are from, if they were changed after that.",
             },
             "learned": {
-                "type": "object",
+                "type": ["object", "null"],
                 "required": ["ledger", "charge"],
                 "description": "Written by the program when columns were learned privately: what that cost. "
                 "Leave it as it is.",

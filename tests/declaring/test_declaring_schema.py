@@ -55,3 +55,27 @@ def test_what_is_written_validates():
 )  # fmt: skip
 def test_what_is_wrong_is_seen(document):
     assert not VALIDATOR.is_valid(document)
+
+
+@pytest.mark.parametrize("key", ["$schema", "detected", "looked", "looked_rules", "rules_source", "learned"])
+@pytest.mark.parametrize("value", [None, "", "x", [], ["0" * 64], {}, {"age": "0" * 64}, True, 5])
+def test_schema_and_program_accept_the_same_beside_the_columns(key, value):
+    document = {"schema": SCHEMA, "columns": {}, key: value}
+    try:
+        DomainFile.of(document)
+    except ValueError:
+        assert not VALIDATOR.is_valid(document)
+        return
+    # What learning cost is looked into by whoever pays it.
+    assert VALIDATOR.is_valid(document) or (key == "learned" and isinstance(value, dict))
+
+
+@pytest.mark.parametrize("name", ["age", "", " ", "\t", "ä", "n" * 1000, "n" * 1001])
+def test_schema_and_program_accept_the_same_names(name):
+    document = {"schema": SCHEMA, "columns": {name: {"sdtype": "id"}}}
+    try:
+        DomainFile.of(document)
+    except ValueError:
+        assert not VALIDATOR.is_valid(document)
+        return
+    assert VALIDATOR.is_valid(document)
