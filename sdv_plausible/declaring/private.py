@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from sdv_plausible.table.cells import plain_cells
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.declarations import domain_document, read_declarations
-from sdv_plausible.table.domain import MAX_BINS, Domain
+from sdv_plausible.table.domain import MAX_BINS, Domain, write_attribute
 from sdv_plausible.table.domain_file import DomainFile, digest
 from sdv_plausible.table.persons import choose_rows, person_entry
 from sdv_plausible.table.private_domain import FAILURE_SHARE
@@ -166,7 +166,7 @@ def _with(
     columns, looked = dict(file.columns), dict(file.looked)
     for attribute in domain:
         if attribute.provenance == "private":
-            plain = asdict(attribute)
+            plain = write_attribute(attribute)
             del plain["name"]
             columns[attribute.name] = plain
             if attribute.name in looked:  # what was paid for repeats nothing of what a look has shown

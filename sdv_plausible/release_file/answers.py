@@ -14,9 +14,9 @@ import numpy as np
 from sdv_plausible.questions.counts import Asked, Axis, shape
 from sdv_plausible.questions.transcript import ALL_ROWS, Noise, NoisyAnswer
 from sdv_plausible.release_file.reading import Part
-from sdv_plausible.release_file.values import read_value, write_value
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.forms import LONGEST_NAME
+from sdv_plausible.table.values import write_value
 
 PARTS = (ALL_ROWS, "structure", "parameters", "learning", "seeds")
 _FIELDS = ("kind", "tables", "columns", "details", "values", "noise", "scale", "paid_by", "rows")
@@ -181,7 +181,7 @@ def _read(part: Part, axes: list[Axis], domain: Domain) -> NoisyAnswer:
 
 def _read_detail(part: Part) -> Any:
     if isinstance(part.value, list):
-        return tuple(read_value(item) for item in part.items())
+        return tuple(item.cell() for item in part.items())
     if isinstance(part.value, dict) and "dtype" in part.value:
         return part.array("whole", (None,))
-    return part.maybe(read_value)
+    return part.maybe(Part.cell)

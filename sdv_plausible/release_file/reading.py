@@ -15,6 +15,7 @@ import numpy as np
 
 from sdv_plausible.release_file.arrays import decode
 from sdv_plausible.table.forms import LONGEST_NAME, LONGEST_TEXT, is_text
+from sdv_plausible.table.values import read_value
 
 _LONG_QUOTE = re.compile(r"""(?<!\w)(['"])(?:(?!\1).){40,}\1?""")  # of what a file holds
 LARGEST = 2**63 - 1
@@ -123,6 +124,10 @@ class Part:
     def maybe(self, read: Callable[[Part], Read]) -> Read | None:
         """Return None for null, or what is read."""
         return None if self.value is None else read(self)
+
+    def cell(self) -> Any:
+        """Return the value of a cell."""
+        return self.checked(lambda: read_value(self.value))
 
     def any_array(self) -> np.ndarray:
         """Return an array of int64 or float64, of any shape."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.recipients import recipient_coins
 from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
-from sdv_plausible.release_file import documents
+from sdv_plausible.release_file import documents, published
 from sdv_plausible.release_file.answers import Answers, read_answers, write_answers
 from sdv_plausible.release_file.card import PrivacyCard
 from sdv_plausible.release_file.card_lines import card_of
@@ -43,7 +41,7 @@ from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.forms import LONGEST_NAME
 from sdv_plausible.whole_files import write_whole
 
-FORMAT = "sdv-plausible-release/1"
+FORMAT = published.FORMAT
 SECTIONS = (
     "answers",
     "domain",
@@ -63,17 +61,6 @@ _FROM_ROWS = (
     "Where it holds values, pass it on to nobody: they are left out of what was read, and saving that again "
     "writes a file without them (SECURITY.md)"
 )
-
-
-def schema_document() -> dict[str, Any]:
-    """Return the published JSON schema of the file (docs/reference/release_file.md)."""
-    text = (
-        resources.files("sdv_plausible.release_file")
-        .joinpath("release.schema.json")
-        .read_text(encoding="utf-8")
-    )
-    document: dict[str, Any] = json.loads(text)
-    return document
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

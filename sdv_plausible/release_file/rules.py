@@ -9,14 +9,14 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.release_file.domain import read_attribute, write_attribute
+from sdv_plausible.release_file.domain import read_column
 from sdv_plausible.release_file.reading import Part
-from sdv_plausible.release_file.values import read_value, write_value
 from sdv_plausible.rules.files import KINDS, rule_from_dict
 from sdv_plausible.rules.rule import MakingRule, Rule, attribute_words, date_formats
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.domain import Attribute, Domain, write_attribute
 from sdv_plausible.table.forms import LONGEST_NAME
+from sdv_plausible.table.values import write_value
 
 _VALUES = ({"date"}, {"decimal"}, {"moment", "time_zone"})
 
@@ -47,7 +47,7 @@ def read_rules(part: Part, domain: Domain) -> FittedRules:
         rule = f["rule"].checked(lambda plain=plain: rule_from_dict(plain))  # type: ignore[misc]
         if dumps(_write(rule.to_dict()), sort_keys=True) != dumps(f["rule"].value, sort_keys=True):
             raise f["rule"].refuse("must be written as a rule is saved")
-        found = {attribute.name: attribute for attribute in map(read_attribute, f["made"].items(10_000))}
+        found = {attribute.name: attribute for attribute in map(read_column, f["made"].items(10_000))}
         if tuple(found) != (rule.made if isinstance(rule, MakingRule) else ()):
             raise f["made"].refuse("must be the columns that the rule makes, in order")
         needed = (*rule.sources, *rule.added) if isinstance(rule, MakingRule) else rule.columns
@@ -102,5 +102,5 @@ def _read(part: Part) -> Any:
         return [_read(item) for item in part.items(1_000_000)]
     texts = isinstance(value, dict) and all(isinstance(inner, (str, type(None))) for inner in value.values())
     if not isinstance(value, dict) or (texts and set(value) in _VALUES):
-        return part.text(LONGEST_NAME) if isinstance(value, str) else read_value(part)
+        return part.text(LONGEST_NAME) if isinstance(value, str) else part.cell()
     return {name: _read(inner) for name, inner in part.entries().items()}

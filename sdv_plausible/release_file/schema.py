@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.release_file.domain import read_format
 from sdv_plausible.release_file.reading import Part
-from sdv_plausible.release_file.values import read_value, read_zone, write_value
 from sdv_plausible.table.codec import ColumnCodec
+from sdv_plausible.table.column_document import DATE_FORMAT
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.forms import LONGEST_NAME
+from sdv_plausible.table.id_formats import ID_FORMAT, is_short_format
 from sdv_plausible.table.output_types import invented_type, output_type
-from sdv_plausible.table.words import ID_FORMAT, is_short_format
+from sdv_plausible.table.values import ZONE, write_value
 
 TYPE = (
     r"object|str|bool|boolean|string(\[(python|pyarrow)\])?|u?int(8|16|32|64)|U?Int(8|16|32|64)|float(16|32|64)|Float(32|64)"
@@ -212,12 +212,28 @@ def read_schema(part: Part, domain: Domain) -> TableSchema:
 def _read_column(part: Part) -> Column:
     f = part.fields(_COLUMN)
     spec: dict[str, Any] = {"sdtype": f["sdtype"].text(LONGEST_NAME)}
-    readers: dict[str, Any] = {"datetime_format": read_format, "regex_format": _read_regex, "pii": Part.flag}
+    readers: dict[str, Any] = {"datetime_format": _read_format, "regex_format": _read_regex, "pii": Part.flag}
     for key, read in readers.items():
         if f[key].value is not None:
             spec[key] = read(f[key])
     label = f["label"].text(LONGEST_NAME) if isinstance(f["label"].value, str) else f["label"].whole()
     return Column(name=f["name"].text(LONGEST_NAME), label=label, spec=spec, dtype=_read_dtype(f["dtype"]))
+
+
+def _read_format(part: Part) -> str:
+    """Format of dates as text that this machine can write."""
+    form = part.text(200, DATE_FORMAT)
+    part.checked(lambda: pd.Timestamp(0).strftime(form))
+    return form
+
+
+def _read_zone(part: Part) -> None:
+    """Refuse the name of a time zone that this machine does not know."""
+    zone = part.text(pattern=ZONE)
+    try:
+        pd.Timestamp(0, tz="UTC").tz_convert(zone)
+    except Exception:  # whatever the zone's library says
+        raise part.refuse("must be the name of a time zone that is known here") from None
 
 
 def _read_regex(part: Part) -> str:
@@ -229,12 +245,12 @@ def _read_regex(part: Part) -> str:
 def _read_dtype(part: Part) -> Any:
     if isinstance(part.value, dict):
         f = part.fields(("values", "ordered"))
-        values, ordered = [read_value(item) for item in f["values"].items()], f["ordered"].flag()
+        values, ordered = [item.cell() for item in f["values"].items()], f["ordered"].flag()
         return part.checked(lambda: pd.CategoricalDtype(values, ordered))
     name = part.text(LONGEST_NAME, TYPE)
     zone = re.search(r", (tz=)?(.*?)\]", name)
     if zone:
-        read_zone(Part(zone.group(2), part.place))
+        _read_zone(Part(zone.group(2), part.place))
     try:
         return pd.api.types.pandas_dtype(name)
     except ImportError:

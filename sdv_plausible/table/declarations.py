@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.table.bounds import Bounds, bounds_of, is_wide
+from sdv_plausible.table.column_document import Provenance
 from sdv_plausible.table.domain import SCHEMA as DOMAIN_SCHEMA
-from sdv_plausible.table.domain import Attribute, Domain, Provenance
+from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.domain_file import DomainFile, read_json
 from sdv_plausible.table.forms import LONGEST_TEXT, is_text
 from sdv_plausible.table.private_domain import DomainPlan
@@ -24,6 +25,7 @@ from sdv_plausible.table.words import (
     check_agreement,
     check_keys,
     check_words,
+    read_words,
     suggestion,
 )
 
@@ -158,6 +160,7 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
     if domain is None:
         return Declarations({}, undeclared)
     if isinstance(domain, str) and domain == "metadata":
+        specs = {name: read_words(name, spec) for name, spec in specs.items()}
         found = {name: declared_attribute(name, spec, max_bins) for name, spec in specs.items()}
         never = frozenset(name for name, spec in specs.items() if spec.get("range_is_nullable") is False)
         return _sorted_out({n: a for n, a in found.items() if a}, specs, undeclared, never)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -21,16 +21,35 @@ from sdv_plausible import fragments
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.table import domain_words
 from sdv_plausible.table.cells import is_number
+from sdv_plausible.table.column_document import (
+    ATTRIBUTE,
+    MOST_DIGITS,
+    SHARED,
+    Kind,
+    Provenance,
+    attribute_form,
+)
+from sdv_plausible.table.dates import check_style
 from sdv_plausible.table.forms import ODD, canonical
+from sdv_plausible.table.json_forms import Form, MisfitError, read
 from sdv_plausible.table.rounding import LARGEST_STEP, Rounding
+from sdv_plausible.table.values import write_value
 from sdv_plausible.whole_files import write_whole
-
-Kind = Literal["categorical", "ordinal", "integer", "float", "datetime"]
-Provenance = Literal["declared", "private", "inferred", "edited"]
 
 SCHEMA = "sdv-plausible-domain/1"
 MAX_BINS = 100
-MOST_DIGITS = 15  # after the point: doubles hold no more
+_POSSIBLE: Form = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "columns": {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2},
+            "possible": {"type": "array", "items": {"type": "array", "items": {"type": "boolean"}}},
+        },
+        "required": ["columns", "possible"],
+        "additionalProperties": False,
+    },
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -335,8 +354,19 @@ class Domain:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form for JSON; ``Domain.from_dict`` reads it back."""
-        cost = {} if self.learned is None else {"learned": dict(self.learned)}
-        return {"schema": SCHEMA, "attributes": [asdict(a) for a in self.attributes], **cost}
+        return {
+            "schema": SCHEMA,
+            "attributes": [write_attribute(a) for a in self.attributes],
+            **({} if not self.possible else {"possible": self._possible()}),
+            **({} if self.learned is None else {"learned": dict(self.learned)}),
+        }
+
+    def _possible(self) -> list[dict[str, Any]]:
+        """Structural zeros by names, as a document has them."""
+        return [
+            {"columns": [self.names[i], self.names[j]], "possible": np.asarray(cells, dtype=bool).tolist()}
+            for (i, j), cells in self.possible.items()
+        ]
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Domain:
@@ -362,15 +392,30 @@ class Domain:
             raise ValueError(
                 f"not a domain document: its 'learned' ({learned!r}) must be what Domain.save wrote there"
             )
-        return cls(tuple(attribute_from_dict(entry) for entry in entries), learned=learned)
+        domain = cls(tuple(read_attribute(entry) for entry in entries), learned=learned)
+        return replace(domain, possible=domain._read_possible(document.get("possible", [])))
+
+    def _read_possible(self, zeros: Any) -> dict[tuple[int, int], np.ndarray]:
+        found, places = {}, {name: i for i, name in enumerate(self.names)}
+        try:
+            for entry in read(_POSSIBLE, zeros, SHARED):
+                i, j = (places[name] for name in entry["columns"])
+                found[i, j] = np.array(entry["possible"], dtype=bool)
+                if not (i < j and found[i, j].shape == (self.cardinalities[i], self.cardinalities[j])):
+                    raise ValueError("its shape is that of two columns in order")
+        except (ValueError, KeyError):
+            raise ValueError(
+                "not a domain document: its 'possible' must be what Domain.save wrote there"
+            ) from None
+        return found
 
     def save(self, path: str | Path) -> None:
         """Write the domain as JSON, whole or not at all.
 
         Raises
         ------
-        TypeError
-            If a category value has no JSON form (only str, int, float, bool have).
+        ValueError
+            If a category's value is no text, finite number, truth value, date or Decimal.
         """
         write_whole(path, json.dumps(self.to_dict(), indent=1))
 
@@ -447,35 +492,64 @@ class Domain:
         return replace(self, attributes=tuple(free))
 
 
-def attribute_from_dict(entry: Mapping[str, Any]) -> Attribute:
-    """Read an attribute's plain form.
+def write_attribute(attribute: Attribute) -> dict[str, Any]:
+    """The entries of a finished column, in the order in which they are stated.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If a value has no form in a file.
+    """
+    number = float if attribute.kind == "float" else int
+    try:
+        values = [write_value(value) for value in attribute.values]
+    except ValueError as error:
+        raise ValueError(f"column {attribute.name!r}: {error}") from None
+    rounding, groups = attribute.rounding, attribute.groups
+    found = {name: getattr(attribute, name) for name in ATTRIBUTE} | {
+        "values": values,
+        "lower": [number(end) for end in attribute.lower],
+        "upper": [number(end) for end in attribute.upper],
+        "nullable": bool(attribute.nullable),
+        "rounding": None if rounding is None else rounding.to_dict(),
+        "buckets": None if attribute.buckets is None else list(map(int, attribute.buckets)),
+        "groups": None if groups is None else list(map(int, groups)),
+    }
+    if groups is None:  # written where there are some: files without are read as before
+        del found["groups"]
+    return found
+
+
+def read_attribute(entry: Any, required: Collection[str] = ("name", "kind")) -> Attribute:
+    """The finished column of some entries.
+
+    Raises
+    ------
+    ValueError
+        If one that is required is not there, or they are none of a column.
     """
     if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
         raise ValueError(
             f"not a domain document: an entry of 'attributes' ({entry!r}) must be a mapping with a 'name'"
         )
-    unknown = sorted(map(str, set(entry) - {part.name for part in fields(Attribute)}))
-    if unknown or "kind" not in entry:
-        wrong = f"unknown {unknown}" if unknown else "no 'kind'"
-        raise ValueError(f"not a domain document: column {entry['name']!r} has {wrong}")
-    if entry["kind"] == "datetime":
-        from sdv_plausible.table.dates import check_style
+    try:
+        found = read(attribute_form(*required), dict(entry), SHARED)
+        if found["kind"] == "datetime":
+            check_style(found["name"], found.get("time_zone"), found.get("datetime_format"))
+        number = float if found["kind"] == "float" else _as_whole
+        parts: dict[str, Any] = {
+            name: tuple(inner) if isinstance(inner, list) else inner for name, inner in found.items()
+        }
+        parts |= {side: tuple(map(number, found[side])) for side in ("lower", "upper") if side in found}
+        if found.get("rounding") is not None:
+            parts["rounding"] = Rounding.from_dict(found["rounding"])
+        return Attribute(**parts)
+    except (MisfitError, OverflowError) as error:
+        raise ValueError(f"column {entry['name']!r}: {error}") from None
 
-        check_style(entry["name"], entry.get("time_zone"), entry.get("datetime_format"))
-    parts: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
-    }
-    if entry.get("rounding") is not None:
-        try:
-            parts["rounding"] = Rounding.from_dict(entry["rounding"])
-        except ValueError as error:
-            raise ValueError(f"column {entry['name']!r}: {error}") from error
-    return Attribute(**parts)
+
+def _as_whole(number: float) -> float:
+    return int(number) if number == int(number) else number
 
 
 def _in_range(value: Any, low: int, high: int) -> bool:

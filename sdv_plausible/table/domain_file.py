@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.table.domain import Attribute, attribute_from_dict
+from sdv_plausible.table.domain import Attribute, read_attribute
 from sdv_plausible.table.specifications import told_sdtype
-from sdv_plausible.table.words import check_names, suggestion
+from sdv_plausible.table.values import write_value
+from sdv_plausible.table.words import check_names, read_words, suggestion
 from sdv_plausible.whole_files import write_whole
 
 SCHEMA = "sdv-plausible-declarations/1"
@@ -96,14 +97,16 @@ class DomainFile:
                         f"column {name!r}: fill in sdtype (null now), such as 'numerical', 'categorical', "
                         "'datetime' or 'id'; or take the column out of the file"
                     )
-                words = {**given, **({"detected": True} if self.detected else {})}
+                words = {**read_words(name, given), **({"detected": True} if self.detected else {})}
                 if name in edited:
                     words["provenance"] = "edited"
             found[name] = words
         return found
 
     def _attribute(self, name: str, given: Mapping[str, Any]) -> Attribute:
-        found = attribute_from_dict({"name": name, **given})
+        if "name" in given:
+            raise ValueError(f"column {name!r}: its name stands before its words: leave 'name' out")
+        found = read_attribute({"name": name, **given})
         if self.detected or name in self.edited:
             return replace(found, provenance="inferred" if self.detected else "edited")
         return found
@@ -242,7 +245,7 @@ def _is_digest(value: Any) -> bool:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=write_value)
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

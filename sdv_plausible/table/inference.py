@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.table.cells import without_odd
+from sdv_plausible.table.column_document import Kind
 from sdv_plausible.table.dates import NANOSECONDS, as_nanoseconds, date_style, holds_dates
-from sdv_plausible.table.domain import MAX_BINS, Attribute, Kind
+from sdv_plausible.table.domain import MAX_BINS, Attribute
 
 FEW_CELLS = 20  # of a table too small to tell a name from a category
 MOST_DISTINCT = 0.5  # of the cells of a text

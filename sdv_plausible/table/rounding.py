@@ -8,7 +8,7 @@ rounded, the shares say so, and the draw is uniform.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -52,23 +52,15 @@ class Rounding:
                 "as many shares per size"
             )
 
-    @classmethod
-    def from_dict(cls, document: Any) -> Rounding:
-        """Read the plain form: an object with steps and weights.
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form; :meth:`from_dict` reads it back."""
+        weights = [[float(weight) for weight in row] for row in self.weights]
+        return {"steps": [int(step) for step in self.steps], "weights": weights}
 
-        Raises
-        ------
-        ValueError
-            If it is none.
-        """
-        try:
-            steps = tuple(document["steps"])
-            weights = tuple(tuple(map(float, row)) for row in document["weights"])
-            return cls(steps, weights)
-        except (KeyError, TypeError, OverflowError) as error:
-            raise ValueError(
-                f"rounding ({document!r}) must have steps and weights, lists of numbers"
-            ) from error
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Rounding:
+        """Read the plain form, of lists of numbers."""
+        return cls(tuple(document["steps"]), tuple(tuple(map(float, row)) for row in document["weights"]))
 
     def draw(self, low: np.ndarray, high: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Lattice points in the closed runs low..high, from two uniform numbers each."""

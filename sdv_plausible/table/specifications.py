@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,7 @@ import pandas as pd
 from sdv_plausible.table.dates import format_unit, resolution_step
 from sdv_plausible.table.domain import MAX_BINS, Attribute
 from sdv_plausible.table.groups import groups_of
-from sdv_plausible.table.words import CATEGORIES, MODELLED_SDTYPES, check_keys, check_words, suggestion
+from sdv_plausible.table.words import CATEGORIES, MODELLED_SDTYPES, check_keys, read_words, suggestion
 
 SINGLES = 2  # times the bins: up to so many values of a range stay single values
 
@@ -27,12 +27,8 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
     name : str
         Column name.
     spec : mapping
-        ``sdtype`` and, as needed, ``range_min``, ``range_max``, ``range_values``, ``range_is_nullable``
-        (default: whether ``range_values`` names a missing value), ``decimal_places``, ``datetime_format``;
-        also ``bins`` (a number of equal bins, or edges), ``special_values`` (numbers that stay single values,
-        also beside the range, and texts that stand beside the numbers), ``rounding`` (steps that people round
-        to), ``resolution`` of dates (``"D"``, ``"15min"``), ``buckets``, and ``groups`` of a category's
-        values, which are like one another.
+        ``sdtype`` and, as needed, the other words of
+        :data:`~sdv_plausible.table.column_document.WORDS`.
     max_bins : int
         A wider range is cut into this many equal bins.
 
@@ -47,7 +43,7 @@ def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_B
         If the range cannot be read, is infinite or reversed, the values are not a list of distinct values, or
         any other word holds what it cannot mean.
     """
-    check_words(name, spec)
+    spec = read_words(name, spec)
     sdtype = spec.get("sdtype")
     common: dict[str, Any] = {"name": name, "nullable": says_missing(spec)}
     if spec.get("buckets") is not None:
@@ -83,8 +79,6 @@ def _dates(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str, 
     low, high, bins = spec.get("range_min"), spec.get("range_max"), spec.get("bins")
     if low is None or high is None:
         return None
-    if isinstance(bins, Collection):
-        raise ValueError(f"column {name!r}: bins ({bins!r}) of dates must be a whole number, or left out")
     form, step = spec.get("datetime_format"), spec.get("resolution")
     unit = format_unit(form) if step is None else resolution_step(step) or 1
     start, end = date_ends(name, low, high, form)
@@ -95,7 +89,7 @@ def _dates(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str, 
 
 def _numbers(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str, Any]) -> Attribute | None:
     low, high, bins = spec.get("range_min"), spec.get("range_max"), spec.get("bins")
-    edges = list(bins) if isinstance(bins, Collection) else None
+    edges = bins if isinstance(bins, list) else None
     if edges and low is None and high is None:
         low, high = edges[0], edges[-1]
     if low is None or high is None:
@@ -199,15 +193,15 @@ def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribut
             f"{{'range_min': 0, 'range_max': 99}}"
         )
     check_keys(name, spec)
-    check_words(name, spec)
-    sdtype = spec.get("sdtype") or sdtype or told_sdtype(spec)
+    words = read_words(name, spec)
+    sdtype = words.get("sdtype") or sdtype or told_sdtype(words)
     if sdtype is None:
         raise ValueError(
             f"domain of column {name!r} ({dict(spec)!r}) does not tell its sdtype: give range_values, a "
             "datetime_format, "
             "range_min and range_max as numbers, or the sdtype itself"
         )
-    attribute = declared_attribute(name, {**spec, "sdtype": sdtype}, max_bins)
+    attribute = declared_attribute(name, {**words, "sdtype": sdtype}, max_bins)
     if attribute is None:
         raise ValueError(
             f"domain of column {name!r} ({dict(spec)!r}) fixes no values for sdtype {sdtype!r}: give "
@@ -222,15 +216,15 @@ def told_sdtype(spec: Mapping[str, Any]) -> str | None:
     if spec.get("range_values") is not None:
         return "categorical"
     ends = (spec.get("range_min"), spec.get("range_max"))
-    if spec.get("datetime_format") is not None or all(isinstance(v, (dt.date, np.datetime64)) for v in ends):
+    if spec.get("datetime_format") is not None or all(
+        isinstance(v, (dt.date, np.datetime64, dict)) for v in ends
+    ):
         return "datetime"
     return "numerical" if all(isinstance(v, (int, float, np.integer, np.floating)) for v in ends) else None
 
 
 def _check_declared_range(name: str, low: Any, high: Any) -> None:
-    numbers = (int, float, np.integer, np.floating)
-    ok = all(isinstance(v, numbers) and not isinstance(v, bool) for v in (low, high))
-    if not ok or low > high or not math.isfinite(float(high) - float(low)):
+    if low > high or not math.isfinite(float(high) - float(low)):
         raise ValueError(
             f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers, "
             "range_min <= range_max"

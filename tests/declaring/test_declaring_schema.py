@@ -8,8 +8,8 @@ import jsonschema
 import pytest
 
 from benchmarks.raw_codebooks import read_codebook
-from sdv_plausible.declaring.schema import WORDS, schema_document, schema_text
-from sdv_plausible.table import words
+from sdv_plausible.declaring.schema import schema_document, schema_text
+from sdv_plausible.table.column_document import WORDS
 from sdv_plausible.table.domain_file import SCHEMA, DomainFile, digest
 
 ROOT = Path(__file__).parents[2]
@@ -22,8 +22,7 @@ def test_the_published_file_is_this_one():
 
 
 def test_every_word_is_in_the_schema():
-    known = {*words.TYPE_WORDS, *words.VALUE_WORDS, *words.FORM_WORDS, *words.ORIGIN_WORDS, *words._UNUSED}
-    assert set(WORDS) == known
+    assert set(schema_document()["$defs"]["column"]["properties"]) == set(WORDS)
     jsonschema.Draft202012Validator.check_schema(schema_document())
 
 
@@ -56,3 +55,27 @@ def test_what_is_written_validates():
 )  # fmt: skip
 def test_what_is_wrong_is_seen(document):
     assert not VALIDATOR.is_valid(document)
+
+
+@pytest.mark.parametrize("key", ["$schema", "detected", "looked", "looked_rules", "rules_source", "learned"])
+@pytest.mark.parametrize("value", [None, "", "x", [], ["0" * 64], {}, {"age": "0" * 64}, True, 5])
+def test_schema_and_program_accept_the_same_beside_the_columns(key, value):
+    document = {"schema": SCHEMA, "columns": {}, key: value}
+    try:
+        DomainFile.of(document)
+    except ValueError:
+        assert not VALIDATOR.is_valid(document)
+        return
+    # What learning cost is looked into by whoever pays it.
+    assert VALIDATOR.is_valid(document) or (key == "learned" and isinstance(value, dict))
+
+
+@pytest.mark.parametrize("name", ["age", "", " ", "\t", "ä", "n" * 1000, "n" * 1001])
+def test_schema_and_program_accept_the_same_names(name):
+    document = {"schema": SCHEMA, "columns": {name: {"sdtype": "id"}}}
+    try:
+        DomainFile.of(document)
+    except ValueError:
+        assert not VALIDATOR.is_valid(document)
+        return
+    assert VALIDATOR.is_valid(document)

@@ -49,7 +49,6 @@ ELSEWHERE = {
             "schema",
             "seeds",
             "settings",
-            "values",
         )
     },
     "release_file/card_lines.py": "what is on a card: test_card.py beside it",
@@ -62,6 +61,9 @@ ELSEWHERE = {
     "table/cell_texts.py": "how a cell of text is read: test_table_reading.py, through files",
     "table/column_types.py": "what the readers are told: test_table_reading.py and test_declarations_checked.py",
     "table/parquet.py": "test_table_reading.py, which compares both kinds of file",
+    "table/id_formats.py": "ids: tests/integration/test_id_formats.py, at every door",
+    "table/json_forms.py": "forms: test_column_document.py, against jsonschema",
+    "table/values.py": "values of cells: test_domain.py, and tests/release_file/test_release.py",
     "table/words.py": "words of declarations: test_declarations_checked.py",
 }
 

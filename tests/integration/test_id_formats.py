@@ -13,7 +13,7 @@ import pytest
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, fit_source, metadata_of
 from sdv_plausible.cli import main
 from sdv_plausible.sdv.versions import metadata_from_columns
-from sdv_plausible.table import words
+from sdv_plausible.table import id_formats
 from sdv_plausible.table.column_types import column_types
 
 ENDLESS = [
@@ -140,9 +140,9 @@ def test_a_pattern_of_ids_is_taken(door: str, form: str, tmp_path: Path, capsys:
 def test_without_the_rule_a_pattern_would_be_taken(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(words, "MOST_PARTS", 10**12)
+    monkeypatch.setattr(id_formats, "MOST_PARTS", 10**12)
     with pytest.raises(pytest.fail.Exception):
         check_door("types of metadata", ENDLESS[1], tmp_path, capsys)
-    monkeypatch.setattr(words, "_texts", lambda _: 1)
+    monkeypatch.setattr(id_formats, "_texts", lambda _: 1)
     with pytest.raises(AssertionError):  # SDV makes aa of it
         of_a_source(domain=declared)("(?:ab){2}", tmp_path, capsys)

@@ -27,8 +27,8 @@ from releases import fitted
 from sdv_plausible import Release
 from sdv_plausible.release.mechanism import TooFewReleasedError
 from sdv_plausible.release_file import ledger, reading, rules, seeds
+from sdv_plausible.release_file.published import schema_document
 from sdv_plausible.release_file.reading import Part
-from sdv_plausible.release_file.release import schema_document
 
 # Of damaged types, as if an older version had taken them from rows.
 pytestmark = pytest.mark.filterwarnings("ignore:this file was made by a version:UserWarning")

@@ -11,7 +11,7 @@ import ruled
 from jsonschema import Draft202012Validator
 
 from sdv_plausible import Release
-from sdv_plausible.release_file.release import schema_document
+from sdv_plausible.release_file.published import schema_document
 from sdv_plausible.rules.files import KINDS
 
 

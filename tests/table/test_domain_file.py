@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+from decimal import Decimal
 
+import pandas as pd
 import pytest
 
 from sdv_plausible.table.building import domain_entries
@@ -43,6 +46,19 @@ def test_written_and_read_again(tmp_path):
     DomainFile(columns={}).save(path)
     assert DomainFile.of(read_json(path)) == DomainFile(columns={})
     assert read({"age": AGE, "sex": SEX}).attributes == read(file()).attributes
+
+
+def test_dates_among_words_are_written_by_name(tmp_path):
+    words = {"sdtype": "datetime", "range_min": dt.date(2020, 1, 1), "range_max": pd.Timestamp("2020-02-01")}
+    values = {"sdtype": "categorical", "range_values": [dt.date(2020, 1, 1), Decimal("1.5"), None]}
+    DomainFile(columns={"day": words, "of": values}).save(tmp_path / "d.json")
+    document = read_json(tmp_path / "d.json")
+    assert document["columns"]["day"]["range_min"] == {"date": "2020-01-01"}
+    again = DomainFile.of(document).declarations()
+    assert again == {"day": words, "of": values}
+    assert Domain.from_declarations(document["columns"]) == Domain.from_declarations(
+        {"day": words, "of": values}
+    )
 
 
 def test_a_source_is_in_the_ledger():

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from sdv_plausible.release_file.domain import read_attribute, write_attribute
+from sdv_plausible.release_file.domain import read_column
 from sdv_plausible.release_file.reading import Part
-from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.domain import Attribute, Domain, write_attribute
 from sdv_plausible.table.groups import groups_of
 
 ICD = ["A00", "A01", "J10", "J11", "Z99"]
@@ -73,4 +73,4 @@ def test_they_survive_in_a_domain_and_in_a_release(groups, tmp_path):
     assert Domain.load(tmp_path / "d.json")["code"] == attribute
     written = json.loads(json.dumps(write_attribute(attribute)))
     assert ("groups" in written) == (groups is not None)  # releases without groups are written as before
-    assert read_attribute(Part(written, "a")) == attribute
+    assert read_column(Part(written, "a")) == attribute

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sdv_plausible.table.domain import read_attribute
 from sdv_plausible.table.rounding import NUMBER_STEPS, Rounding, classes, estimate, sizes
 
 STEPS = (1, 5, 10, 50)
@@ -51,8 +52,8 @@ def test_shares_that_are_none_are_refused(steps, weights):
     ],
 )  # fmt: skip
 def test_documents_that_are_none_are_refused(document):
-    with pytest.raises(ValueError, match=r"rounding|could not convert"):
-        Rounding.from_dict(document)
+    with pytest.raises(ValueError, match="column 'x': rounding"):
+        read_attribute({"name": "x", "kind": "integer", "lower": [0], "upper": [9], "rounding": document})
     assert Rounding.from_dict({"steps": [1, 5], "weights": [[1, 2.5]]}) == Rounding((1, 5), ((1.0, 2.5),))
 
 

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from sdv_plausible.table.bounds import is_wide
+from sdv_plausible.table.column_document import WORDS, Word
 from sdv_plausible.table.declarations import says_type_alone
 from sdv_plausible.table.domain import MAX_BINS
 from sdv_plausible.table.specifications import declare, told_sdtype
@@ -22,6 +23,7 @@ from sdv_plausible.table.words import MODELLED_SDTYPES, check_keys, check_words
 
 OTHER_SDTYPES = ("id", "email", "name", "phone_number", "address")  # invented, not modelled
 LEFT_OUT = "left out"  # of the file
+ONE_IN_A_LINE = 'One in a line; 1 is a number, "1" in quotes is a text.'
 WHOLE = ""  # the place of a refusal that is about no single word
 Words = Mapping[str, Any]
 
@@ -66,14 +68,14 @@ def scalar_text(value: Any) -> str:
 
 
 def read_scalar(text: str, sdtype: str | None = None) -> Any:
-    """A line as a value: a number, true, false, null or a text in quotes as in JSON, else the text itself."""
-    if sdtype == "datetime" and not text.startswith('"'):
+    """A line as a value: JSON of a number, truth value, null, text or date by name; else the text itself."""
+    if sdtype == "datetime" and not text.startswith(('"', "{")):
         return text
     try:
         value = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return text
-    is_scalar = not isinstance(value, (list, dict)) and value not in (math.inf, -math.inf)
+    is_scalar = not isinstance(value, list) and value not in (math.inf, -math.inf)
     return value if is_scalar else text
 
 
@@ -106,43 +108,25 @@ def _flag(text: str, _: str | None) -> Any:
     return {"yes": True, "no": False}.get(text, text)
 
 
-_RANGE = ("numerical", "datetime")
-_SETS = ("categorical", "ordinal")
-FIELDS = (
-    Field(
-        word="sdtype", label="Type", kind="choice", show=str, read=_as_is,
-    ),
-    Field(
-        word="range_values", label="Values", kind="lines", suits=_SETS, show=_show_lines, read=_read_lines,
-        hint='one in a line; 1 is a number, "1" in quotes is a text',
-    ),
-    Field(word="range_min", label="Smallest", suits=_RANGE, show=scalar_text, read=read_scalar),
-    Field(word="range_max", label="Largest", suits=_RANGE, show=scalar_text, read=read_scalar),
-    Field(
-        word="decimal_places", label="Digits after the point", suits=("numerical",), show=scalar_text,
-        read=read_scalar, hint="0: whole numbers",
-    ),
-    Field(
-        word="datetime_format", label="Format of dates", suits=("datetime",), show=str, read=_as_is,
-        hint="such as %Y-%m-%d",
-    ),
-    Field(
-        word="bins", label="Bins", suits=_RANGE, show=_show_bins, read=_read_bins,
-        hint="a number of equal bins, or edges such as 0, 18, 65, 120; empty: learned inside a wide range",
-    ),
-    Field(
-        word="special_values", label="Special values", kind="lines", suits=("numerical",), show=_show_lines,
-        read=_read_lines, hint="codes that stay by themselves, such as 9999: one in a line",
-    ),
-    Field(
-        word="range_is_nullable", label="Missing cells", kind="choice", suits=MODELLED_SDTYPES,
-        show=lambda value: {True: "yes", False: "no"}.get(value, str(value)), read=_flag,
-    ),
-    Field(
-        word="source", label="Public source", show=str, read=_as_is,
-        hint="where this is written: the address of a code book, a law",
-    ),
-)  # fmt: skip
+def _field(name: str, word: Word) -> Field:
+    """How a word is shown and read, by what it may hold."""
+    kind = word.form.get("type")
+    known: dict[str, Any] = {"word": name, "label": word.title, "suits": word.suits, "hint": word.explanation}
+    if kind == "array":
+        lines = {"hint": f"{word.explanation} {ONE_IN_A_LINE}", "kind": "lines"}
+        return Field(show=_show_lines, read=_read_lines, **known | lines)
+    if kind == "boolean":
+        return Field(
+            show=lambda v: {True: "yes", False: "no"}.get(v, str(v)), read=_flag, kind="choice", **known
+        )
+    if kind == "string":
+        return Field(show=str, read=_as_is, **known)
+    if name == "bins":
+        return Field(show=_show_bins, read=_read_bins, **known)
+    return Field(show=scalar_text, read=read_scalar, **known)
+
+
+FIELDS = tuple(_field(name, word) for name, word in WORDS.items() if word.title)
 _BY_WORD = {field_.word: field_ for field_ in FIELDS}
 
 

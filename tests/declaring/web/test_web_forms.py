@@ -93,7 +93,7 @@ def test_what_is_cleared_is_gone():
     ("texts", "place", "said"),
     [
         ({"sdtype": "numerical", "range_min": "5", "range_max": "1"}, "range_min", "range_min <= range_max"),
-        ({"sdtype": "numerical", "range_min": "a", "range_max": "1"}, "range_min", "finite numbers"),
+        ({"sdtype": "numerical", "range_min": "a", "range_max": "1"}, "range_min", "must be a finite number"),
         ({"sdtype": "numerical", "range_min": "0"}, "range_min", "fixes no values"),
         ({"sdtype": "numerical", "range_min": "0", "range_max": "9", "bins": "0 7"}, "bins", "must begin at"),
         ({"sdtype": "numerical", "decimal_places": "-1"}, "decimal_places", "a whole number from 0"),
@@ -101,7 +101,7 @@ def test_what_is_cleared_is_gone():
         ({"sdtype": "numerical", "special_values": "1\n1"}, "special_values", "distinct"),
         ({"sdtype": "datetime", "datetime_format": "iso"}, "datetime_format", "strftime"),
         ({"sdtype": "datetime", "range_min": "May", "range_max": "2020-01-01"}, "range_min", "must be dates"),
-        ({"sdtype": "categorical", "range_values": "f\nf"}, WHOLE, "distinct"),
+        ({"sdtype": "categorical", "range_values": "f\nf"}, "range_values", "distinct"),
         ({"sdtype": "categorical", "range_is_nullable": "no"}, "range_values", "fixes no values"),
         ({"sdtype": "numeric", "range_min": "0", "range_max": "1"}, "sdtype", "numerical"),
         ({"sdtype": "categorical", "range_values": "f", "range_is_nullable": "perhaps"}, "range_is_nullable", "true"),

@@ -83,12 +83,12 @@ def test_a_refusal_is_beside_its_field_and_nothing_is_written(visit, tmp_path):
     answer = visitor.press("save", c1__range_max="<b>", c3__range_values="Bern\r\nZug")
     assert answer.status_code == 422
     assert not (tmp_path / "domain.json").exists()
-    assert 'id="c1-range_min-refusal"' in answer.text
+    assert 'id="c1-range_max-refusal"' in answer.text
     assert re.search(
-        r'id="c1-range_min"[^>]*aria-invalid="true"\s+aria-describedby="[^"]*c1-range_min-refusal"',
+        r'id="c1-range_max"[^>]*aria-invalid="true"\s+aria-describedby="[^"]*c1-range_max-refusal"',
         answer.text,
     )
-    assert 'href="#c1-range_min"' in answer.text
+    assert 'href="#c1-range_max"' in answer.text
     assert "Bern\nZug" in answer.text  # what was typed is still there
     assert "<b>" not in answer.text
     assert 'role="alert"' in answer.text
