@@ -1,194 +1,258 @@
-"""Declarations from SQL's ``CREATE TABLE``: types, NOT NULL, ENUM, and CHECKs of one column.
+"""Declarations from SQL's ``CREATE TABLE``: types, NOT NULL, ENUM, and CHECKs of one column, read by sqlglot.
 
-Of a CHECK these forms are read: ``a BETWEEN 0 AND 9``, ``a IN (...)``, ``a = 1``, comparisons with a number,
-and several of them joined by AND. Every other form is named in a message.
+Of a CHECK these forms are read: ``a BETWEEN 0 AND 9``, ``a IN (...)``, ``a = ANY (ARRAY[...])``, ``a = 1``,
+``a = 'f' OR a = 'm'``, comparisons with a number, and several of them joined by AND. Every other form is
+named in a message.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from sdv_plausible.declaring.codebook import Codebook, categories, number, read_text
 
-_TOKEN = re.compile(
-    r"""(?P<space>\s+|--[^\n]*|/\*.*?\*/)|(?P<text>'(?:[^']|'')*')|(?P<name>"[^"]+"|`[^`]+`|\[[^\]]+\])"""
-    r"""|(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w]))|(?P<word>\w+)"""
-    r"""|(?P<mark><=|>=|<>|!=|::|[(),;.<>=*+/%|~:-])""",
-    re.DOTALL,
-)
-_WHOLE = {"INT", "INTEGER", "SMALLINT", "BIGINT", "TINYINT", "MEDIUMINT", "INT2", "INT4", "INT8"}
-_FRACTION = {"REAL", "FLOAT", "DOUBLE", "FLOAT4", "FLOAT8"}
-_EXACT = {"DECIMAL", "NUMERIC", "NUMBER"}
-_DAYS = {"DATE"}
-_MOMENTS = {"TIMESTAMP", "DATETIME", "TIMESTAMPTZ"}
-_TABLE_WORDS = {"PRIMARY", "FOREIGN", "UNIQUE", "KEY", "INDEX"}
-Token = tuple[str, str]
-Tokens = list[Token]
+_DIALECTS = ("", "postgres", "tsql", "mysql", "oracle")
+_ROWS = re.compile(r"^COPY .*?^\\\.$|^\\[^\n]*$|^GO\s*$", re.MULTILINE | re.DOTALL | re.IGNORECASE)
+_TYPE_IN_BRACKETS = re.compile(r"(?<=\])([ \t]+)\[(\w+)\]")  # [age] [int], as SQL Server writes it
+_SIGNS = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "EQ": "="}
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+Words = dict[str, Any]
 
 
 def read_sql(path: Path) -> Codebook:
-    """Read the columns of the one table that a file creates.
+    """Read the columns of the tables that a file creates, such as a dump of their schema.
 
     Raises
     ------
+    ImportError
+        If sqlglot is not installed.
     ValueError
-        If there is no such statement or several, its brackets do not close, or bounds contradict.
+        If there is no such statement, it cannot be read, or bounds contradict.
     """
-    tokens = _tokens(path, read_text(path, "SQL"))
-    starts = [
-        i for i, token in enumerate(tokens)
-        if _upper(token) == "TABLE" and "CREATE" in map(_upper, tokens[max(0, i - 3):i])
-    ]  # fmt: skip
-    if len(starts) != 1:
-        raise ValueError(f"{path} must hold one CREATE TABLE, and holds {len(starts)}: leave the others out")
-    opening = next((i for i in range(starts[0], len(tokens)) if tokens[i][1] == "("), len(tokens))
-    table = _Table()
-    for part in _parts(_inside(path, tokens, opening)):
-        table.read(part)
-    if not table.columns:
-        raise ValueError(f"{path}: CREATE TABLE has no columns in brackets")
-    return table.codebook()
-
-
-def _tokens(path: Path, text: str) -> Tokens:
-    tokens, place = Tokens(), 0
-    while place < len(text):
-        token = _TOKEN.match(text, place)
-        if token is None:
-            line = text.count("\n", 0, place) + 1
-            raise ValueError(f"{path}: line {line} is not understood from {text[place : place + 10]!r} on")
-        kind, place = str(token.lastgroup), token.end()
-        if kind == "name":
-            tokens.append(("name", token[0][1:-1]))
-        elif kind == "text":
-            tokens.append(("text", token[0][1:-1].replace("''", "'")))
-        elif kind != "space":
-            tokens.append((kind, token[0]))
-    return tokens
-
-
-def _inside(path: Path, tokens: Tokens, opening: int) -> Tokens:
-    """What is between a bracket and the one that closes it."""
-    depth = 0
-    for i in range(opening, len(tokens)):
-        depth += (tokens[i] == ("mark", "(")) - (tokens[i] == ("mark", ")"))
-        if depth == 0:
-            return tokens[opening + 1 : i]
-    raise ValueError(f"{path}: a bracket of CREATE TABLE is not closed")
-
-
-def _parts(tokens: Tokens) -> list[Tokens]:
-    """The list between commas that are in no brackets."""
-    parts: list[Tokens] = [[]]
-    depth = 0
-    for token in tokens:
-        depth += (token == ("mark", "(")) - (token == ("mark", ")"))
-        if token == ("mark", ",") and depth == 0:
-            parts.append([])
+    try:
+        import sqlglot
+    except ImportError as error:
+        raise ImportError(
+            f"{path}: SQL is read by sqlglot: pip install 'sdv-plausible[codebooks]'"
+        ) from error
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it says what it cannot read, as we do
+    text, found, failed = _ROWS.sub(";", read_text(path, "SQL")), list[tuple[int, list[Any]]](), 0
+    for dialect in _DIALECTS:
+        written = _TYPE_IN_BRACKETS.sub(r"\1\2", text) if dialect == "tsql" else text
+        try:
+            statements = [one for one in sqlglot.parse(written, read=dialect or None) if one is not None]
+        except sqlglot.ParseError as error:
+            failed = failed or int((error.errors or [{}])[0].get("line") or 1)
+        except sqlglot.TokenError:
+            failed = failed or 1
         else:
-            parts[-1].append(token)
-    return [part for part in parts if part]
+            found.append((sum(map(_unread, statements)), statements))
+    if not found:
+        raise ValueError(
+            f"{path}: line {failed} is not understood by any of sqlglot's {len(_DIALECTS)} dialects"
+        )
+    tables = _Tables()
+    for statement in min(found, key=lambda one: one[0])[1]:
+        tables.read(statement)
+    if not tables.columns:
+        raise ValueError(f"{path} must hold a CREATE TABLE with columns in brackets, and holds none")
+    return tables.codebook()
 
 
-class _Table:
+def _unread(statement: Any) -> int:
+    """What a dialect did not understand: statements, types."""
+    from sqlglot import exp
+
+    if isinstance(statement, exp.Command):
+        return 1000
+    kinds = (one.this for one in statement.find_all(exp.DataType))
+    return sum(kind == exp.DataType.Type.USERDEFINED for kind in kinds)
+
+
+class _Tables:
     """Columns as they are read."""
 
     def __init__(self) -> None:
-        self.columns: dict[str, dict[str, Any]] = {}
+        self.tables: dict[str, dict[str, Words]] = {}
         self.messages: list[str] = []
+
+    @property
+    def columns(self) -> dict[str, Words]:
+        """Those of all tables; one that two declare otherwise is left open."""
+        merged: dict[str, Words] = {}
+        for columns in self.tables.values():
+            for name, words in columns.items():
+                merged[name] = words if merged.get(name, words) == words else {"sdtype": None}
+        return merged
 
     def codebook(self) -> Codebook:
         """Everything, with what is wanting."""
-        for name, words in self.columns.items():
-            low, high = words.get("range_min"), words.get("range_max")
-            if (low is None) != (high is None):
-                words.pop("range_min", None)
-                words.pop("range_max", None)
-            if words["sdtype"] == "numerical" and (low is None or high is None):
+        for columns in self.tables.values():
+            for name, words in columns.items():
+                self._finish(name, words)
+        found = self.columns
+        for name, words in found.items():
+            if any(name in columns and columns[name] != words for columns in self.tables.values()):
+                self.messages.append(f"{name}: several tables have such a column, declared otherwise")
+            elif words["sdtype"] is None:
+                self.messages.append(f"{name}: no values are listed")
+        return Codebook(columns=found, messages=tuple(dict.fromkeys(self.messages)))
+
+    def _finish(self, name: str, words: Words) -> None:
+        low, high = words.get("range_min"), words.get("range_max")
+        if low is None or high is None:
+            words.pop("range_min", None)
+            words.pop("range_max", None)
+            if words["sdtype"] == "numerical":
                 self.messages.append(f"{name}: no range is told: give both its ends, or it is learned")
             elif words["sdtype"] == "datetime":
                 self.messages.append(f"{name}: give its range_min and range_max, or it is learned")
-            elif words["sdtype"] is None:
-                self.messages.append(f"{name}: no values are listed")
-            elif low is not None and high is not None and low > high:
-                raise ValueError(f"column {name!r}: no number is between {low} and {high}")
-        return Codebook(columns=self.columns, messages=tuple(self.messages))
-
-    def read(self, part: Tokens) -> None:
-        """One column, or one constraint of the table."""
-        first = _upper(part[0])
-        if first == "CONSTRAINT" and len(part) > 2:
-            part = part[2:]
-            first = _upper(part[0])
-        if first == "CHECK":
-            self._check(part[2:-1], "")
-        elif first not in _TABLE_WORDS and len(part) > 1:
-            name = part[0][1]
-            if name in self.columns:
-                raise ValueError(f"CREATE TABLE has two columns {name!r}: leave one out")
-            self._column(name, part[1:])
-        elif first in ("PRIMARY",):
-            for kind, name in part:
-                if kind in ("word", "name") and name in self.columns:
-                    self.columns[name]["range_is_nullable"] = False
-
-    def _column(self, name: str, rest: Tokens) -> None:
-        kind = _upper(rest[0])
-        arguments: list[Tokens] = []
-        if len(rest) > 1 and rest[1][1] == "(":
-            arguments = _parts(_inside(Path(name), rest, 1))
-        self.columns[name] = words = _type(kind, arguments)
-        words["range_is_nullable"] = True
-        for i, token in enumerate(rest):
-            following = _upper(rest[i + 1]) if i + 1 < len(rest) else ""
-            if (_upper(token) == "NOT" and following == "NULL") or (
-                _upper(token) == "PRIMARY" and following == "KEY"
-            ):
-                words["range_is_nullable"] = False
-            elif _upper(token) == "CHECK" and following == "(":
-                self._check(_inside(Path(name), rest, i + 1), name)
+        elif low > high:
+            raise ValueError(f"column {name!r}: no number is between {low} and {high}")
         if words["sdtype"] is None:
-            del words["range_is_nullable"]
+            words.pop("range_is_nullable", None)
 
-    def _check(self, tokens: Tokens, within: str) -> None:
-        """Conditions on single columns, joined by AND; whatever else there is, is named."""
-        for condition in _conditions(tokens):
-            if not self._condition(condition):
-                place = f"{within}: " if within else ""
-                self.messages.append(
-                    f"{place}the CHECK {' '.join(text for _, text in condition)} is not read"
-                )
+    def read(self, statement: Any) -> None:
+        """One statement: a table, or constraints that are added to one."""
+        from sqlglot import exp
 
-    def _condition(self, tokens: Tokens) -> bool:
-        while len(tokens) > 1 and tokens[0][1] == "(" and tokens[-1][1] == ")":
-            tokens = tokens[1:-1]
-        if len(tokens) < 3 or tokens[0][1] not in self.columns or tokens[0][0] == "text":
+        if isinstance(statement, exp.Create) and statement.kind == "TABLE":
+            schema = statement.this
+            if isinstance(schema, exp.Schema):
+                columns = self.tables.setdefault(schema.this.name, {})
+                for part in schema.expressions:
+                    self._part(columns, part)
+        elif isinstance(statement, exp.Alter):
+            for part in statement.find_all(exp.Constraint, exp.PrimaryKey):
+                self._part(self.tables.get(statement.this.name, {}), part)
+
+    def _part(self, columns: dict[str, Words], part: Any) -> None:
+        """One column, or one constraint of the table."""
+        from sqlglot import exp
+
+        if isinstance(part, exp.ColumnDef):
+            if part.name in columns:
+                raise ValueError(f"CREATE TABLE has two columns {part.name!r}: leave one out")
+            columns[part.name] = {**_type(part.kind), "range_is_nullable": True}
+            for constraint in part.constraints:
+                self._part(columns, constraint.kind)
+                if isinstance(constraint.kind, (exp.NotNullColumnConstraint, exp.PrimaryKeyColumnConstraint)):
+                    columns[part.name]["range_is_nullable"] = bool(constraint.kind.args.get("allow_null"))
+        elif isinstance(part, exp.CheckColumnConstraint):
+            place = part.find_ancestor(exp.ColumnDef)
+            for condition in _conditions(part.this):
+                if not _reads(columns, condition):
+                    within = f"{place.name}: " if place else ""
+                    self.messages.append(f"{within}the CHECK {condition.sql()} is not read")
+        elif isinstance(part, exp.Constraint):
+            for inner in part.expressions:
+                self._part(columns, inner)
+        elif isinstance(part, exp.PrimaryKey):
+            for key in part.find_all(exp.Identifier):
+                if key.name in columns:
+                    columns[key.name]["range_is_nullable"] = False
+
+
+def _type(kind: Any) -> Words:
+    from sqlglot import exp
+
+    known = exp.DataType.Type
+    if kind is None:
+        return {"sdtype": None}
+    arguments = [one.this for one in kind.expressions if isinstance(one, exp.DataTypeParam)]
+    if kind.this in (known.ENUM, known.ENUM8, known.ENUM16):
+        return categories(one.name for one in kind.expressions)
+    if kind.this == known.BIT:
+        return categories([0, 1])
+    if kind.this in exp.DataType.INTEGER_TYPES:
+        return {"sdtype": "numerical", "decimal_places": 0}
+    if kind.this == known.DECIMAL and arguments:
+        digits = number(arguments[1].name) if len(arguments) == 2 else 0
+        exact = isinstance(digits, int) and 0 <= digits <= 15
+        return {"sdtype": "numerical", **({"decimal_places": digits} if exact else {})}
+    if kind.this in exp.DataType.REAL_TYPES:
+        return {"sdtype": "numerical"}
+    if kind.this == known.BOOLEAN:
+        return {"sdtype": "boolean", "range_values": [False, True]}
+    if kind.this in (known.DATE, known.DATE32):
+        return {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}
+    moments = exp.DataType.TEMPORAL_TYPES
+    return {"sdtype": "datetime"} if kind.this in moments else {"sdtype": None}
+
+
+def _plain(node: Any) -> Any:
+    """A value or column without brackets and casts."""
+    from sqlglot import exp
+
+    while isinstance(node, (exp.Paren, exp.Cast)):
+        node = node.this
+    return node
+
+
+def _conditions(node: Any) -> Iterator[Any]:
+    """What is joined by AND."""
+    from sqlglot import exp
+
+    inner = node
+    while isinstance(inner, exp.Paren):
+        inner = inner.this
+    if isinstance(inner, exp.And):
+        yield from _conditions(inner.this)
+        yield from _conditions(inner.expression)
+    else:
+        yield inner
+
+
+def _reads(columns: dict[str, Words], condition: Any) -> bool:
+    """Take a condition on one column into its words."""
+    from sqlglot import exp
+
+    if isinstance(condition, exp.Or):
+        alternatives = [_plain(one) for one in condition.flatten()]
+        named = {_plain(one.this).name for one in alternatives if isinstance(one, exp.EQ)}
+        if not all(isinstance(one, exp.EQ) for one in alternatives) or len(named) != 1:
             return False
-        words, sign, values = self.columns[tokens[0][1]], _upper(tokens[1]), tokens[2:]
-        if sign == "IN" and values[0][1] == "(" and values[-1][1] == ")":
-            listed = [_value(part) for part in _parts(values[1:-1])]
-            if None in listed:
-                return False
-            words.pop("decimal_places", None)
-            words.update(categories(listed))
-            return True
-        if words["sdtype"] != "numerical":
-            return False
-        found = [number(text) if kind == "number" else None for kind, text in values]
-        if sign == "BETWEEN" and len(values) == 3 and None not in (found[0], found[2]):
-            return _bounded(words, found[0], found[2])
-        if len(values) != 1 or found[0] is None or sign not in ("<", "<=", ">", ">=", "="):
-            return False
-        end, is_whole = found[0], words.get("decimal_places") == 0
-        if is_whole and sign in ("<", ">"):
-            end = math.ceil(end) - 1 if sign == "<" else math.floor(end) + 1
-        return _bounded(words, None if sign[0] == "<" else end, None if sign[0] == ">" else end)
+        return _lists(columns.get(named.pop()), [_value(one.expression) for one in alternatives])
+    left = _plain(condition.this) if isinstance(condition.this, exp.Expression) else None
+    words = columns.get(left.name) if isinstance(left, exp.Column) else None
+    if isinstance(condition, exp.In):
+        return _lists(words, list(map(_value, condition.expressions)))
+    if isinstance(condition, exp.Between):
+        ends = _value(condition.args["low"]), _value(condition.args["high"])
+        return words is not None and None not in ends and _bounded(words, *ends)
+    sign = _SIGNS.get(type(condition).__name__)
+    if sign is None:
+        return False
+    right = _plain(condition.expression)
+    if isinstance(right, exp.Any):
+        listed = _plain(right.this)
+        return isinstance(listed, exp.Array) and _lists(words, list(map(_value, listed.expressions)))
+    if isinstance(right, exp.Column) and words is None:  # 0 <= age
+        words, sign, right = columns.get(right.name), _TURNED[sign], left
+    end = _value(right)
+    if words is None or not isinstance(end, (int, float)):
+        return False
+    if words.get("decimal_places") == 0 and sign in ("<", ">"):
+        end = math.ceil(end) - 1 if sign == "<" else math.floor(end) + 1
+    return _bounded(words, None if sign[0] == "<" else end, None if sign[0] == ">" else end)
 
 
-def _bounded(words: dict[str, Any], low: float | None, high: float | None) -> bool:
+def _lists(words: Words | None, values: list[Any]) -> bool:
+    if words is None or None in values or not values:
+        return False
+    words.pop("decimal_places", None)
+    words.update(categories(values))
+    return True
+
+
+def _bounded(words: Words, low: Any, high: Any) -> bool:
+    if words["sdtype"] != "numerical" or isinstance(low, str) or isinstance(high, str):
+        return False
     if low is not None:
         words["range_min"] = max(low, words.get("range_min", low))
     if high is not None:
@@ -196,47 +260,13 @@ def _bounded(words: dict[str, Any], low: float | None, high: float | None) -> bo
     return True
 
 
-def _type(kind: str, arguments: list[Tokens]) -> dict[str, Any]:
-    if kind == "ENUM":
-        return categories(text for part in arguments for _, text in part)
-    if kind in _WHOLE:
-        return {"sdtype": "numerical", "decimal_places": 0}
-    if kind in _EXACT:
-        digits = number(arguments[1][0][1]) if len(arguments) == 2 else 0 if len(arguments) == 1 else None
-        exact = isinstance(digits, int) and 0 <= digits <= 15
-        return {"sdtype": "numerical", **({"decimal_places": digits} if exact else {})}
-    if kind in _FRACTION:
-        return {"sdtype": "numerical"}
-    if kind in ("BOOLEAN", "BOOL"):
-        return {"sdtype": "boolean", "range_values": [False, True]}
-    if kind in _DAYS:
-        return {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"}
-    return {"sdtype": "datetime"} if kind in _MOMENTS else {"sdtype": None}
+def _value(node: Any) -> Any:
+    from sqlglot import exp
 
-
-def _conditions(tokens: Tokens) -> list[Tokens]:
-    """What is joined by AND, where nothing is joined by OR or denied; the AND of BETWEEN joins nothing."""
-    if any(_upper(token) in ("OR", "NOT") for token in tokens):
-        return [tokens]
-    found: list[Tokens] = [[]]
-    depth, is_between = 0, False
-    for token in tokens:
-        depth += (token == ("mark", "(")) - (token == ("mark", ")"))
-        if _upper(token) == "AND" and depth == 0 and not is_between:
-            found.append([])
-            continue
-        is_between = (is_between or _upper(token) == "BETWEEN") and _upper(token) != "AND"
-        found[-1].append(token)
-    return found
-
-
-def _value(part: Tokens) -> Any:
-    if len(part) != 1:
-        return None
-    kind, text = part[0]
-    return text if kind == "text" else number(text) if kind == "number" else None
-
-
-def _upper(token: Token) -> str:
-    """A word or mark; names in quotes and texts are neither."""
-    return token[1].upper() if token[0] in ("word", "mark") else ""
+    node = _plain(node)
+    if isinstance(node, exp.Neg):
+        found = _value(node.this)
+        return -found if isinstance(found, (int, float)) else None
+    if isinstance(node, exp.National) or (isinstance(node, exp.Literal) and node.is_string):
+        return node.name
+    return number(node.name) if isinstance(node, exp.Literal) else None

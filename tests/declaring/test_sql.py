@@ -68,11 +68,10 @@ def test_every_column(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "must hold one CREATE TABLE, and holds 0"),
-        ("CREATE TABLE a (b INT); CREATE TABLE c (d INT);", "holds 2"),
-        ("CREATE TABLE a (b INT", "is not closed"),
-        ("CREATE TABLE a", "is not closed"),
-        ("CREATE TABLE a ()", "no columns"),
+        ("", "must hold a CREATE TABLE"),
+        ("CREATE TABLE a (b INT", "line 1 is not understood"),
+        ("CREATE TABLE a", "holds none"),
+        ("CREATE TABLE a ()", "holds none"),
         ("CREATE TABLE a (b INT CHECK (b BETWEEN 3 AND 1))", "no number is between 3 and 1"),
         ("CREATE TABLE a (b INT, b INT)", "two columns 'b'"),
         ("CREATE TABLE a (b ENUM('x))", "line 1 is not understood"),
@@ -81,3 +80,84 @@ def test_every_column(tmp_path):
 def test_damaged(tmp_path, text, words):
     with pytest.raises(ValueError, match=words):
         read_sql(written(tmp_path, text))
+
+
+WHOLE = {"sdtype": "numerical", "decimal_places": 0}
+POSTGRES = """
+SET client_encoding = 'UTF8';
+\\connect survey
+CREATE TABLE public.people (
+    age integer NOT NULL,
+    sex character varying(1) DEFAULT 'm'::character varying,
+    born date,
+    CONSTRAINT sexes CHECK (((sex)::text = ANY ((ARRAY['m'::character varying, 'f'::character varying])::text[]))),
+    CONSTRAINT ages CHECK (((age >= 0) AND (age <= 120)))
+);
+COPY public.people (age, sex, born) FROM stdin;
+41\tSECRET 'x\t(
+\\.
+ALTER TABLE ONLY public.people ADD CONSTRAINT people_pkey PRIMARY KEY (born);
+"""
+SERVER = """
+SET ANSI_NULLS ON
+GO
+CREATE TABLE [dbo].[people](
+\t[age] [int] NOT NULL,
+\t[sex] [nvarchar](1) NULL,
+\t[paid] [bit] NULL,
+\t[seen] [datetime2](7) NULL,
+ CONSTRAINT [PK_people] PRIMARY KEY CLUSTERED ([age] ASC)
+) ON [PRIMARY]
+GO
+ALTER TABLE [dbo].[people]  WITH CHECK ADD  CONSTRAINT [CK] CHECK  (([sex]=N'f' OR [sex]=N'm'))
+GO
+"""
+MINE = """
+CREATE TABLE `people` (`s` enum('a','b') NOT NULL, `i` int(11) DEFAULT NULL CHECK (0 < `i` AND `i` <= 9),
+  PRIMARY KEY (`i`)) ENGINE=InnoDB DEFAULT CHARSET=utf8;
+"""
+DUMPS = {
+    "PostgreSQL": (POSTGRES, {
+        "age": {**WHOLE, "range_is_nullable": False, "range_min": 0, "range_max": 120},
+        "sex": {"sdtype": "categorical", "range_is_nullable": True, "range_values": ["m", "f"]},
+        "born": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d", "range_is_nullable": False},
+    }),
+    "SQL Server": (SERVER, {
+        "age": {**WHOLE, "range_is_nullable": False},
+        "sex": {"sdtype": "categorical", "range_is_nullable": True, "range_values": ["f", "m"]},
+        "paid": {"sdtype": "categorical", "range_values": [0, 1], "range_is_nullable": True},
+        "seen": {"sdtype": "datetime", "range_is_nullable": True},
+    }),
+    "MySQL": (MINE, {
+        "s": {"sdtype": "categorical", "range_values": ["a", "b"], "range_is_nullable": False},
+        "i": {**WHOLE, "range_min": 1, "range_max": 9, "range_is_nullable": False},
+    }),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("system", DUMPS)
+def test_schemas_as_systems_write_them(system, tmp_path):
+    text, columns = DUMPS[system]
+    found = read_sql(written(tmp_path, text))
+    assert found.columns == columns
+    assert "SECRET" not in "".join(found.messages)
+
+
+def test_two_tables_in_one_file(tmp_path):
+    found = read_sql(written(tmp_path, "CREATE TABLE a (b INT, c DATE); CREATE TABLE d (b INT, c TEXT);"))
+    assert found.columns["b"] == {**WHOLE, "range_is_nullable": True}
+    assert found.columns["c"] == {"sdtype": None}
+    assert "c: several tables have such a column, declared otherwise" in found.messages
+
+
+def test_rows_of_a_dump_are_in_no_message(tmp_path):
+    with pytest.raises(ValueError, match="is not understood") as raised:
+        read_sql(written(tmp_path, "CREATE TABLE a (b INT);\nINSERT INTO a VALUES ('SECRET"))
+    assert "SECRET" not in str(raised.value)
+    assert raised.value.__context__ is None
+
+
+def test_without_sqlglot_it_is_said_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "sqlglot", None)
+    with pytest.raises(ImportError, match=r"pip install 'sdv-plausible\[codebooks\]'"):
+        read_sql(written(tmp_path, TABLE))
