@@ -16,6 +16,7 @@ from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.forms import canonical
 
 NO_DATE = np.iinfo(np.int64).min
+WHOLE, FARTHEST = 2**62, 2.0**1000  # ends of a made column of whole numbers, and of any numbers
 MISSING = ("missing",)  # stands for a missing cell among canonical values
 
 
@@ -108,6 +109,7 @@ def written(values: np.ndarray, there: np.ndarray, attribute: Attribute) -> pd.S
             return pd.Series(values.astype(np.int64) if there.all() else np.where(there, values, np.nan))
         if attribute.decimals is not None:
             values = np.round(values, attribute.decimals)
+        values = np.clip(values, -FARTHEST, FARTHEST)
         return pd.Series(np.where(there, values, np.nan))
     stamps = pd.Series(np.where(there, values, NO_DATE).astype(np.int64).view("M8[ns]"))
     if attribute.datetime_format is not None:
@@ -116,6 +118,20 @@ def written(values: np.ndarray, there: np.ndarray, attribute: Attribute) -> pd.S
     if attribute.time_zone is not None:
         return stamps.dt.tz_localize("UTC").dt.tz_convert(attribute.time_zone)
     return stamps
+
+
+def one_bin(name: str, ends: tuple[Any, Any], *, whole: bool, **words: Any) -> Attribute:
+    """The value set of a column of numbers that a rule makes: all from its lowest to its highest.
+
+    Noise may have found ends far from any cell: what 64 bits do not hold is no whole number, and no end is
+    beyond what doubles hold.
+    """
+    whole = whole and all(abs(end) < WHOLE for end in ends)
+    low, high = (int(end) if whole else min(max(float(end), -FARTHEST), FARTHEST) for end in ends)
+    decimals = None if whole else words.pop("decimals", None)
+    kept = {key: value for key, value in words.items() if key != "decimals"}
+    kind: Any = "integer" if whole else "float"
+    return Attribute(name=name, kind=kind, lower=(low,), upper=(high,), decimals=decimals, **kept)
 
 
 def rounded(values: np.ndarray) -> np.ndarray:

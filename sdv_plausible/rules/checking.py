@@ -93,8 +93,22 @@ def rule_entries(rule_set: RuleSet) -> list[LedgerEntry]:
         )
     else:
         how, note = f"declared: {how}", f"from {rule_set.source}" if rule_set.source else ""
-    return [
+    entries = [
         LedgerEntry(
             name="rules", mechanism=how, losses=losses, scope="every row", parts=("domain",), note=note
         )
     ]
+    if rule_set.seen:  # whatever of their words a rule uses: a range, digits, a resolution
+        names = ", ".join(rule_set.seen[:6])
+        entries.append(
+            LedgerEntry(
+                name="rules",
+                mechanism=f"made of declarations read off the rows, or edited after a look at them: {names}",
+                losses=(InfiniteLoss(),),
+                scope="every row",
+                parts=("domain",),
+                note=f"the declarations of {names} may repeat what was seen; put them back as they were, or "
+                "cite a public source for each column (source)",
+            )
+        )
+    return entries

@@ -120,7 +120,8 @@ class Sum(MakingRule):
     def _sum(self, table: pd.DataFrame, formats: Formats) -> tuple[np.ndarray, np.ndarray]:
         read = [cells.numbers(table, name, formats) for name in self.parts]
         there = np.logical_and.reduce([present for _, present in read])
-        return np.sum([np.where(there, values, 0.0) for values, _ in read], axis=0), there
+        with np.errstate(over="ignore"):  # one cell is no reason for a warning
+            return np.sum([np.where(there, values, 0.0) for values, _ in read], axis=0), there
 
     def unfold(
         self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
@@ -138,15 +139,10 @@ class Sum(MakingRule):
             return (Attribute(kind="integer", **common),)
         whole = all(part.kind == "integer" for part in parts)
         places = [0 if part.kind == "integer" else part.decimals for part in parts]
-        number = int if whole else float
-        attribute = Attribute(
-            name=self.total, kind="integer" if whole else "float",
-            lower=(number(sum(part.lower[0] for part in parts)),),
-            upper=(number(sum(part.upper[-1] for part in parts)),),
-            decimals=None if whole or None in places else max(p for p in places if p is not None),
-            nullable=any(part.nullable for part in parts),
-        )  # fmt: skip
-        return (attribute,)
+        decimals = None if None in places else max(p for p in places if p is not None)
+        ends = sum(part.lower[0] for part in parts), sum(part.upper[-1] for part in parts)
+        nullable = any(part.nullable for part in parts)
+        return (cells.one_bin(self.total, ends, whole=whole, decimals=decimals, nullable=nullable),)
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether the total is the sum, or missing where a part is."""

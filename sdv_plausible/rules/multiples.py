@@ -85,7 +85,9 @@ class Multiple(MakingRule):
     ) -> dict[str, pd.Series[Any]]:
         """Steps times their size."""
         steps, there = cells.numbers(table, self.steps, {})
-        return {self.column: cells.written(cells.rounded(steps * self.step), there, made[self.column])}
+        with np.errstate(over="ignore"):
+            values = cells.rounded(steps * self.step)
+        return {self.column: cells.written(values, there, made[self.column])}
 
     def attributes(
         self, known: Mapping[str, Attribute], words: Mapping[str, Words], styles: Mapping[str, Words]
@@ -96,13 +98,8 @@ class Multiple(MakingRule):
         while places < 12 and not math.isclose(round(self.step, places), self.step, rel_tol=1e-12):
             places += 1
         ends = (steps.lower[0] * self.step, steps.upper[-1] * self.step) if steps.lower else (0, 0)
-        number = int if whole else float
-        attribute = Attribute(
-            name=self.column, kind="integer" if whole else "float", lower=(number(ends[0]),),
-            upper=(number(ends[1]),), decimals=None if whole else places,
-            nullable=steps.nullable or not steps.lower,
-        )  # fmt: skip
-        return (attribute,)
+        nullable = steps.nullable or not steps.lower
+        return (cells.one_bin(self.column, ends, whole=whole, decimals=places, nullable=nullable),)
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether the value is a multiple, or missing."""

@@ -16,7 +16,7 @@ from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.declarations import domain_document
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.domain_file import DomainFile, digest
-from sdv_plausible.table.specifications import declare
+from sdv_plausible.table.specifications import declare, origin_of
 from sdv_plausible.table.words import (
     FORM_WORDS,
     MODELLED_SDTYPES,
@@ -77,6 +77,8 @@ def rules_with_declarations(
     if not found:
         return domain, known, replace(RuleSet(), **history)
     rule_set = replace(RuleSet.make(found, words), **history)
+    seen = [name for rule in rule_set.making for name in rule.columns if _was_seen(given.get(name))]
+    rule_set = replace(rule_set, seen=tuple(dict.fromkeys(seen)))
     for name in rule_set.made:
         if name in given:
             spec = given[name]
@@ -113,6 +115,12 @@ def _implied(
         elif spec.get("sdtype") == "datetime" and _is_split(spec, split_dates):
             found.append(DateAndTime(name, step))
     return found
+
+
+def _was_seen(given: Any) -> bool:
+    """Whether a column's words were read off the rows, or edited after a look at them."""
+    origin = given.provenance if isinstance(given, Attribute) else origin_of(given)
+    return origin in ("edited", "inferred")
 
 
 def _is_split(spec: Words, split_dates: bool) -> bool:

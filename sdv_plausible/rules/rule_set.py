@@ -43,6 +43,9 @@ class RuleSet:
         Whether they were changed after rows that break one were counted, and cite no public source.
     source : str, optional
         The public text that they are from.
+    seen : tuple of str
+        Columns whose words were read off the rows, or edited after a look at them, and of which a rule makes
+        or is made.
     """
 
     making: tuple[MakingRule, ...] = ()
@@ -51,6 +54,7 @@ class RuleSet:
     digests: tuple[str, ...] = ()
     edited: bool = False
     source: str | None = None
+    seen: tuple[str, ...] = ()
 
     @classmethod
     def make(cls, rules: Iterable[Any], words: Mapping[str, Words]) -> RuleSet:
@@ -160,6 +164,7 @@ class RuleSet:
         }  # fmt: skip
         for rule in self.making:
             needed = {known[name].provenance for name in (*rule.sources, *rule.added)}
+            needed |= {"edited" for name in rule.columns if name in self.seen}
             provenance = next(
                 found for found in ("edited", "inferred", "private", "declared") if found in needed
             )

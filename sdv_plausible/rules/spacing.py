@@ -180,6 +180,12 @@ class Inequality(MakingRule):
         """Nanoseconds of one unit of distance; 1 for numbers."""
         return NANOSECONDS[self.unit or "s"] if self.low in formats else 1
 
+    def _floor(self, scale: int, made: Attribute | None = None) -> float:
+        """Smallest distance in its units, which noise may have missed: of numbers their last digit."""
+        if not self.strict or scale > 1 or made is None:
+            return int(self.strict and scale > 1)
+        return 1 if made.kind == "integer" else 0 if made.decimals is None else 10.0**-made.decimals
+
     def fold(self, table: pd.DataFrame, formats: Formats) -> dict[str, pd.Series[Any]]:
         """Distances; at least 0, and missing where an end is."""
         low, first = cells.numbers(table, self.low, formats)
@@ -191,7 +197,7 @@ class Inequality(MakingRule):
         else:
             with np.errstate(over="ignore"):  # one cell is no reason for a warning
                 apart = cells.rounded(high - low)
-        apart = np.maximum(apart, int(self.strict and scale > 1))
+        apart = np.maximum(apart, self._floor(scale))
         return {self.distance: pd.Series(np.where(there, apart.astype(float), np.nan), index=table.index)}
 
     def unfold(
@@ -201,14 +207,16 @@ class Inequality(MakingRule):
         low, first = cells.numbers(table, self.low, formats)
         apart, known = cells.numbers(table, self.distance, {})
         there, attribute, scale = first & known, made[self.high], self._scale(formats)
-        low, apart = np.where(there, low, 0), np.where(there, np.maximum(apart, 0), 0)
+        least = self._floor(scale, attribute)
+        low, apart = np.where(there, low, 0), np.where(there, np.maximum(apart, least), least)
         if scale > 1:
             unit = format_unit(attribute.datetime_format)
             room = LAST // scale - low // scale - unit // scale - 1
             high = low + np.minimum(apart, room).astype(np.int64) * scale
             high = -(-high // unit) * unit  # text that shows days alone is not below a time of day
         else:
-            high = _up(cells.rounded(low + apart), attribute)
+            with np.errstate(over="ignore"):
+                high = np.maximum(_up(cells.rounded(low + apart), attribute), low)
         high = np.clip(high, attribute.lower[0], attribute.upper[-1])
         return {self.high: cells.written(high, there, attribute)}
 
@@ -233,18 +241,21 @@ class Inequality(MakingRule):
             common |= {"kind": "integer"} if whole else {"kind": "float", "decimals": decimals}
         if not low.lower or not apart.lower:  # nothing is known but that they are missing
             return (Attribute(lower=(0,), upper=(0,), **{**common, "nullable": True}),)
-        first, last = self._ends(low, apart, spec, _up_to(Attribute(lower=(0,), upper=(0,), **common)))
-        if common["kind"] != "float":
-            first, last = math.floor(first), int(last)
-        return (Attribute(lower=(first,), upper=(last,), **common),)
+        shape = Attribute(lower=(0,), upper=(0,), **common)
+        first, last = self._ends(low, apart, spec, shape)
+        if dates:
+            last = min(int(last), math.floor(first) + LAST)  # a bin is no wider than 64 bits
+            return (Attribute(lower=(math.floor(first),), upper=(last,), **common),)
+        whole = common.pop("kind") == "integer"
+        ends = (math.floor(first), int(last)) if whole else (first, last)
+        return (cells.one_bin(common.pop("name"), ends, whole=whole, **common),)
 
-    def _ends(
-        self, low: Attribute, apart: Attribute, spec: Words, up: Callable[[Any], Any]
-    ) -> tuple[Any, Any]:
+    def _ends(self, low: Attribute, apart: Attribute, spec: Words, shape: Attribute) -> tuple[Any, Any]:
         """Lowest and highest value: within the declared range, as far as the lower column lets."""
         dates = low.kind == "datetime"
         scale = NANOSECONDS[self.unit or "s"] if dates else 1
-        least, most = _distances(apart, scale)
+        least, most = _distances(apart, scale, self._floor(scale, shape))
+        up = _up_to(shape)
         first, last = low.lower[0], up(low.upper[-1] + most)
         declared = [spec.get(word) for word in ("range_min", "range_max")]
         if None in declared:
@@ -268,7 +279,8 @@ class Inequality(MakingRule):
         if not low.lower or not apart.lower:
             return True
         scale = NANOSECONDS[self.unit or "s"] if low.kind == "datetime" else 1
-        least = min(low.upper[-1] + _distances(apart, scale)[0], found.upper[-1])
+        smallest = _distances(apart, scale, self._floor(scale, mine))[0]
+        least = min(low.upper[-1] + smallest, found.upper[-1])
         return bool(least <= mine.upper[-1] <= found.upper[-1])
 
     def holds(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
@@ -294,12 +306,12 @@ class Inequality(MakingRule):
         return f"{self.low} {'<' if self.strict else '<='} {self.high}"
 
 
-def _distances(apart: Attribute, scale: int) -> tuple[Any, Any]:
-    """Smallest and largest distance: never below 0, although noise may have found some there.
+def _distances(apart: Attribute, scale: int, floor: float) -> tuple[Any, Any]:
+    """Smallest and largest distance: not below what the rule says, though noise may have found some there.
 
     Of dates in nanoseconds, which fit 64 bits.
     """
-    found = [max(end, 0) * scale for end in (apart.lower[0], apart.upper[-1])]
+    found = [max(end, floor) * scale for end in (apart.lower[0], apart.upper[-1])]
     least, most = (min(int(end), LAST) for end in found) if scale > 1 else found
     return least, most
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from sdv_plausible.questions.counts import SeesRows
-from sdv_plausible.sources.source import Work
+from sdv_plausible.sources.source import Work, quietly
 from sdv_plausible.table.cells import plain_cells
 from sdv_plausible.table.storage import with_texts
 
@@ -54,7 +54,7 @@ class DaskSource(SeesRows):
             sums = [task(sent, part, types, i) for i, part in enumerate(parts)]
             while len(sums) > 1:
                 sums = [add(sent, sums[i : i + ADDED_AT_ONCE]) for i in range(0, len(sums), ADDED_AT_ONCE)]
-            (found,) = dask.compute(sums[0])
+            (found,) = quietly(lambda: dask.compute(sums[0]))
         return found
 
 

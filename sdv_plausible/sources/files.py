@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.sources.source import PART_ROWS, LocalSource
+from sdv_plausible.sources.source import PART_ROWS, LocalSource, SourceError, quietly
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.parquet import frame_of
@@ -57,35 +57,12 @@ class ArrowSource(LocalSource):
     def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Batches, read cell by cell."""
         batches = self._batches(names, self.rows)
-        while (batch := _next(batches)) is not None:
+        while (batch := quietly(lambda: next(batches, None))) is not None:
             yield frame_of(batch, self._types, Spelling(), categories=True)
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns."""
         return frame_of(self._schema.empty_table().select(list(names)), self._types, Spelling())
-
-
-def _next(batches: Iterator[Any]) -> Any:
-    """The next batch, None at the end. What an engine says of a cell that it cannot read quotes the cell.
-
-    Raises
-    ------
-    ValueError
-        Without a cell, from an error of an engine; this package's own errors, as they are.
-    """
-    failed = ""
-    try:
-        return next(batches, None)
-    except (ValueError, MemoryError) as error:
-        if type(error) in (ValueError, MemoryError):
-            raise
-        failed = type(error).__name__
-    except Exception as error:  # of whatever engine
-        failed = type(error).__name__
-    raise ValueError(
-        f"source: its engine ended the pass ({failed}). If it takes types from the first rows, have it read "
-        "all columns as text (all_varchar=True, infer_schema=False), or give the path of the file"
-    )
 
 
 class CsvSource(LocalSource):
@@ -195,6 +172,8 @@ def polars_source(lazy: Any, types: Mapping[str, ColumnType], rows: int, *, prog
     import polars as pl
 
     oldest = pl.CompatLevel.oldest()
+    if not hasattr(lazy, "collect_batches"):
+        raise SourceError("source: this polars reads no batches: update it, or write the table to Parquet")
 
     def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
         chosen = lazy.select(list(names))
@@ -215,8 +194,12 @@ def duckdb_source(
         return ", ".join('"' + name.replace('"', '""') + '"' for name in names)
 
     def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
-        reader = relation.project(quoted(names)).to_arrow_reader(rows)
+        reader = getattr(relation.project(quoted(names)), reads)(rows)
         yield from (pa.Table.from_batches([batch]) for batch in reader)
 
+    known = ("to_arrow_reader", "fetch_arrow_reader", "record_batch")  # as its versions call it
+    reads = next((name for name in known if hasattr(relation, name)), "")
+    if not reads:
+        raise SourceError("source: this duckdb reads no batches: update it, or write the table to Parquet")
     schema = relation.limit(0).to_arrow_table().schema
     return ArrowSource(schema, batches, types, rows, in_order=False, progress=progress)

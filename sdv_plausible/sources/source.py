@@ -8,8 +8,8 @@ over a network.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 from tqdm.auto import tqdm
@@ -58,6 +58,30 @@ class Source(Protocol):
     def total(self, work: Work[T], names: Sequence[str]) -> T:
         """Counts of all parts, which hold some columns: one pass."""
         ...
+
+
+class SourceError(ValueError):
+    """What this package says of a source: it quotes no cell."""
+
+
+def quietly(work: Callable[[], Any]) -> Any:
+    """Do what an engine or a user's function does, whose errors may quote a cell that it cannot read.
+
+    Raises
+    ------
+    SourceError
+        In the place of any error but our own.
+    """
+    try:
+        return work()
+    except SourceError:
+        raise
+    except Exception as error:  # of whatever engine
+        failed = type(error).__name__
+    raise SourceError(
+        f"source: what reads it ended the pass ({failed}). If it takes types from the first rows, have it "
+        "read all columns as text (all_varchar=True, infer_schema=False), or give the path of the file"
+    )
 
 
 class LocalSource(SeesRows, ABC):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sdv_plausible.sources.files import ArrowSource
+from sdv_plausible.sources.source import SourceError, quietly
 from sdv_plausible.table.column_types import ColumnType
 
 READ_ONCE = (
@@ -26,18 +27,18 @@ def stream_source(
     ValueError
         If it gives anything else, or no batch.
     """
-    given = opened()
-    if isinstance(given, Iterator) and opened() is given:  # it would be empty at every later pass
-        raise ValueError(READ_ONCE.format(name=type(given).__name__))
-    first = next(_tables(given), None)
+    given = quietly(opened)
+    if isinstance(given, Iterator) and quietly(opened) is given:  # it would be empty at every later pass
+        raise SourceError(READ_ONCE.format(name=type(given).__name__))
+    first = quietly(lambda: next(_tables(given), None))
     if first is None:
-        raise ValueError("source gave no record batch: a table without rows is a batch of no rows")
+        raise SourceError("source gave no record batch: a table without rows is a batch of no rows")
     schema = first.schema
 
     def batches(names: Sequence[str], rows: int) -> Iterator[Any]:
         for table in _tables(opened()):
             if not table.schema.equals(schema):
-                raise ValueError(
+                raise SourceError(
                     f"source: a batch has the schema {table.schema.names} of types {table.schema.types}, the "
                     f"first one {schema.names} of {schema.types}: give all batches one schema"
                 )
@@ -68,7 +69,7 @@ def _tables(given: Any) -> Iterator[Any]:
         given = reader
     for batch in given:
         if not isinstance(batch, (pa.RecordBatch, pa.Table)):
-            raise ValueError(
+            raise SourceError(
                 f"source gave a {type(batch).__name__}: each piece must be a pyarrow.RecordBatch or Table, "
                 "made with one schema, such as pyarrow.RecordBatch.from_pylist(rows, schema=schema)"
             )

@@ -187,9 +187,10 @@ WORDS: dict[str, Word] = {
         form={"anyOf": [_COUNT, {"type": "object", "additionalProperties": list_of(ref("value"))}]},
     ),
     "source": Word(
-        about="origin", title="Public source", form={"type": "string", "pattern": r"\S"},
+        about="origin", title="Public source",
+        form={"type": "string", "pattern": r"\S", "maxLength": LONGEST_NAME},
         meaning="Where this is written: the address of a code book, a law",
-        rule="text: the public source, such as the address of a code book",
+        rule=f"text of at most {LONGEST_NAME:,} letters: the public source, such as a code book's address",
     ),
     "detected": Word(
         about="origin", form=_FLAG, rule="true or false",

@@ -16,7 +16,7 @@ from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.domain_file import DomainFile, read_json
 from sdv_plausible.table.forms import LONGEST_TEXT, is_text
 from sdv_plausible.table.private_domain import DomainPlan
-from sdv_plausible.table.specifications import declare, declared_attribute
+from sdv_plausible.table.specifications import declare, declared_attribute, origin_of
 from sdv_plausible.table.words import (
     FORM_WORDS,
     MODELLED_SDTYPES,
@@ -183,7 +183,11 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
         _check_texts(name, attribute)
     return replace(
         _sorted_out(attributes, given, undeclared),
-        origins={name: origin for name, spec in words.items() if (origin := _origin(spec)) != "declared"},
+        origins={
+            name: origin
+            for name, spec in words.items()
+            if (origin := origin_of(spec)) and origin != "declared"
+        },
         sources={name: spec["source"] for name, spec in words.items() if spec.get("source")},
     )
 
@@ -196,11 +200,6 @@ def _check_texts(name: str, attribute: Attribute) -> None:
                 f"column {name!r}: {text!r:.60} is longer than {LONGEST_TEXT:,} letters, or holds half a "
                 "character (a lone surrogate), which no file can hold: leave it out"
             )
-
-
-def _origin(spec: Mapping[str, Any]) -> Provenance:
-    """Where a column's words come from."""
-    return "inferred" if spec.get("detected") else spec.get("provenance") or "declared"
 
 
 def _sorted_out(

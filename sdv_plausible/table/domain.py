@@ -467,12 +467,17 @@ class Domain:
         """
         from sdv_plausible.table.specifications import (
             declare,
+            origin_of,
         )  # which is about attributes, and needs this module
 
         check.whole("max_bins", max_bins, 1, f"try {MAX_BINS}")
         known = sdtypes or {}
         return cls(
-            tuple(declare(name, spec, known.get(name), max_bins) for name, spec in declarations.items())
+            tuple(
+                replace(found, provenance=origin_of(spec) or found.provenance)
+                for name, spec in declarations.items()
+                if (found := declare(name, spec, known.get(name), max_bins))
+            )
         )
 
     def without_rounding(self) -> Domain:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.table.column_document import Provenance
 from sdv_plausible.table.dates import format_unit, resolution_step
 from sdv_plausible.table.domain import MAX_BINS, Attribute
 from sdv_plausible.table.groups import groups_of
@@ -209,6 +210,13 @@ def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribut
             f"for numbers and dates, range_values for categories{suggestion(sdtype, MODELLED_SDTYPES)}"
         )
     return attribute
+
+
+def origin_of(spec: Any) -> Provenance | None:
+    """Where a column's words come from, if they say that they were read off the rows."""
+    if not isinstance(spec, Mapping):
+        return None
+    return "inferred" if spec.get("detected") else spec.get("provenance")
 
 
 def told_sdtype(spec: Mapping[str, Any]) -> str | None:
