@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from types import ModuleType
 
@@ -50,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with exits_on_signals(), warnings_in_lines():
             check_nothing_read_is_written(options)
             options.run(options)
-            sys.stdout.flush()
+            with suppress(OSError, ValueError, AttributeError):  # the work is done
+                sys.stdout.flush()
     except BrokenPipeError:  # whoever read the answer has enough of it; the work is done
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:

@@ -18,7 +18,14 @@ _PACKAGE = Path(__file__).parents[1]
 
 def say(options: argparse.Namespace, words: str, document: Mapping[str, Any]) -> None:
     """Print the answer: words, or with ``--json`` one JSON object."""
-    print(json.dumps(_plain(document), indent=1, ensure_ascii=False) if options.json else words, flush=True)
+    answer = json.dumps(_plain(document), indent=1, ensure_ascii=False) if options.json else words
+    try:
+        coded = answer.encode(sys.stdout.encoding or "utf-8", "backslashreplace")
+        print(coded.decode(sys.stdout.encoding or "utf-8"), flush=True)
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError, AttributeError) as error:  # the work is done, and what it wrote is there
+        to_holder(f"done, but the answer could not be printed ({type(error).__name__})")
 
 
 def _plain(value: Any) -> Any:

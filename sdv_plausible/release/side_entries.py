@@ -75,9 +75,15 @@ def side_entries(
 def own_transformers(transformers: Mapping[str, Any]) -> list[str]:
     """Columns whose transformers learn from the rows.
 
-    Those of the user, and generators that repeat the number of values.
+    Those of the user, and generators that hand values on or repeat their number.
     """
-    own = [str(n) for n, t in transformers.items() if t is not None and not t.is_generator()]
-    return own + [
-        str(n) for n, t in transformers.items() if getattr(t, "cardinality_rule", None) in ("match", "scale")
-    ]
+    given = {str(name): one for name, one in transformers.items() if one is not None}
+    own = [name for name, one in given.items() if not one.is_generator() or _hands_on(one)]
+    same = ("match", "scale")
+    return own + [name for name, one in given.items() if getattr(one, "cardinality_rule", None) in same]
+
+
+def _hands_on(generator: Any) -> bool:
+    """Whether a generator puts other values in the place of the real ones, and a model would see those."""
+    made = getattr(generator, "output_properties", None) or {}
+    return any((one or {}).get("sdtype") is not None for one in made.values())

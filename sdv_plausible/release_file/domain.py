@@ -12,7 +12,7 @@ import pandas as pd
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.release_file.ledger import write_learned
-from sdv_plausible.release_file.reading import LARGEST, Part
+from sdv_plausible.release_file.reading import Part
 from sdv_plausible.table.column_document import ATTRIBUTE
 from sdv_plausible.table.domain import Attribute, Domain, read_attribute, write_attribute
 
@@ -50,7 +50,10 @@ def write_domain(domain: Domain) -> list[dict[str, Any]]:
 
 def read_domain(part: Part) -> Domain:
     """Domain of a section."""
-    attributes = tuple(read_column(item) for item in part.items(100_000))
+    items = part.items(100_000)
+    attributes = tuple(map(read_column, items))
+    for item, attribute in zip(items, attributes, strict=True):
+        _check_arithmetic(item, attribute)
     if not attributes:
         raise part.refuse("must have a column at least")
     return part.checked(lambda: Domain(attributes))
@@ -62,7 +65,6 @@ def read_column(part: Part) -> Attribute:
     found = part.checked(lambda: read_attribute(part.value, REQUIRED))
     if found.datetime_format is not None:
         part.checked(lambda: pd.Timestamp(0).strftime(found.datetime_format))
-    _check_arithmetic(part, found)
     return found
 
 
@@ -76,5 +78,3 @@ def _check_arithmetic(part: Part, attribute: Attribute) -> None:
             or not largest * 10.0 ** max(attribute.decimals or 0, 0) < math.inf
         ):
             raise part.refuse("bins must not be wider than a double, also when they are rounded")
-    elif any(width >= LARGEST for width in widths):
-        raise part.refuse(f"bins must be narrower than {LARGEST}")

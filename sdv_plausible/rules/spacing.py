@@ -244,8 +244,7 @@ class Inequality(MakingRule):
         shape = Attribute(lower=(0,), upper=(0,), **common)
         first, last = self._ends(low, apart, spec, shape)
         if dates:
-            last = min(int(last), math.floor(first) + LAST)  # a bin is no wider than 64 bits
-            return (Attribute(lower=(math.floor(first),), upper=(last,), **common),)
+            return (Attribute(lower=(math.floor(first),), upper=(int(last),), **common),)
         whole = common.pop("kind") == "integer"
         ends = (math.floor(first), int(last)) if whole else (first, last)
         return (cells.one_bin(common.pop("name"), ends, whole=whole, **common),)

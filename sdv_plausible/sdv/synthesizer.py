@@ -458,6 +458,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 "synthesizer.budget = Budget(...) before you fit again"
             )
         check_budget(self.budget)
+        self._check_transformers()
         if self._sdv_sees_rows:
             if self.budget is not None:
                 self.budget.check_claim(self.plan().ledger)  # SDV will look before anything can be drawn
@@ -487,6 +488,20 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         read = {name: str(spec.get("sdtype")) for name, spec in self._column_specs().items() if name in frame}
         found = {name: one for name, one in read.items() if one in MODELLED_SDTYPES and name not in keys}
         return found if person not in frame else {**found, str(person): PERSON}
+
+    def _check_transformers(self) -> None:
+        """Refuse columns of which SDV would hand cells on that are to be invented: no plan knows them."""
+        given = self._data_processor._hyper_transformer.field_transformers
+        for name, spec in self._column_specs().items():
+            if (
+                name in given
+                and given[name] is None
+                and is_invented(spec, name in self._data_processor._keys)
+            ):
+                raise ValueError(
+                    f"column {name!r} (sdtype {spec.get('sdtype')!r}) has the transformer None, so that SDV "
+                    "would hand its cells on: leave it the one that SDV assigns, which invents them"
+                )
 
     def _check_sdtypes(self) -> None:
         """Refuse columns that are neither modelled nor invented: only their rows would tell what they are."""

@@ -197,9 +197,10 @@ class ColumnCodec:
         u = coins.uniform(len(low))
         if self.attribute.kind == "float":
             return low + u * (high - low)
-        unit = self.attribute.unit
-        steps = (high - low) // unit + 1
-        return low + np.minimum((u * steps).astype(np.int64), steps - 1) * unit
+        first, unit = low.view(np.uint64), np.uint64(self.attribute.unit)  # a bin may be wider than 2**63
+        steps = (high.view(np.uint64) - first) // unit
+        whole = np.minimum((u * (steps + np.uint64(1))).astype(np.uint64), steps)
+        return (first + whole * unit).view(np.int64)
 
     def _draw_rounded(self, low: np.ndarray, high: np.ndarray, coins: Coins) -> np.ndarray:
         """As round as people write such values: whole numbers, or those of the last digit."""

@@ -162,3 +162,21 @@ def test_a_review_in_a_browser_answers_them_too(holder, tmp_path, monkeypatch, c
     said = capsys.readouterr().out
     assert said.startswith("Open in a browser on this machine: http://127.0.0.1/\n")
     assert said.endswith("not written: nothing was saved.\n")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_an_answer_that_cannot_be_printed_undoes_no_work(as_json, capsys, monkeypatch):
+    options, raw = argparse.Namespace(json=as_json), io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    say(options, "p\u0142e\u0107", {"column": "p\u0142e\u0107"})
+    assert b"p\\u0142e" in raw.getvalue()
+
+    class Full(io.StringIO):
+        encoding = "utf-8"
+
+        def write(self, _):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sys.stdout", Full())
+    say(options, "words", {})
+    assert "done, but the answer could not be printed (OSError)" in capsys.readouterr().err

@@ -622,3 +622,21 @@ def test_columns_that_sdv_would_see_are_refused_before_it_looks(tmp_path):
         synth.fit(table())
     assert charged(budget) == 0
     assert not seen
+
+
+@pytest.mark.filterwarnings("ignore:For this change to take effect")
+@pytest.mark.parametrize("name", ["none", "pseudonyms"])
+def test_personal_data_that_sdv_would_hand_on_costs_nothing(name, tmp_path):
+    """Else its value set is read off the rows, and the fit ends after its draw."""
+    from rdt.transformers import PseudoAnonymizedFaker
+
+    faker = PseudoAnonymizedFaker(provider_name="internet", function_name="email")
+    rows = pd.DataFrame({"em": [f"u{i}@x.y" for i in range(300)], "age": [i % 90 for i in range(300)]})
+    columns = {"em": {"sdtype": "email"}, "age": {"sdtype": "numerical"}}
+    budget = Budget(2.0, 1e-6, tmp_path / "b")
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), budget=budget)
+    synth.auto_assign_transformers(rows)
+    synth.update_transformers({"em": None if name == "none" else faker})
+    with pytest.raises(ValueError, match="has the transformer None" if name == "none" else "cannot draw"):
+        synth.fit(rows)
+    assert charged(budget) == 0

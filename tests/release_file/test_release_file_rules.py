@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import ruled
 from jsonschema import Draft202012Validator
 
-from sdv_plausible import Release
+from sdv_plausible import Release, fit_source
 from sdv_plausible.release_file.published import schema_document
+from sdv_plausible.rules import Inequality
 from sdv_plausible.rules.files import KINDS
 
 
@@ -83,3 +86,15 @@ def test_a_column_is_made_once_and_in_order() -> None:
     whole["rules"] = whole["rules"][::-1]
     with pytest.raises(ValueError, match="must make new columns"):
         read(whole)
+
+
+def test_a_made_column_over_all_centuries_is_read_again(tmp_path: Path) -> None:
+    """No value is drawn inside its bin: it may be wider than 64 bits, as noise made it once in thirty fits."""
+    columns = {name: {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"} for name in ("a", "b")}
+    domain = {"a": {**columns["a"], "range_min": "1700-01-01", "range_max": "2200-01-01"}, "b": columns["b"]}
+    rows = pd.DataFrame({"a": ["1700-01-01", "2200-01-01"] * 50, "b": ["2100-01-01", "2260-01-01"] * 50})
+    release = fit_source(rows, domain=domain, rules=[Inequality("a", "b")], epsilon=50.0)
+    (made,) = release.rules.made.values()
+    assert made.upper[0] - made.lower[0] > 2**63
+    release.save(tmp_path / "r.release")
+    assert Release.load(tmp_path / "r.release") == release

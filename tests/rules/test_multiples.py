@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.rules import Multiple
+from sdv_plausible.rules import Multiple, Sum
 from sdv_plausible.table.domain import Attribute
 
 
@@ -50,3 +50,21 @@ def test_the_declared_range_in_steps() -> None:
     for wrong in (0, -1, float("nan")):
         with pytest.raises(ValueError, match="step"):
             Multiple("x", wrong)
+
+
+@pytest.mark.parametrize("step", [100, 10**6, 0.25])
+def test_ends_of_noise_beyond_64_bits_end_no_fit(step: float) -> None:
+    rule = Multiple("wage", step)
+    for far in (2**61, 2**62):
+        steps = Attribute(name=rule.steps, kind="integer", lower=(-far,), upper=(far,))
+        (made,) = rule.attributes({rule.steps: steps}, {}, {})
+        table = pd.DataFrame({rule.steps: [-far, 0, far]})
+        values = rule.unfold(table, {}, {"wage": made})["wage"]
+        assert np.isfinite(values.astype(float)).all()
+
+
+def test_sums_beyond_64_bits_end_no_fit() -> None:
+    parts = {n: Attribute(name=n, kind="integer", lower=(0,), upper=(2**62,)) for n in "ab"}
+    (made,) = Sum("t", ("a", "b")).attributes(parts, {}, {})
+    table = pd.DataFrame({"a": [2**62], "b": [2**62]})
+    assert Sum("t", ("a", "b")).unfold(table, {}, {"t": made})["t"].iloc[0] == 2.0**63

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import ruled
 
+from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
+from sdv_plausible.declaring.files import read_domain_file, record_look
 from sdv_plausible.rules import Equal, Inequality
 from sdv_plausible.rules.reading import rules_with_declarations
 from sdv_plausible.table.domain import Domain
@@ -71,3 +73,50 @@ def test_what_ends_the_claim_of_a_column_ends_that_of_its_stand_in() -> None:
         given = rules_with_declarations(rules, file, ruled.COLUMNS, 10)[0].declarations()
         assert (given["end - start"].get("provenance") == "edited") is edited
         assert "provenance" not in given["start"]
+
+
+NUMBER = {"sdtype": "numerical"}
+SEEN = {
+    "a range": ({**NUMBER, "range_min": 0, "range_max": 200}, {**NUMBER, "range_min": 0, "range_max": 78}),
+    "read off the rows": (None, {**NUMBER, "range_min": 0, "range_max": 78, "detected": True}),
+    "a resolution": ({**NUMBER, "resolution": 1}, {**NUMBER, "resolution": 5}),
+}
+
+
+@pytest.mark.parametrize("case", SEEN)
+def test_a_made_column_keeps_the_mark_of_its_words(case, tmp_path):
+    """Also where its stand-in has no range: a rule reads other words of it, and one row decided a bound."""
+    before, after = SEEN[case]
+    columns = {"a": NUMBER, "b": NUMBER}
+    rules = [] if case == "a resolution" else [Inequality("a", "b")]
+    path = tmp_path / "d.json"
+    if before is None:
+        DomainFile(columns={"a": NUMBER, "b": after}).save(path)
+    else:
+        DomainFile(columns={"a": NUMBER, "b": before}).save(path)
+        record_look(path, ["a", "b"], [digest(rule.to_dict()) for rule in rules])
+        assert plan_of(columns, path, rules).claims_privacy
+        DomainFile(columns={"a": NUMBER, "b": after}, looked=read_domain_file(path).looked).save(path)
+    assert not plan_of(columns, path, rules).claims_privacy
+    cited = {**after, "source": "a law"} if before else None
+    if cited:
+        DomainFile(columns={"a": NUMBER, "b": cited}, looked=read_domain_file(path).looked).save(path)
+        assert plan_of(columns, path, rules).claims_privacy
+
+
+def plan_of(columns, path, rules):
+    return PlausibleDeniabilitySynthesizer(metadata_of(columns), domain=path, rules=rules).plan().ledger
+
+
+def test_a_domain_of_seen_words_is_not_declared():
+    """``from_declarations`` forgot that words were read off the rows, or edited after a look at them."""
+    words = {"b": {**NUMBER, "range_min": 0, "range_max": 78}}
+    for mark, origin in (
+        ({"detected": True}, "inferred"),
+        ({"provenance": "edited"}, "edited"),
+        ({}, "declared"),
+    ):
+        domain = Domain.from_declarations({"b": {**words["b"], **mark}})
+        assert domain["b"].provenance == origin
+        ledger = PlausibleDeniabilitySynthesizer(metadata_of(words), domain=domain).plan().ledger
+        assert ledger.claims_privacy == (not mark)

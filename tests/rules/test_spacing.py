@@ -150,3 +150,22 @@ def test_distances_that_noise_found_below_zero_are_none(dates: bool) -> None:
         apart = Attribute(name="b - a", kind="integer", lower=(ends[0],), upper=(ends[1],))
         cell = pd.Timestamp(50) if dates else 50
         made_of([cell, cell], [ends[0], ends[1]], rule, words, [low, apart])
+
+
+def test_a_strict_order_of_dates_holds_where_noise_found_no_distance() -> None:
+    rule = Inequality("a", "b", strict=True, unit="D")
+    words = {name: {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"} for name in "ab"}
+    day = 86_400 * 10**9
+    low = Attribute(
+        name="a", kind="datetime", datetime_format="%Y-%m-%d", lower=(0,), upper=(100 * day,), unit=day
+    )
+    apart = Attribute(name="b - a", kind="integer", lower=(-5,), upper=(0,))
+    made_of(["1970-01-05", "1970-04-11"], [-5, 0], rule, words, [low, apart])
+
+
+def test_an_order_of_numbers_holds_to_the_last_digit() -> None:
+    rule, words = Inequality("a", "b"), {name: {"sdtype": "numerical"} for name in "ab"}
+    low = Attribute(name="a", kind="float", lower=(0.0,), upper=(200.0,))
+    apart = Attribute(name="b - a", kind="float", lower=(0.0,), upper=(200.0,))
+    cells = list(np.random.default_rng(0).uniform(0, 200, 500))
+    made_of(cells, [0.0] * 500, rule, words, [low, apart])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -75,8 +76,34 @@ def test_what_an_engine_says_of_a_cell_is_not_passed_on(engine, tmp_path):
         source = pytest.importorskip("duckdb").read_csv(str(path), sample_size=100)
     else:
         source = pytest.importorskip("polars").scan_csv(str(path))
-    with pytest.raises(ValueError, match="its engine ended the pass") as raised:
+    with pytest.raises(ValueError, match="what reads it ended the pass") as raised:
         fit_source(source, domain={"age": {"range_min": 0, "range_max": 99}}, model="independent")
     told = "".join(traceback.format_exception(raised.value))
     assert "SECRETCELL" not in told
     assert raised.value.__context__ is None
+
+
+@pytest.mark.parametrize("engine", ["dask", "stream", "first batch"])
+def test_no_more_of_a_function_or_a_cluster(engine, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    path = tmp_path / "t.csv"
+    path.write_text("age\n" + "30\n" * 500 + "SECRETCELL\n")
+
+    def batches() -> Any:
+        with pd.read_csv(path, chunksize=501 if engine == "first batch" else 100, dtype=str) as chunks:
+            for chunk in chunks:
+                yield pa.RecordBatch.from_pandas(chunk.assign(age=chunk["age"].map(float)))
+
+    source = batches
+    if engine == "dask":
+        source = pytest.importorskip("dask.dataframe").read_csv(str(path), dtype={"age": float})
+    with pytest.raises(ValueError, match="what reads it ended the pass") as raised:
+        fit_source(source, domain={"age": {"range_min": 0, "range_max": 99}}, model="independent")
+    assert "SECRETCELL" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_an_engine_without_batches_is_refused_before_anything_is_paid(monkeypatch):
+    polars = pytest.importorskip("polars")
+    monkeypatch.delattr(polars.LazyFrame, "collect_batches")
+    with pytest.raises(ValueError, match="this polars reads no batches"):
+        fit_source(polars.DataFrame({"age": [1, 2]}), domain={"age": {"range_min": 0, "range_max": 99}})

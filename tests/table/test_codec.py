@@ -304,3 +304,17 @@ def test_the_metamorphic_test_sees_dependence_on_other_rows():
 
     assert naive(["2020-01-02", "01.02.2020"]) == [False, True]
     assert naive(["01.02.2020"]) == [False]
+
+
+def test_values_of_a_bin_wider_than_63_bits_are_inside_it():
+    """All of it is drawn from, evenly: dates of five centuries are 2**64 nanoseconds apart."""
+    low, high = -(2**63) + 2, 2**63 - 2
+    for unit in (1, 86_400 * 10**9):
+        ends = {"lower": (low // unit * unit + unit,), "upper": (high // unit * unit,)}
+        attribute = Attribute(name="when", kind="datetime", unit=unit, **ends)
+        drawn = Codec(Domain((attribute,))).decode(np.zeros((4000, 1), dtype=np.int32), Coins.from_seed(0))
+        moments = drawn["when"].astype("int64").to_numpy()
+        assert ends["lower"][0] <= moments.min() < -(2**62)
+        assert 2**62 < moments.max() <= ends["upper"][0]
+        assert not (moments - ends["lower"][0] % unit).astype(object).tolist()[0] % unit
+        assert abs((moments > 0).mean() - 0.5) < 6 * 0.5 / np.sqrt(4000)  # false alarm 2e-9
