@@ -24,11 +24,11 @@ from sdv_plausible.audit.small_universe import (
     release_test_matrix,
     seed_likelihood,
 )
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.models.gaussian_copula.learner import GaussianCopulaLearner
+from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.table.domain import Attribute, Domain
@@ -80,8 +80,8 @@ def main() -> None:
         ("Privacy Test 2, two rows", charged_and_exact("2", 2)),
         ("Privacy Test 1, against Test 2's charge", charged_and_exact("1")),
         ("Release test", released()),
-        ("Default learner", learned(AdaptiveLearner())),
-        ("Gaussian copula", learned(GaussianCopulaLearner())),
+        ("Default learner", learned(AdaptiveNetwork())),
+        ("Gaussian copula", learned(GaussianCopula())),
     ]
     figure, axes = plt.subplots(2, 3, figsize=(13, 7.5), layout="constrained")
     for axis, (title, found) in zip(axes.flat, panels, strict=True):

@@ -6,23 +6,23 @@ import guarded
 import pytest
 
 from sdv_plausible.models import make_learner
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
-from sdv_plausible.models.datasynthesizer.learner import CorrelatedLearner
-from sdv_plausible.models.gaussian_copula.learner import GaussianCopulaLearner
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
-from sdv_plausible.models.uniform import UniformLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.datasynthesizer.learner import GreedyBayes
+from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
+from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.uniform import Uniform
 
 
 def test_learners_by_name():
-    assert isinstance(make_learner("bayesian_network"), AdaptiveLearner)
-    assert make_learner("bayesian_network", "cfs", {"max_cost": 9}) == BayesianNetworkLearner(max_cost=9)
+    assert isinstance(make_learner("bayesian_network"), AdaptiveNetwork)
+    assert make_learner("bayesian_network", "cfs", {"max_cost": 9}) == PaperNetwork(max_cost=9)
     assert make_learner("bayesian_network", {"a": ["b"]}).structure == {"a": ["b"]}
     assert make_learner("independent").structure == "independent"
-    assert make_learner("uniform") == UniformLearner()
-    assert make_learner("random") == UniformLearner()
-    assert make_learner("correlated", None, {"max_parents": 2}) == CorrelatedLearner(max_parents=2)
-    assert make_learner("gaussian_copula", None, {"max_buckets": 4}) == GaussianCopulaLearner(max_buckets=4)
-    own = UniformLearner()
+    assert make_learner("uniform") == Uniform()
+    assert make_learner("random") == Uniform()
+    assert make_learner("correlated", None, {"max_parents": 2}) == GreedyBayes(max_parents=2)
+    assert make_learner("gaussian_copula", None, {"max_buckets": 4}) == GaussianCopula(max_buckets=4)
+    own = Uniform()
     assert make_learner(own) is own
     for model, options in (
         ("tree", {}),

@@ -40,7 +40,8 @@ class Parameter:
 
 def fixed_parameters(kind: type[Any], *, but: tuple[str, ...]) -> tuple[str, ...]:
     """Fix the constructor's parameters of a class, but for some, and return all their names."""
-    names = tuple(name for name in inspect.signature(kind.__init__).parameters if name != "self")
+    known = inspect.signature(kind.__init__).parameters.values()
+    names = tuple(p.name for p in known if p.name != "self" and p.kind is not p.VAR_KEYWORD)
     for name in names:
         if name not in but:
             setattr(kind, name, Parameter(name))

@@ -15,7 +15,7 @@ from sdv_plausible.app.order import read_order
 from sdv_plausible.declaring import voted as voted_module
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.declaring.template import drafted
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 
 
 class Heard(list):
@@ -64,9 +64,9 @@ def test_a_whole_release(ordered, tmp_path):
 
 
 def charges_before_questions(ordered, tmp_path, monkeypatch):
-    heard, asked, honest = Heard(), [], AdaptiveLearner.fit
+    heard, asked, honest = Heard(), [], AdaptiveNetwork.fit
     monkeypatch.setattr(
-        AdaptiveLearner, "fit", lambda *a, **o: asked.append(heard.of("charged")[-1][1]) or honest(*a, **o)
+        AdaptiveNetwork, "fit", lambda *a, **o: asked.append(heard.of("charged")[-1][1]) or honest(*a, **o)
     )
     vote = voted_module.vote_types
     monkeypatch.setattr(

@@ -10,8 +10,8 @@ import pytest
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.fit.public_table import public_entries, starts, with_public
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
-from sdv_plausible.models.adaptive.public import PublicTable
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.public import PublicCodes
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.rule_set import RuleSet
 
@@ -123,8 +123,8 @@ def test_what_is_refused(options, told):
 
 
 def test_no_table_comes_in_by_way_of_a_learner():
-    hidden = PublicTable(codes=np.zeros((9, 3), dtype=np.int32))
-    for options in ({"model_parameters": {"public": hidden}}, {"model": AdaptiveLearner(public=hidden)}):
+    hidden = PublicCodes(codes=np.zeros((9, 3), dtype=np.int32))
+    for options in ({"model_parameters": {"public": hidden}}, {"model": AdaptiveNetwork(public=hidden)}):
         with pytest.raises(ValueError, match="no parameter of the learner"):
             made(**options)
 

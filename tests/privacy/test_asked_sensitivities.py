@@ -23,7 +23,7 @@ import pytest
 import spies
 from doors import fit_codes
 
-from sdv_plausible.models.adaptive.public import PublicTable
+from sdv_plausible.models.adaptive.public import PublicCodes
 from sdv_plausible.models.paper import learner as paper_learner
 from sdv_plausible.models.paper.entropies import Entropies
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -72,7 +72,7 @@ LEARNERS = guarded.learners({"c": ["a", "b"]})
 PUBLISHED = np.array(
     [(i % 3, i % 3 == 1, (i + i // 7) % 4 if i % 5 else -1) for i in range(300)], dtype=np.int32
 )
-LEARNERS["public"] = replace(LEARNERS["adaptive"], public=PublicTable(codes=PUBLISHED))
+LEARNERS["public"] = replace(LEARNERS["adaptive"], public=PublicCodes(codes=PUBLISHED))
 ROWS_ALONE = ("as printed", "latent")  # which say so, and refuse other units
 RELEASES: dict[str, dict[str, Any]] = {
     "model alone": {},

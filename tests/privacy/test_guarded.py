@@ -46,7 +46,7 @@ def test_every_value_of_a_learners_closed_parameters_has_a_case(monkeypatch: pyt
         rest = {case: words for case, words in cases.items() if case != name}
         with monkeypatch.context() as patch:
             patch.setattr(guarded, "models", lambda arcs, rest=rest: rest)
-            assert f"BayesianNetworkLearner.{lacks}" in guarded.models_without_a_case()
+            assert f"PaperNetwork.{lacks}" in guarded.models_without_a_case()
 
 
 def test_every_unit_has_a_case() -> None:

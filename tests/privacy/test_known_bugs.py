@@ -14,11 +14,11 @@ import pytest
 from doors import door, learn
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID, count_entropies
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.models.paper.shares import LearningPlan
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity, entropy_sensitivity_in_steps
@@ -41,10 +41,10 @@ DOMAIN = Domain(
 BUDGET = ModelBudget(epsilon=1.0, delta=1e-6)
 FREE = ModelBudget(epsilon=math.inf, delta=1e-6)
 LEARNERS = [
-    AdaptiveLearner(),
-    BayesianNetworkLearner(structure="cfs"),
-    BayesianNetworkLearner(structure="independent"),
-    BayesianNetworkLearner(structure={"c1": ["c0"], "c2": ["c1"]}),
+    AdaptiveNetwork(),
+    PaperNetwork(structure="cfs"),
+    PaperNetwork(structure="independent"),
+    PaperNetwork(structure={"c1": ["c0"], "c2": ["c1"]}),
 ]
 by_learner = pytest.mark.parametrize(
     "learner", LEARNERS, ids=["adaptive", "cfs", "independent", "given arcs"]
@@ -113,7 +113,7 @@ def test_a_budget_spent_twice_is_caught(kind: str, monkeypatch) -> None:
         monkeypatch.setattr(
             Queryable, "_noisy", lambda self, exact, sensitivity, share: honest(self, exact, sensitivity, 1.0)
         )
-        learner = AdaptiveLearner()
+        learner = AdaptiveNetwork()
     else:
         monkeypatch.setattr(Meter, "spend", lambda self, **costs: None)
         learner = LEARNERS[3]
@@ -280,9 +280,7 @@ class Thief:
     makes = BayesianNetwork
 
     def fit(self, rows, domain, budget, coins):
-        return learn(
-            BayesianNetworkLearner(), rows._rows.records(), domain, FREE, PrivacyLedger(delta=1e-6), coins
-        )
+        return learn(PaperNetwork(), rows._rows.records(), domain, FREE, PrivacyLedger(delta=1e-6), coins)
 
 
 def test_the_ledger_does_not_vouch_for_a_learner_of_the_user_that_charges_nothing() -> None:

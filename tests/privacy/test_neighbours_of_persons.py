@@ -18,7 +18,7 @@ from sdv_plausible.models.adaptive.schedule import SCORE_SHARE, SET_SCORE_SHARE,
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.datasynthesizer.learner import _most_rows
 from sdv_plausible.models.datasynthesizer.shares import GreedyPlan
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner, least_rows
+from sdv_plausible.models.paper.learner import PaperNetwork, least_rows
 from sdv_plausible.models.paper.shares import LearningPlan
 from sdv_plausible.privacy.accounting.attackers import attackers
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
@@ -288,7 +288,7 @@ def test_a_ledger_for_others_is_refused() -> None:
     )  # fmt: skip
     domain = Domain((Attribute(name="a", kind="categorical", values=(0, 1)),))
     rows = CodeArray(np.zeros((9, 1), dtype=np.int32), (2,))
-    learner = BayesianNetworkLearner(structure="independent")
+    learner = PaperNetwork(structure="independent")
     refused = r"must be for the neighbours of the settings .*home.*same neighbours"
     with pytest.raises(ValueError, match=refused):
         fit_release(rows, domain, settings, learner, PrivacyLedger(delta=DELTA), Coins.from_seed(0))

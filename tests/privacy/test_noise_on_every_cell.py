@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from doors import fit_codes
 
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
@@ -30,10 +30,10 @@ SETTINGS = Settings(
     epsilon=1.0, delta=1e-6, k=10, gamma=2.0, epsilon0=1.0, omega="all", privacy_test="release", row_cap=10, seed_free_share=0.1
 )  # fmt: skip
 LEARNERS = {
-    "independent": BayesianNetworkLearner(structure="independent"),
-    "given arcs": BayesianNetworkLearner(structure=CHAIN),
-    "cfs": BayesianNetworkLearner(structure="cfs"),
-    "adaptive": AdaptiveLearner(),
+    "independent": PaperNetwork(structure="independent"),
+    "given arcs": PaperNetwork(structure=CHAIN),
+    "cfs": PaperNetwork(structure="cfs"),
+    "adaptive": AdaptiveNetwork(),
 }
 
 

@@ -24,7 +24,7 @@ import ruled
 from replaying import check_same, leaves, recorded
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import NoisyAnswer, Transcript
 from sdv_plausible.sdv import base as sdv_base
@@ -402,14 +402,14 @@ def write_real_types(patch: pytest.MonkeyPatch) -> None:
 
 def look_twice(patch: pytest.MonkeyPatch) -> None:
     """A learner that finds its way to an exact count, and keeps it in its model."""
-    honest = AdaptiveLearner.fit
+    honest = AdaptiveNetwork.fit
 
     def fit_and_look(self: Any, rows: Queryable, *args: Any) -> Any:
         model = honest(self, rows, *args)
         model.rows = rows._rows.num_rows()
         return model
 
-    patch.setattr(AdaptiveLearner, "fit", fit_and_look)
+    patch.setattr(AdaptiveNetwork, "fit", fit_and_look)
 
 
 def write_down_exact_answers(patch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import SeedModel, planned_entries
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.models.uniform import UniformLearner
+from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, PureDP
 from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -87,7 +87,7 @@ def settings(**changed: Any) -> Settings:
 
 
 def fit(rows: Any, made: Settings, ledger: PrivacyLedger, learner: Any = None, coins: Coins | None = None):
-    return fit_release(rows, DOMAIN, made, learner or AdaptiveLearner(), ledger, coins or Coins.from_seed(0))
+    return fit_release(rows, DOMAIN, made, learner or AdaptiveNetwork(), ledger, coins or Coins.from_seed(0))
 
 
 @pytest.mark.parametrize(("privacy_test", "omega"), [("release", None), ("release", 1), ("randomized", 1)])
@@ -206,7 +206,7 @@ def test_noise_learning_and_sampling_have_coins_of_their_own():
         fit(
             rows, settings(privacy_test=test, omega=1), PrivacyLedger(delta=1e-6), learner, Coins.from_seed(3)
         )
-        for test, learner in (("release", UniformLearner()), ("randomized", AdaptiveLearner()))
+        for test, learner in (("release", Uniform()), ("randomized", AdaptiveNetwork()))
     ]
     drawn = [sampler.coins.spawn("x").uniform(5).tolist() for sampler in samplers]
     assert drawn[0] == drawn[1]
@@ -230,7 +230,7 @@ def test_of_a_split_each_stage_sees_its_own_rows():
             seen["both"] = set(np.flatnonzero(both.values).tolist())
             (no_seeds,) = rows.part("seeds").ask_tables(axis, [0.1])  # of which no learner is given a row
             assert set(np.flatnonzero(no_seeds.values).tolist()) == seen["both"]
-            return UniformLearner().fit(rows, domain, budget, coins)
+            return Uniform().fit(rows, domain, budget, coins)
 
     made = settings(epsilon=float("inf"), privacy_test="deterministic", omega=1, split=(0.2, 0.3, 0.4))
     sampler = fit_release(
@@ -255,7 +255,7 @@ def test_a_learners_entry_is_for_the_rows_that_it_is_given(parts):
         name="own", mechanism="own", losses=(PureDP(epsilon=1.0),), scope="the model", parts=parts
     )
 
-    class Own(UniformLearner):
+    class Own(Uniform):
         def plan(self, domain, budget):
             return [entry]
 

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, PrivacyLedger, Release, fit_source
-from sdv_plausible.models.uniform import UniformLearner
+from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss
 from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -160,12 +160,12 @@ def test_a_ledger_charges_nothing_that_was_not_drawn():
     assert len(drawn.entries) == 1
 
 
-class OfCodes(UniformLearner):
+class OfCodes(Uniform):
     """Plans by the codes of a learned domain, of which a plan knows one for each column."""
 
     def plan(self, domain, budget):
         known = min(domain.cardinalities) > 1
-        return [budget.entry("counts")] if known else UniformLearner.plan(self, domain, budget)
+        return [budget.entry("counts")] if known else Uniform.plan(self, domain, budget)
 
 
 @pytest.mark.parametrize("door", ["synthesizer", "source"])
@@ -317,9 +317,9 @@ def test_rho_lets_more_through_than_the_sum(path):
 def failing_fit(path, monkeypatch) -> Budget:
     """Draws 0.6 and fails in the middle, after noisy answers."""
     budget = Budget(1.0, 1e-8, path)
-    synth = synthesizer(budget, model=UniformLearner(), domain=None, undeclared="private")
+    synth = synthesizer(budget, model=Uniform(), domain=None, undeclared="private")
     with monkeypatch.context() as patch:
-        patch.setattr(UniformLearner, "fit", lambda *_: 1 / 0)
+        patch.setattr(Uniform, "fit", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             synth.fit(table())
     return budget

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.release.plan import plan
 from sdv_plausible.release.said import as_printed, deniability, sentences
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Attribute, Domain
 
 DOMAIN = Domain(tuple(Attribute(name=f"c{i}", kind="categorical", values=(0, 1)) for i in range(11)))
-PAPER = BayesianNetworkLearner(noise="paper")
+PAPER = PaperNetwork(noise="paper")
 SPLIT = (0.187, 0.187, 0.49)
 
 
@@ -45,7 +45,7 @@ def settings(**given: Any) -> Settings:
 def test_which_deniability_holds(given: dict[str, Any], said: str) -> None:
     made = settings(**given)
     assert said in deniability(made)
-    planned = plan(made, BayesianNetworkLearner(structure="independent"), DOMAIN)
+    planned = plan(made, PaperNetwork(structure="independent"), DOMAIN)
     assert said in str(planned).splitlines()[2]  # the title, the total, and then this
     assert planned.ledger.to_dict()["said"][0].startswith(deniability(made))
     assert all(entry["name"] != "plausible deniability" for entry in planned.ledger.to_dict()["entries"])
@@ -77,5 +77,5 @@ def test_printed_rows() -> None:
 
 def test_the_papers_accounting_needs_its_noise() -> None:
     with pytest.raises(ValueError, match="noise"):
-        sentences(settings(accounting="paper"), BayesianNetworkLearner(), DOMAIN)
-    assert len(sentences(settings(), BayesianNetworkLearner(), DOMAIN)) == 1
+        sentences(settings(accounting="paper"), PaperNetwork(), DOMAIN)
+    assert len(sentences(settings(), PaperNetwork(), DOMAIN)) == 1

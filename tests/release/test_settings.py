@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.omega import Omega
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
@@ -121,13 +121,13 @@ def test_a_split_lowers_the_total_of_single_rows_alone(neighbours):
 def test_structure_and_parameters_are_apart_for_the_papers_learner_alone():
     """A learner derived from it may ask whichever rows it likes: its two parts count as one."""
 
-    class Derived(BayesianNetworkLearner):
+    class Derived(PaperNetwork):
         pass
 
     split = (0.25, 0.25, 0.5)
     parts = {
-        learner: made(split=split).random_split(learner()).parts for learner in (BayesianNetworkLearner, Derived, AdaptiveLearner)
+        learner: made(split=split).random_split(learner()).parts for learner in (PaperNetwork, Derived, AdaptiveNetwork)
     }  # fmt: skip
     structure, parameters, seeds = ({"structure"}, {"parameters"}, {"seeds"})
-    assert parts[BayesianNetworkLearner] == ((0.25, structure), (0.25, parameters), (0.5, seeds))
-    assert parts[Derived] == parts[AdaptiveLearner] == ((0.5, structure | parameters), (0.5, seeds))
+    assert parts[PaperNetwork] == ((0.25, structure), (0.25, parameters), (0.5, seeds))
+    assert parts[Derived] == parts[AdaptiveNetwork] == ((0.5, structure | parameters), (0.5, seeds))

@@ -15,7 +15,7 @@ from sdv.single_table import GaussianCopulaSynthesizer
 from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.models.checks import check_model
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.sdv.copula import SdvCopulaLearner, learner_of, of_fitted
+from sdv_plausible.sdv.copula import SDVCopula, learner_of, of_fitted
 from sdv_plausible.sdv.versions import from_native, metadata_of, to_native
 from sdv_plausible.table.domain import Attribute, Domain
 
@@ -118,7 +118,7 @@ def test_a_fitted_instance_is_asked_and_not_changed(fitted):
 def test_an_instance_lends_its_arguments():
     instance = GaussianCopulaSynthesizer(metadata_of(DOMAIN), default_distribution="uniform")
     learner = learner_of(instance, None)
-    assert isinstance(learner, SdvCopulaLearner)
+    assert isinstance(learner, SDVCopula)
     assert learner.fitted is None
     assert learner.arguments["default_distribution"] == "uniform"
 
