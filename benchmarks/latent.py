@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.models import HERE, PAGE, K, acs2013, adult, seeds_of_points, synthesizer
-from sdv_plausible import metadata_of
+from sdv_plausible import DeterministicTest, metadata_of
 from sdv_plausible.evaluation import coding, distances
 from sdv_plausible.evaluation.tables import prepare
 from sdv_plausible.models import base
@@ -43,7 +43,7 @@ def measure(floor: float, weight: float, epsilon: float, repeat: int) -> dict[st
     order, half = np.random.default_rng(repeat).permutation(len(rows)), len(rows) // 2
     train, test = (rows.iloc[part].reset_index(drop=True) for part in (order[:half], order[half:]))
     learner = Latent(floor=floor, weight=weight)
-    synth = synthesizer(learner, domain, epsilon=epsilon, privacy_test="deterministic")
+    synth = synthesizer(learner, domain, epsilon=epsilon, test=DeterministicTest)
     synth.fit(to_native("table", train))
     plausible = seeds_of_points(synth)
     made = from_native(synth.sample(ROWS))[list(train)]
@@ -62,7 +62,7 @@ def measure(floor: float, weight: float, epsilon: float, repeat: int) -> dict[st
 def counting() -> dict[str, Any]:
     """Plausible seeds of many candidates, by looking at every record; steps of training make no difference."""
     rows, domain, _ = acs2013()
-    synth = synthesizer(Latent(steps=16), domain, privacy_test="deterministic")
+    synth = synthesizer(Latent(steps=16), domain, test=DeterministicTest)
     synth.fit(to_native("table", rows))
     mechanism, coins = synth._sampler.mechanism, Coins.from_os_entropy()
     seeds, omega = coins.integers(mechanism.num_seeds, CANDIDATES), np.zeros(CANDIDATES, dtype=np.int64)

@@ -20,6 +20,7 @@ from sdv_plausible.models.paper.learner import PaperNetwork, least_rows
 from sdv_plausible.models.paper.shares import SHARES, SIZE_FAILURE, LearningPlan, Structure
 from sdv_plausible.models.paper.structure import cfs_merit, correlation_feature_selection
 from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable, SeedRecords
@@ -144,7 +145,7 @@ class Study:
         if row.kind == "marginals":
             return network.sample(self.sizes.synthetics, coins)
         if row.kind == "ours":
-            test = ReleaseTest(k=K, epsilon0=EPSILON0, delta=DELTA)
+            test = ReleaseTest(k=K, epsilon0=EPSILON0, omega=1).bound(DELTA, ONE_ROW)
             seeds = Queryable(
                 CodeArray(self.split.seeds, network.cardinalities), PrivacyLedger(delta=DELTA), (), coins
             )

@@ -96,7 +96,7 @@ def test_a_planted_vote_that_is_told_too_late_is_caught(ordered, tmp_path, monke
 def test_without_a_release_file_it_is_said_why(ordered, tmp_path, monkeypatch):
     monkeypatch.setattr(fitting, "_compare", lambda *_: None)
     heard = Heard()
-    run(ordered(privacy_test="deterministic", k="2"), tmp_path, heard)
+    run(ordered(test="deterministic", k="2"), tmp_path, heard)
     assert heard.of("failed") == []
     assert heard.of("without")[0][0] == "release"
     assert "release" not in [key for (key,) in heard.of("file")]

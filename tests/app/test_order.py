@@ -85,8 +85,8 @@ def test_a_person_is_no_blank_and_no_vote_goes_with_one(read):
 
 
 def test_the_rows_that_a_row_by_row_test_charges_are_those_to_make(read):
-    few, _ = read(privacy_test="randomized", rows="10")
-    many, _ = read(privacy_test="randomized", rows="1000")
+    few, _ = read(test="randomized", rows="10")
+    many, _ = read(test="randomized", rows="1000")
     assert few.plan().ledger.total() < many.plan().ledger.total()
 
 

@@ -33,6 +33,7 @@ from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Attribute, Domain
+from tests.flat import settings_of
 
 ALARM = 1e-6  # probability that an attack contradicts a true claim
 MODEL_DELTA = 0.1  # large, so that few runs tell
@@ -45,9 +46,9 @@ TWO_COLUMNS = Domain(tuple(Attribute(name=n, kind="categorical", values=(0, 1)) 
 def settings(**changes) -> Settings:
     values = {
         "epsilon": 2.0, "delta": MODEL_DELTA, "k": 1, "gamma": 2.0, "epsilon0": 1.0, "omega": "all",
-        "privacy_test": "release", "row_cap": 10, "seed_free_share": 0.5,
+        "test": "release", "row_cap": 10, "seed_free_share": 0.5,
     }  # fmt: skip
-    return Settings(**{**values, **changes})
+    return settings_of(**{**values, **changes})
 
 
 def codes(zeros: int, *others: tuple[int, ...], width: int = 1) -> np.ndarray:
@@ -289,7 +290,7 @@ def test_released_rows_stay_within_the_claim(monkeypatch) -> None:
     """Privacy Test 2 keeps the first column. Control: with a sharp threshold the same rows contradict the ledger."""
     plan = settings(
         omega=1,
-        privacy_test="randomized",
+        test="randomized",
         k=100,
         epsilon0=0.3,
         delta=0.04,

@@ -14,6 +14,7 @@ from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.adaptive.public import PublicCodes
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.rule_set import RuleSet
+from tests.flat import values
 
 DOMAIN = {
     "ward": {"range_values": ["A", "B", "C"]},
@@ -31,7 +32,9 @@ def people(rows: int, seed: int) -> pd.DataFrame:
 
 
 def made(**options) -> PlausibleDeniabilitySynthesizer:
-    return PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), domain=DOMAIN, epsilon=0.5, **options)
+    return PlausibleDeniabilitySynthesizer(
+        metadata_of(DOMAIN), domain=DOMAIN, epsilon=0.5, **values(**options)
+    )
 
 
 @pytest.fixture(scope="module")

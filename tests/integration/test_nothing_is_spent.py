@@ -24,6 +24,7 @@ from sdv_plausible.declaring.private import learned_file
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.sdv.versions import metadata_from_columns, metadata_from_table
 from sdv_plausible.table.domain_file import DomainFile
+from tests.flat import values
 
 COLUMNS = {
     "home": {"sdtype": "id"},
@@ -65,13 +66,15 @@ def by_synthesizer(budget: Budget, table: pd.DataFrame, **options: Any) -> None:
     }
     metadata = options.pop("metadata", None) or metadata_from_columns(columns)
     synth = PlausibleDeniabilitySynthesizer(
-        metadata, **{**domain, "budget": budget, "model": "independent", **options}
+        metadata, **values(**{**domain, "budget": budget, "model": "independent", **options})
     )
     synth.fit(table)
 
 
 def by_source(budget: Budget, table: Any, **options: Any) -> None:
-    fit_source(**{"source": table, "domain": DOMAIN, "budget": budget, "model": "independent", **options})
+    fit_source(
+        **values(**{"source": table, "domain": DOMAIN, "budget": budget, "model": "independent", **options})
+    )
 
 
 DOORS: dict[str, tuple[Door, Any]] = {
@@ -238,7 +241,7 @@ def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
     by_source(budget, table(), person="home", scratch=Path(tmp_path))
     from sdv_plausible.privacy.neighbours import Neighbours
 
-    person = Neighbours.parse("add_remove", "home", 1)
+    person = Neighbours.parse("add_remove", "home")
     learned_file(table(), PRIVATE, 0.5, 1e-9, budget=budget, neighbours=person)
     assert len(seen) == 3
     assert seen == sorted(set(seen))
@@ -356,7 +359,7 @@ def test_what_only_the_rows_could_tell_is_refused_before_the_draw(case, tmp_path
     columns = options.get("metadata", COLUMNS)
     domain = {n: {k: v for k, v in s.items() if k != "sdtype"} for n, s in DOMAIN.items() if n != "home"}
     given = {"domain": domain, "model": "independent", **options, "metadata": metadata_from_columns(columns)}
-    synth = PlausibleDeniabilitySynthesizer(budget=budget, **given)
+    synth = PlausibleDeniabilitySynthesizer(budget=budget, **values(**given))
     with pytest.raises((ValueError, InvalidDataError), match=words):
         fit(synth)
     assert charged(budget) == 0
@@ -370,9 +373,11 @@ def test_a_published_table_that_cannot_be_used_is_refused_when_it_is_given():
     given = {"domain": domain, "rules": [Inequality("low", "high")]}
     metadata = metadata_from_columns(columns)
     with pytest.raises(ValueError, match=r"public lacks columns \['high'\] of the rules"):
-        PlausibleDeniabilitySynthesizer(metadata, public=pd.DataFrame({"low": [1]}), **given)
+        PlausibleDeniabilitySynthesizer(metadata, **values(public=pd.DataFrame({"low": [1]}), **given))
     with pytest.raises(ValueError, match="column 'low' holds lists"):
-        PlausibleDeniabilitySynthesizer(metadata, public=pd.DataFrame({"low": [[1]], "high": [2]}), **given)
+        PlausibleDeniabilitySynthesizer(
+            metadata, **values(public=pd.DataFrame({"low": [[1]], "high": [2]}), **given)
+        )
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from sdv.utils import load_synthesizer
 
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer, RowCapExceededError
+from tests.flat import values
 
 pytestmark = pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")
 
@@ -36,7 +37,7 @@ def make(columns=None, primary_key=None, **options):
     metadata = sdv_compat.metadata_from_columns(columns or COLUMNS)
     if primary_key:
         metadata.set_primary_key(primary_key)
-    return PlausibleDeniabilitySynthesizer(metadata, **{"undeclared": "infer", **options})
+    return PlausibleDeniabilitySynthesizer(metadata, **values(**{"undeclared": "infer", **options}))
 
 
 @pytest.fixture
@@ -153,7 +154,7 @@ def test_sample_remaining_columns(fitted, mixed_table):
 @pytest.mark.parametrize("test", ["randomized", "deterministic"])
 def test_conditions_under_the_row_by_row_tests(mixed_table, test):
     k, delta = (40, 1e-6) if test == "randomized" else (5, 1e-9)
-    synth = make(random_state=3, privacy_test=test, k=k, delta=delta, row_cap=50_000, least_rows=200)
+    synth = make(random_state=3, test=test, k=k, delta=delta, row_cap=50_000, least_rows=200)
     synth.fit(mixed_table)
     rows = synth.sample_from_conditions([Condition({"member": True, "grade": "B"}, num_rows=10)])
     assert len(rows) == 10
@@ -203,12 +204,12 @@ def test_update_transformers(mixed_table):
 
 
 def test_get_parameters_rebuilds_the_synthesizer(mixed_table):
-    synth = make(k=7, omega=(1, 3), privacy_test="deterministic", structure={"age": ["city"]}, random_state=5)
+    synth = make(k=7, omega=(1, 3), test="deterministic", structure={"age": ["city"]}, random_state=5)
     parameters = synth.get_parameters()
     assert parameters["k"] == 7
     assert parameters["omega"] == (1, 3)
     assert parameters["locales"] == ["en_US"]
-    twin = PlausibleDeniabilitySynthesizer(synth.get_metadata(), **parameters)
+    twin = PlausibleDeniabilitySynthesizer(synth.get_metadata(), **values(**parameters))
     assert twin.get_parameters() == parameters
 
 
@@ -231,7 +232,7 @@ def test_save_and_load(fitted, tmp_path):
 
 
 def test_saving_seed_records_warns(mixed_table, tmp_path):
-    synth = make(privacy_test="deterministic", k=5, random_state=0)
+    synth = make(test="deterministic", k=5, random_state=0)
     synth.fit(mixed_table)
     with pytest.warns(UserWarning, match="holds seed records"):
         synth.save(tmp_path / "synth.pkl")
@@ -250,7 +251,7 @@ def test_the_release_test_saves_no_record(mixed_table, tmp_path):
     assert b"P31337" not in content
     assert b"canary.person" not in content
     assert not synth._sampler.holds_records
-    control = make(columns, primary_key="id", privacy_test="deterministic", k=5)
+    control = make(columns, primary_key="id", test="deterministic", k=5)
     control.fit(table[list(columns)])
     assert control._sampler.holds_records
 
@@ -281,7 +282,7 @@ def test_output_file_with_batches(fitted, tmp_path):
 
 
 def test_failed_sampling_leaves_no_file(mixed_table, tmp_path):
-    synth = make(privacy_test="deterministic", k=5, row_cap=10, random_state=0)
+    synth = make(test="deterministic", k=5, row_cap=10, random_state=0)
     synth.fit(mixed_table)
     target = (
         {"output_folder_path": str(tmp_path / "o")}
@@ -409,8 +410,8 @@ def test_structure_with_a_cycle_or_a_stranger(mixed_table):
 def test_k_above_the_rows_only_under_the_deterministic_test(mixed_table):
     small = mixed_table.head(30)
     with pytest.raises(ValueError, match=r"k \(50\) is above the number of rows \(30\)"):
-        make(privacy_test="deterministic").fit(small)
-    make(privacy_test="release", omega=5).fit(small)  # n is private there: nothing may be raised
+        make(test="deterministic").fit(small)
+    make(test="release", omega=5).fit(small)  # n is private there: nothing may be raised
 
 
 @pytest.mark.parametrize("bad", [7, None, {}, {"a": 1}, [1, 2]])
@@ -478,7 +479,7 @@ def test_a_failed_fit_leaves_the_earlier_one_as_it_was(fitted, mixed_table):
 
 
 def test_row_cap(mixed_table):
-    synth = make(privacy_test="deterministic", k=5, row_cap=100, random_state=0)
+    synth = make(test="deterministic", k=5, row_cap=100, random_state=0)
     synth.fit(mixed_table)
     rows = synth.sample(60)
     synth.reset_sampling()
@@ -495,7 +496,7 @@ def test_row_cap(mixed_table):
 def test_nothing_passes(mixed_table):
     from sdv_plausible.release.mechanism import TooFewReleasedError
 
-    synth = make(privacy_test="deterministic", k=590, omega=2)
+    synth = make(test="deterministic", k=590, omega=2)
     synth.fit(mixed_table)
     with pytest.raises(TooFewReleasedError, match=r"k \(590\).*omega \(2\)"):
         synth.sample(10)
@@ -512,7 +513,7 @@ def test_seed_diagnostics_are_what_the_report_shows(mixed_table):
     from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
     from sdv_plausible.privacy.noise.coins import Coins
 
-    synth = make(privacy_test="deterministic", k=40, omega=7)
+    synth = make(test="deterministic", k=40, omega=7)
     synth.fit(mixed_table)
     found = synth.seed_diagnostics(2000)
     codes = synth._codec.encode(mixed_table, Coins.from_seed(0))
@@ -527,7 +528,7 @@ def test_seed_diagnostics_are_what_the_report_shows(mixed_table):
     assert 6 <= len(shown.pass_rates) <= 8
     released = make()
     released.fit(mixed_table)
-    with pytest.raises(ValueError, match="privacy_test='randomized'"):
+    with pytest.raises(ValueError, match="test='randomized'"):
         released.seed_diagnostics()
 
 

@@ -33,6 +33,7 @@ from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.table import building as domain_building
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.domain import Attribute, Domain
+from tests.flat import values
 
 CARDS = (3, 2, 4)
 DOMAIN = Domain(
@@ -199,7 +200,9 @@ def people(n: int = 300, oldest: int = 80) -> pd.DataFrame:
 def fitted(table: pd.DataFrame, **changes) -> PlausibleDeniabilitySynthesizer:
     ranges = {name: {k: v for k, v in spec.items() if k != "sdtype"} for name, spec in COLUMNS.items()}
     plain = {name: {"sdtype": spec["sdtype"]} for name, spec in COLUMNS.items()}
-    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(plain), **{"domain": ranges, **changes})
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_from_columns(plain), **values(**{"domain": ranges, **changes})
+    )
     synth.fit(table)
     return synth
 

@@ -38,8 +38,8 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.fitting import fit_release
-from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Attribute, Domain
+from tests.flat import settings_of
 
 PEOPLE = Neighbours(rows=10, person="home")
 PAGES = Path(__file__).parents[2] / "docs/explanation"
@@ -282,8 +282,8 @@ def test_errors_name_parameter_value_and_way_out(arguments: tuple, message: str)
 
 def test_a_ledger_for_others_is_refused() -> None:
     """Noise is made for the ledger's neighbours, thresholds for the settings': they must be the same."""
-    settings = Settings(
-        epsilon=1.0, delta=DELTA, k=5, gamma=4.0, epsilon0=1.0, omega=None, privacy_test="release",
+    settings = settings_of(
+        epsilon=1.0, delta=DELTA, k=5, gamma=4.0, epsilon0=1.0, omega=None, test="release",
         row_cap=10, seed_free_share=0.5, neighbours=PEOPLE,
     )  # fmt: skip
     domain = Domain((Attribute(name="a", kind="categorical", values=(0, 1)),))

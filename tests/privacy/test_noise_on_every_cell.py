@@ -18,16 +18,16 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions import queryable
-from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Attribute, Domain
+from tests.flat import settings_of
 
 CARDS = (3, 2, 4, 5)
 DOMAIN = Domain(
     tuple(Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS))
 )
 CHAIN = {"c1": ["c0"], "c2": ["c1"], "c3": ["c2"]}
-SETTINGS = Settings(
-    epsilon=1.0, delta=1e-6, k=10, gamma=2.0, epsilon0=1.0, omega="all", privacy_test="release", row_cap=10, seed_free_share=0.1
+SETTINGS = settings_of(
+    epsilon=1.0, delta=1e-6, k=10, gamma=2.0, epsilon0=1.0, omega="all", test="release", row_cap=10, seed_free_share=0.1
 )  # fmt: skip
 LEARNERS = {
     "independent": PaperNetwork(structure="independent"),
@@ -113,8 +113,8 @@ def test_noise_on_observed_cells_only_is_caught(name: str, monkeypatch) -> None:
 def test_the_release_test_draws_noise_for_groups_that_are_large_enough_alone() -> None:
     """The one table that is not declared: prefix groups present. What its length tells is paid for by delta, and stays inside."""
     first, _ = tables()
-    settings = Settings(
-        epsilon=1.0, delta=1e-6, k=10, gamma=2.0, epsilon0=1.0, omega=2, privacy_test="release", row_cap=10, seed_free_share=0.1
+    settings = settings_of(
+        epsilon=1.0, delta=1e-6, k=10, gamma=2.0, epsilon0=1.0, omega=2, test="release", row_cap=10, seed_free_share=0.1
     )  # fmt: skip
     ledger = PrivacyLedger(delta=settings.delta)
     with noise.record_calls() as calls:

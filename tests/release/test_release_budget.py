@@ -24,6 +24,7 @@ from sdv_plausible.release.budget import only_planned
 from sdv_plausible.release.budget_file import State
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.sources.rows import TableRows
+from tests.flat import values
 
 DELTA = 1e-9
 
@@ -275,13 +276,13 @@ def table(n: int = 500) -> pd.DataFrame:
 
 def synthesizer(budget, **options) -> PlausibleDeniabilitySynthesizer:
     options = {"epsilon": 0.6, "domain": DOMAIN, "model": "independent", **options}
-    return PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), budget=budget, **options)
+    return PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), budget=budget, **values(**options))
 
 
 @pytest.mark.parametrize("options", [
     {}, {"model": "bayesian_network"}, {"domain": None, "undeclared": "private"}, {"structure": "cfs", "model":
     "bayesian_network", "domain": None, "undeclared": "private"}, {"omega": 1, "k": 5},
-    {"privacy_test": "randomized", "row_cap": 5, "epsilon": 0.1, "least_rows": 100},
+    {"test": "randomized", "row_cap": 5, "epsilon": 0.1, "least_rows": 100},
 ], ids=str)  # fmt: skip
 def test_a_fit_draws_its_total(path, options):
     budget = Budget(50.0, 1e-8, path)
@@ -371,7 +372,7 @@ def test_processed_data_is_charged_once(path):
 
 
 @pytest.mark.parametrize("options", [
-    {"random_state": 1}, {"epsilon": math.inf}, {"domain": None, "undeclared": "infer"}, {"types": "detected"}, {"privacy_test": "deterministic"},
+    {"random_state": 1}, {"epsilon": math.inf}, {"domain": None, "undeclared": "infer"}, {"types": "detected"}, {"test": "deterministic"},
 ], ids=str)  # fmt: skip
 def test_a_fit_without_a_claim_cannot_draw(path, options):
     budget = Budget(1.0, 1e-8, path)
@@ -460,7 +461,7 @@ def test_a_parameter_that_does_not_fit_the_columns_costs_nothing(path, mistake, 
     columns = {"a": {"sdtype": "boolean"}, "b": {"sdtype": "boolean"}}
     budget = Budget(3.0, 1e-8, path)
     synth = PlausibleDeniabilitySynthesizer(
-        metadata_from_columns(columns), domain={"a": {}, "b": {}}, budget=budget, **mistake
+        metadata_from_columns(columns), domain={"a": {}, "b": {}}, budget=budget, **values(**mistake)
     )
     with pytest.raises(ValueError, match=words):
         synth.plan()

@@ -12,12 +12,13 @@ from sdv import single_table
 from sdv.multi_table import HMASynthesizer
 from sdv.single_table import GaussianCopulaSynthesizer
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer
 from sdv_plausible.models.checks import check_model
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sdv.copula import SDVCopula, learner_of, of_fitted
 from sdv_plausible.sdv.versions import from_native, metadata_of, to_native
 from sdv_plausible.table.domain import Attribute, Domain
+from tests.flat import values
 
 DOMAIN = Domain(
     (
@@ -44,7 +45,9 @@ def table(n: int = 1_500) -> pd.DataFrame:
 
 
 def fit(model, rows: pd.DataFrame, **options):
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), model=model, domain=DOMAIN, **options)
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_of(DOMAIN), domain=DOMAIN, **values(model=model, **options)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         synth.fit(to_native("table", rows))
@@ -107,7 +110,7 @@ def test_its_likelihood_belongs_to_its_sampling(fitted):
 
 def test_a_fitted_instance_is_asked_and_not_changed(fitted):
     before = np.asarray(fitted._model.correlation).copy()
-    synth = fit(fitted, table(), privacy_test="randomized", omega=2)
+    synth = fit(fitted, table(), test="randomized", omega=2)
     rows = from_native(synth.sample(20))
     assert len(rows) == 20
     assert (np.asarray(fitted._model.correlation) == before).all()
@@ -176,7 +179,7 @@ def test_a_fitted_instance_keeps_its_dates_whole():
         theirs.fit(to_native("table", rows))
     for model in (theirs, GaussianCopulaSynthesizer):
         made = PlausibleDeniabilitySynthesizer(
-            metadata, model=model, domain=domain, k=5, privacy_test="deterministic"
+            metadata, model=model, domain=domain, test=DeterministicTest(k=5)
         )
         made.fit(to_native("table", rows))
         assert ("when" in made.get_domain().names) == (model is theirs)

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from sdv.errors import SamplingError
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
+from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, metadata_of
+from sdv_plausible.models.latent.learner import Latent
 from sdv_plausible.models.latent.model import LatentSeeds
 from sdv_plausible.models.latent.network import VALUE_STEP
 from sdv_plausible.models.latent.points import terms
@@ -19,6 +20,7 @@ from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.rules import Forbidden
 from sdv_plausible.sdv import base
 from sdv_plausible.sdv.versions import from_native, to_native
+from tests.flat import values
 
 SIZE, K = 12, 5
 DECLARED = {
@@ -38,10 +40,7 @@ def table(n: int = 3_000) -> pd.DataFrame:
 def fitted(privacy_test: str = "deterministic", **options) -> PlausibleDeniabilitySynthesizer:
     given = {"least_rows": 2_000, "row_cap": 600, "k": 40} if privacy_test == "randomized" else {"k": K}
     small = {"steps": 3, "hidden": 4, "latent": 2, "max_buckets": SIZE, "floor": 0.05, "weight": 0.1}
-    made = PlausibleDeniabilitySynthesizer(
-        metadata_of(DECLARED), domain={n: DECLARED[n] for n in "ab"}, privacy_test=privacy_test,
-        **{"model": "latent", "model_parameters": small, **given, **options},
-    )  # fmt: skip
+    made = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain={n: DECLARED[n] for n in "ab"}, **values(test=privacy_test, **{"model": "latent", "model_parameters": small, **given, **options}))  # fmt: skip
     made.fit(to_native("table", table()))
     return made
 
@@ -177,10 +176,7 @@ def test_rows_without_tested_points_are_refused():
 def test_transformers_of_the_user_are_refused():
     from rdt.transformers import UniformEncoder
 
-    synth = PlausibleDeniabilitySynthesizer(
-        metadata_of(DECLARED), domain={"b": DECLARED["b"]}, model="latent", model_parameters={"steps": 1},
-        k=K, privacy_test="deterministic",
-    )  # fmt: skip
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain={"b": DECLARED["b"]}, model=Latent(steps=1), test=DeterministicTest(k=K))  # fmt: skip
     given = to_native("table", table())
     synth.auto_assign_transformers(given)
     with pytest.warns(UserWarning, match="Replacing the default"):

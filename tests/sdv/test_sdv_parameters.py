@@ -18,6 +18,7 @@ from sdv_plausible.sdv import parameters
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.sources.rows import TableRows
 from sdv_plausible.table.domain_file import DomainFile
+from tests.flat import values
 
 COLUMNS = {
     "home": {"sdtype": "id"},
@@ -47,7 +48,7 @@ def table(n: int = 400) -> pd.DataFrame:
 
 def make(**options: Any) -> PlausibleDeniabilitySynthesizer:
     return PlausibleDeniabilitySynthesizer(
-        metadata_from_columns(COLUMNS), **{"domain": DOMAIN, "model": "independent", **options}
+        metadata_from_columns(COLUMNS), **values(**{"domain": DOMAIN, "model": "independent", **options})
     )
 
 

@@ -9,7 +9,12 @@ import pandas as pd
 import pytest
 from doors import learn
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
+from sdv_plausible import (
+    DeterministicTest,
+    PlausibleDeniabilitySynthesizer,
+    Release,
+    metadata_of,
+)
 from sdv_plausible.models.base import ModelBudget, plausible_gamma
 from sdv_plausible.models.checks import check_learner
 from sdv_plausible.models.latent import learner as learning
@@ -24,6 +29,7 @@ from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.queryable import Answer
 from sdv_plausible.sdv.versions import from_native, to_native
 from sdv_plausible.table.domain import Attribute, Domain
+from tests.flat import values
 
 DOMAIN = Domain(
     tuple(Attribute(name=name, kind="categorical", values=tuple(range(3))) for name in ("a", "b", "c"))
@@ -201,7 +207,7 @@ DECLARED = {
 
 def synthesizer(**options):
     made = PlausibleDeniabilitySynthesizer(
-        metadata_of(DECLARED), model="latent", model_parameters=SMALL, domain=DECLARED, **options
+        metadata_of(DECLARED), domain=DECLARED, **values(model="latent", model_parameters=SMALL, **options)
     )
     made.fit(to_native("table", TABLE))
     return made
@@ -225,7 +231,7 @@ def test_known_values_and_kept_columns_work_under_the_release_test():
 @pytest.mark.parametrize("test", ["deterministic", "randomized"])
 def test_the_row_tests_look_at_the_point_and_say_so(test):
     options = {"least_rows": 2_000, "row_cap": 100, "k": 20} if test == "randomized" else {}
-    synth = synthesizer(privacy_test=test, **{"k": 5, **options})
+    synth = synthesizer(test=test, **{"k": 5, **options})
     assert len(from_native(synth.sample(30))) == 30
     assert "latent point" in str(synth.privacy_ledger())
     assert math.isinf(synth.privacy_ledger().total()) == (test == "deterministic")
@@ -237,10 +243,7 @@ def test_seeds_are_used_whatever_the_columns_are(codes, columns):
     """No column of a seed is kept, so its number of codes must not decide whether there is a seed at all."""
     named = {"sdtype": "categorical", "range_values": list(range(codes)), "range_is_nullable": False}
     declared = dict.fromkeys(columns, named)
-    made = PlausibleDeniabilitySynthesizer(
-        metadata_of(declared), model="latent", model_parameters=SMALL, domain=declared, k=5,
-        privacy_test="deterministic", epsilon=math.inf,
-    )  # fmt: skip
+    made = PlausibleDeniabilitySynthesizer(metadata_of(declared), model=Latent(**SMALL), domain=declared, epsilon=math.inf, test=DeterministicTest(k=5))  # fmt: skip
     made.fit(to_native("table", TABLE[list(columns)]))
     mechanism = made._sampler.mechanism_with_records
     omega, _ = mechanism._draw_omega(20, Coins.from_seed(0))
@@ -251,7 +254,7 @@ def test_seeds_are_used_whatever_the_columns_are(codes, columns):
 
 def test_kept_columns_are_refused_under_the_row_tests():
     with pytest.raises(ValueError, match=r"omega \(1\).*latent"):
-        synthesizer(privacy_test="deterministic", omega=1, k=5)
+        synthesizer(test="deterministic", omega=1, k=5)
 
 
 @pytest.mark.parametrize(
@@ -259,8 +262,8 @@ def test_kept_columns_are_refused_under_the_row_tests():
     [
         {"neighbours": "replace_one"},
         {"person": "a", "rows_per_person": 2},
-        {"privacy_test": "deterministic", "omega": 1, "k": 5},
-        {"privacy_test": "deterministic", "hidden_omega": True, "k": 5},
+        {"test": "deterministic", "omega": 1, "k": 5},
+        {"test": "deterministic", "hidden_omega": True, "k": 5},
     ],
 )
 def test_what_is_refused_has_cost_nothing(options):
@@ -269,7 +272,7 @@ def test_what_is_refused_has_cost_nothing(options):
 
     def fitted() -> None:
         made = PlausibleDeniabilitySynthesizer(
-            metadata_of(columns), model="latent", model_parameters=SMALL, **options
+            metadata_of(columns), **values(model="latent", model_parameters=SMALL, **options)
         )
         made.fit(to_native("table", TABLE))
 

@@ -135,7 +135,7 @@ def test_words_and_neighbours_are_checked() -> None:
     PaperNetwork(noise="paper").check_neighbours(ONE_ROW)
     with pytest.raises(ValueError, match="noise .'paper'. is for single rows"):
         PaperNetwork(noise="paper").check_neighbours(people)
-    replaced = ModelBudget(epsilon=1.0, delta=DELTA, neighbours=Neighbours.parse("replace_one", None, 1))
+    replaced = ModelBudget(epsilon=1.0, delta=DELTA, neighbours=Neighbours.parse("replace_one", None))
     with pytest.raises(ValueError, match="single rows"):
         PrintedPlan.make(3, replaced, learns_structure=True)
 
