@@ -514,6 +514,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over what comes from a file or a worker; what a parent hands on repeats its rows."""
+        if "test" not in state:
+            raise AttributeError("saved by sdv_plausible 0.1, whose options were others")
         self.__dict__.update(state)
         if self._process not in parents():
             self._process = os.getpid()
