@@ -190,7 +190,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         for name in PARAMETERS:
             if name not in sdv_sets:
                 setattr(self, name, given[name])  # a copy, fixed from now on: see parameters.py
-        domain, self._learner = self.domain, make_learner(learner_of(model))
+        domain, self._learner = self.domain, make_learner(learner_of(self.model))
         unit = Neighbours.parse(neighbours, person)
         self._settings = Settings.of(epsilon, delta, test, unit, self._learner)
         if random_state is not None:

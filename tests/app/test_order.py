@@ -34,7 +34,7 @@ def read(tmp_path):
     ("name", "text"),
     [
         ("epsilon", "a"), ("epsilon", ""), ("rows", "0"), ("rows", "1.5"), ("rows", "inf"), ("k", "x"),
-        ("table_rows", "-1"), ("model", "gan"), ("privacy_test", ""), ("person", "nobody"), ("rules", "{"),
+        ("table_rows", "-1"), ("model", "gan"), ("test", ""), ("person", "nobody"), ("rules", "{"),
         ("rules", "{}"), ("rules", '[{"rule": "none"}]'), ("blank", "guess"),
     ],
 )  # fmt: skip

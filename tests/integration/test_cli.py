@@ -56,7 +56,7 @@ def test_synthesize_csv_to_parquet_and_back(people, tmp_path, capsys):
                 str(csv),
                 "--rows",
                 "7",
-                "--privacy-test",
+                "--test",
                 "deterministic",
                 "--k",
                 "5",

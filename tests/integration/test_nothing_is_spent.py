@@ -493,7 +493,7 @@ def test_rules_whose_rows_are_drawn_again_ask_for_a_cap(tmp_path, capsys):
         str(tmp_path / "o.csv"),
         "-n",
         "5",
-        "--privacy-test",
+        "--test",
         "randomized",
     ]
     wanted += ["--rules", str(tmp_path / "r.json"), "--budget", str(tmp_path / "b"), "2", "1e-8"]

@@ -213,7 +213,7 @@ def test_save_and_load_keep_the_unit(tmp_path: Path) -> None:
     synth.save(tmp_path / "synth.pkl")
     loaded = PlausibleDeniabilitySynthesizer.load(tmp_path / "synth.pkl")
     assert str(loaded.privacy_ledger()) == str(synth.privacy_ledger())
-    assert loaded.get_parameters()["rows_per_person"] == 3
+    assert loaded.get_parameters()["person"] == Person("home", rows=3)
     pd.testing.assert_frame_equal(loaded.sample(50), synth.sample(50))
 
 
@@ -260,7 +260,7 @@ def test_errors_name_the_column_and_the_way_out() -> None:
     metadata = metadata_from_columns(COLUMNS)
     with pytest.raises(ValueError, match=r"person \('house'\) must be one of the metadata's columns"):
         PlausibleDeniabilitySynthesizer(metadata, person="house")
-    with pytest.raises(ValueError, match=r"rows_per_person \(4\) needs person"):
+    with pytest.raises(ValueError, match=r"person \(None\) must name the column"):
         PlausibleDeniabilitySynthesizer(metadata, person=Person(None, rows=4))
     with pytest.raises(ValueError, match=r"domain of column 'home' .* is invented, not modelled"):
         PlausibleDeniabilitySynthesizer(metadata, person="home", domain={"home": {"range_values": ["a"]}})

@@ -12,6 +12,8 @@ from sdv.errors import InvalidDataError, SamplingError
 from sdv.sampling import Condition, DataFrameCondition
 from sdv.utils import load_synthesizer
 
+from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.release.deterministic_test import DeterministicTest
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer, RowCapExceededError
 from tests.flat import values
@@ -206,10 +208,10 @@ def test_update_transformers(mixed_table):
 def test_get_parameters_rebuilds_the_synthesizer(mixed_table):
     synth = make(k=7, omega=(1, 3), test="deterministic", structure={"age": ["city"]}, random_state=5)
     parameters = synth.get_parameters()
-    assert parameters["k"] == 7
-    assert parameters["omega"] == (1, 3)
+    assert parameters["test"] == DeterministicTest(k=7, omega=(1, 3))
+    assert parameters["model"] == PaperNetwork(structure={"age": ["city"]})
     assert parameters["locales"] == ["en_US"]
-    twin = PlausibleDeniabilitySynthesizer(synth.get_metadata(), **values(**parameters))
+    twin = PlausibleDeniabilitySynthesizer(synth.get_metadata(), **parameters)
     assert twin.get_parameters() == parameters
 
 
@@ -386,13 +388,13 @@ def test_integer_column_names():
         ("k", 0), ("k", 2.5), ("k", True), ("gamma", 0.5), ("gamma", np.nan), ("gamma", np.inf), ("epsilon0", 0),
         ("epsilon0", np.nan), ("epsilon", 0), ("epsilon", np.nan), ("epsilon", -1), ("delta", 0), ("delta", 1),
         ("delta", np.nan), ("omega", -1), ("omega", 2.5), ("omega", (3, 1)), ("omega", "most"), ("omega", (1, 2, 3)),
-        ("privacy_test", "none"), ("model", "gan"), ("row_cap", 0), ("seed_free_share", 0), ("max_bins", 1),
+        ("test", "none"), ("model", "gan"), ("row_cap", 0), ("seed_free_share", 0), ("max_bins", 1),
         ("split", (0.5, 0.6, 0.2)), ("structure", "magic"), ("random_state", "seed"), ("domain", 7), ("undeclared", "?"),
     ],
 )  # fmt: skip
 def test_bad_parameters(option, value):
     with pytest.raises((ValueError, TypeError), match=option.replace("_", ".")):
-        make(**{option: value})
+        make(**{"test": "randomized", option: value})
 
 
 def test_omega_beyond_the_columns(mixed_table):
@@ -565,3 +567,14 @@ def test_a_file_of_another_version_is_refused_in_one_line(tmp_path):
     with pytest.raises(ValueError, match=r"old.pkl' was saved by another version of sdv-plausible") as caught:
         PlausibleDeniabilitySynthesizer.load(path)
     assert "\n" not in str(caught.value)
+
+
+def test_an_object_whose_options_were_flat_is_refused_in_one_line(tmp_path):
+    """It would be fitted anew with other options than it shows."""
+    synth = make(primary_key="id")
+    synth.save(tmp_path / "new.pkl")
+    assert PlausibleDeniabilitySynthesizer.load(tmp_path / "new.pkl").test == "release"
+    del vars(synth)["test"]
+    synth.save(tmp_path / "old.pkl")
+    with pytest.raises(ValueError, match=r"old.pkl' was saved by another version of sdv-plausible"):
+        PlausibleDeniabilitySynthesizer.load(tmp_path / "old.pkl")

@@ -13,6 +13,7 @@ from sdv.multi_table import HMASynthesizer
 from sdv.single_table import GaussianCopulaSynthesizer
 
 from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.checks import check_model
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sdv.copula import SDVCopula, learner_of, of_fitted
@@ -69,7 +70,7 @@ def fitted():
 
 @pytest.fixture(scope="module")
 def synth():
-    return fit(GaussianCopulaSynthesizer, table(), model_kwargs={"default_distribution": "norm"})
+    return fit(SDVCopula(GaussianCopulaSynthesizer, default_distribution="norm"), table())
 
 
 def test_the_first_thing_the_ledger_says_is_infinity(synth):
@@ -120,7 +121,7 @@ def test_a_fitted_instance_is_asked_and_not_changed(fitted):
 
 def test_an_instance_lends_its_arguments():
     instance = GaussianCopulaSynthesizer(metadata_of(DOMAIN), default_distribution="uniform")
-    learner = learner_of(instance, None)
+    learner = learner_of(instance)
     assert isinstance(learner, SDVCopula)
     assert learner.fitted is None
     assert learner.arguments["default_distribution"] == "uniform"
@@ -149,16 +150,24 @@ def test_a_child_table_of_sdvs_hierarchy_is_refused(synth):
         synth._get_parameters()
 
 
-@pytest.mark.parametrize("model", ["bayesian_network", "a learner"])
-def test_arguments_without_a_class_are_refused(model):
-    with pytest.raises(ValueError, match="model_kwargs"):
-        learner_of(model, {"default_distribution": "norm"})
+@pytest.mark.parametrize("model", ["bayesian_network", AdaptiveNetwork(), None])
+def test_what_is_no_class_of_sdvs_has_no_arguments(model):
+    assert learner_of(model) is model
+    with pytest.raises(ValueError, match="tells no probability of a row"):
+        SDVCopula(model, default_distribution="norm")
+
+
+def test_an_instance_takes_no_arguments(fitted):
+    with pytest.raises(
+        ValueError, match="is an instance, which has its arguments: leave out default_distrib"
+    ):
+        SDVCopula(fitted, default_distribution="norm")
 
 
 @pytest.mark.parametrize("given", [{"colour": 1}, {"default_distribution": "nope"}])
 def test_arguments_that_do_not_fit_are_refused(given):
-    with pytest.raises(ValueError, match="model_kwargs"):
-        fit(GaussianCopulaSynthesizer, table(50), model_kwargs=given)
+    with pytest.raises(ValueError, match="SDVCopula: the arguments"):
+        fit(SDVCopula(GaussianCopulaSynthesizer, **given), table(50))
 
 
 def test_a_fitted_instance_keeps_its_dates_whole():

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible import PaperNetwork, Person, PlausibleDeniabilitySynthesizer
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.rules import Inequality
 from sdv_plausible.sdv import parameters
@@ -34,7 +34,7 @@ DOMAIN = {
 NAMES = [
     name
     for name in inspect.signature(PlausibleDeniabilitySynthesizer).parameters
-    if name not in ("metadata", "budget")
+    if name not in ("metadata", "budget", "moved")
 ]
 
 
@@ -65,7 +65,7 @@ def test_every_parameter_is_fixed(name):
 def test_the_cap_on_a_persons_rows_is_read_where_the_ledger_reads_it(monkeypatch):
     """Even by whoever goes around the constructor: noise, ledger and choice have one number."""
     synth, used, honest = make(person="home"), [], TableRows.of_persons
-    vars(synth)["rows_per_person"] = 2000
+    vars(synth)["person"] = Person("home", rows=2000)
 
     def chosen(*given: Any) -> TableRows:
         used.append(honest(*given))
@@ -85,12 +85,8 @@ def change_rules(given: dict[str, Any]) -> None:
     given["rules"].clear()
 
 
-def change_split(given: dict[str, Any]) -> None:
-    given["split"][2] = 0.0
-
-
-def change_model_parameters(given: dict[str, Any]) -> None:
-    given["model_parameters"]["max_cost"] = 2
+def change_model(given: dict[str, Any]) -> None:
+    given["model"].structure["sex"].clear()
 
 
 def change_locales(given: dict[str, Any]) -> None:
@@ -100,8 +96,7 @@ def change_locales(given: dict[str, Any]) -> None:
 CHANGES: list[Callable[[dict[str, Any]], None]] = [
     change_domain,
     change_rules,
-    change_split,
-    change_model_parameters,
+    change_model,
     change_locales,
 ]
 
@@ -110,10 +105,8 @@ def given() -> dict[str, Any]:
     return {
         "domain": {name: dict(spec) for name, spec in DOMAIN.items()},
         "rules": [Inequality("since", "age")],
-        "split": [0.3, 0.3, 0.4],
-        "model_parameters": {"max_cost": 300},
         "locales": ["en_US"],
-        "model": "bayesian_network",
+        "model": PaperNetwork(structure={"sex": ["since"]}),
         "random_state": 3,
     }
 
