@@ -65,11 +65,6 @@ def _add(group: Any, option: Option) -> None:
         group.add_argument(option.flag, type=read, metavar=option.written or plain, **known)
 
 
-def flat(options: argparse.Namespace) -> dict[str, Any]:
-    """Options that were given, and they alone."""
-    return {name: getattr(options, name) for name in OPTIONS if hasattr(options, name)}
-
-
 def given(options: argparse.Namespace, **known: Any) -> dict[str, Any]:
     """Arguments of the constructor from the options that were given, and from them alone.
 
@@ -82,21 +77,29 @@ def given(options: argparse.Namespace, **known: Any) -> dict[str, Any]:
 
     Raises
     ------
-    UsageError
+    ValueError
         If an option plays no part beside the others.
     """
-    found = {**known, **flat(options)}
+    from sdv_plausible.fit.public_table import PublicTable
+    from sdv_plausible.models import named_learner
+    from sdv_plausible.privacy.neighbours import person_of
+
+    found = {**known, **{name: getattr(options, name) for name in OPTIONS if hasattr(options, name)}}
     of: dict[str, dict[str, Any]] = {argument: {} for argument in VALUES.values()}
     for name in [name for name in found if name in OPTIONS and OPTIONS[name].of]:
         of[VALUES[OPTIONS[name].of[0]]][name] = found.pop(name)
     if of["test"]:
         found["test"] = _test(found.get("test", default_of("test")), of["test"])
-    if of["model"] or hasattr(options, "model_parameters"):
-        found["model"] = _model(options, found.get("model", default_of("model")), of["model"])
+    parameters = getattr(options, "model_parameters", None)
+    if of["model"] or parameters is not None:
+        if isinstance(of["model"].get("structure"), str):
+            of["model"]["structure"] = _structure(of["model"]["structure"])
+        more = None if parameters is None else _object(parameters)
+        found["model"] = named_learner(found.get("model", default_of("model")), more, **of["model"])
     if of["person"]:
-        found["person"] = _person(found.get("person"), **of["person"])
-    if of["public"]:
-        found["public"] = _public(found.get("public"), **of["public"])
+        found["person"] = person_of(found.get("person"), *of["person"].values())
+    if of["public"] and ("public" in found or getattr(options, "public", None) is None):
+        found["public"] = PublicTable(found.get("public"), *of["public"].values())  # type: ignore[arg-type]
     return found
 
 
@@ -110,40 +113,6 @@ def _test(name: str, given: Mapping[str, Any]) -> Any:
             f"--test {tests}"
         )
     return TESTS[name](**given)
-
-
-def _model(options: argparse.Namespace, name: str, given: dict[str, Any]) -> Any:
-    from sdv_plausible.models import named_learner
-
-    if isinstance(given.get("structure"), str):
-        given["structure"] = _structure(given["structure"])
-    parameters = getattr(options, "model_parameters", None)
-    try:
-        return named_learner(name, None if parameters is None else _object(parameters), **given)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-
-
-def _person(column: str | None, rows_per_person: int) -> Any:
-    from sdv_plausible.privacy.neighbours import person_of
-
-    if column is None:
-        raise UsageError(
-            f"--rows-per-person ({rows_per_person}) plays no part without --person, the column that says "
-            "whose a row is: leave it out, or add --person"
-        )
-    return person_of(column, rows_per_person)
-
-
-def _public(frame: Any, public_source: str) -> Any:
-    from sdv_plausible.fit.public_table import PublicTable
-
-    if frame is None:
-        raise UsageError(
-            f"--public-source ({public_source!r}) plays no part without --public, the published table: leave "
-            "it out, or add --public"
-        )
-    return PublicTable(frame, public_source)
 
 
 def opened_budget(options: argparse.Namespace) -> Any:

@@ -8,7 +8,7 @@ a published table. On the command line and in release files they are flat. Nothi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 MODELS = {
@@ -35,38 +35,30 @@ _TESTS = tuple(NAMED.values())
 _BY_ROW = _TESTS[1:]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Option:
     """One option.
 
     Attributes
     ----------
-    name : str
-        Where options are flat.
-    kind : type
-        Of its values; ``dict`` for JSON.
-    default : object
-        Where it is not given.
-    help : str
-        One line.
-    choices : mapping or tuple
-        All its values, with what each is for a form.
+    name, kind, default, help
+        What it is called where options are flat, of which type it is, and what is said of it in a line.
     of : tuple of str
         Values that hold it; none where it is the constructor's own.
-    within : str
-        What it is called in them.
-    written : str
-        How its value is shown on the command line.
+    choices : mapping or tuple
+        All its values, with what each is for a form.
+    within, written : str
+        What it is called in them, and how its value is shown on the command line, where that differs.
     """
 
     name: str
     kind: type
     default: Any
     help: str
-    choices: Mapping[str, str] | tuple[str, ...] = ()
     of: tuple[str, ...] = ()
+    choices: Mapping[str, str] | tuple[str, ...] = ()
     within: str = ""
-    written: str = field(default="")
+    written: str = ""
 
     @property
     def flag(self) -> str:
@@ -74,68 +66,53 @@ class Option:
         return f"--{self.name.replace('_', '-')}"
 
 
-def _option(name: str, kind: type, default: Any, help: str, **more: Any) -> Option:
-    return Option(name=name, kind=kind, default=default, help=help, **more)
-
-
-OPTIONS = {
-    option.name: option
-    for option in (
-        _option("enforce_min_max_values", bool, True, "kept for SDV's sake: values never leave the domain"),
-        _option("enforce_rounding", bool, True, "round numbers to the digits of the domain"),
-        _option("locales", list, ["en_US"], "locales of personal data that is invented", written="LOCALE"),
-        _option("epsilon", float, 1.0, "privacy budget; inf learns without noise and without a claim"),
-        _option("delta", float, 1e-9, "failure probability of the whole release, in (0, 1)"),
-        _option(
-            "model", str, "bayesian_network", f"what is learned: {', '.join(MODELS)}", choices=MODELS,
-            written="NAME",
-        ),
-        _option("test", str, "release", "the privacy test", choices=TESTS),
-        _option(
-            "undeclared", str, "private",
-            "domains of undeclared columns: learned with noise, or read off the rows without a claim",
-            choices=("private", "infer"),
-        ),
-        _option("max_bins", int, 100, "numbers and dates with more values are put into so many bins"),
-        _option("person", str, None, "column that says whose a row is: all rows of one are protected",
-                written="COLUMN"),
-        _option(
-            "neighbours", str, "add_remove",
-            "tables with a row (or person) more or less, or with another one in its place",
-            choices=("add_remove", "replace_one"),
-        ),
-        _option("random_state", int, None, "reproducible runs for tests; the ledger then makes no claim"),
-        # --- of values --------------------------------------------------------------------------------
-        _option("k", int, 50, "plausible seeds that a released row must have, >= 1", of=_TESTS),
-        _option("epsilon0", float, 1.0, "inverse scale of the test's noise", of=_TESTS[:2]),
-        _option("omega", object, None, "attributes that are resampled (default: the test's choice)",
-                of=_TESTS, written="N|LOW-HIGH|all"),
-        _option("gamma", float, 4.0, 'factor within which probabilities are "about the same"', of=_BY_ROW),
-        _option("row_cap", int, 1_000_000, "rows that may ever be released from one fit; all are charged",
-                of=_BY_ROW),
-        _option("max_plausible", int, None, "counting plausible seeds stops at so many", of=_BY_ROW),
-        _option("max_check_plausible", int, None, "so many seeds are looked at", of=_BY_ROW),
-        _option("hidden_omega", bool, False, "likelihoods of the mixture over a range of omega", of=_BY_ROW),
-        _option("seed_free_share", float, 0.5, "probability that a proposal resamples everything",
-                of=_BY_ROW[:1]),
-        _option("least_rows", int, 1000, "a public number that the count of seeds reaches", of=_BY_ROW[:1]),
-        _option("threshold_noise", str, "discrete_laplace", "noise of the threshold; laplace is the paper's",
-                of=_BY_ROW[:1], choices=("discrete_laplace", "laplace")),
-        _option("structure", object, "cfs", "of the paper's network: cfs, independent, or {child: [parents]}",
-                of=("PaperNetwork",), written="NAME|JSON"),
-        _option("split", tuple, None, "of the paper's network: shares for structure, parameters and seeds",
-                of=("PaperNetwork",), written="A,B,C"),
-        _option("noise", str, "calibrated", "of the paper's network: paper is the noise as printed",
-                of=("PaperNetwork",), choices=("calibrated", "paper")),
-        _option("accounting", str, "proved",
-                "of the paper's network: paper also says what the paper's formulas give",
-                of=("PaperNetwork",), choices=("proved", "paper")),
-        _option("rows_per_person", int, 1, "so many rows of each person are used, at most", of=("Person",),
-                within="rows"),
-        _option("public_source", str, None, "who published --public, for the ledger", of=("PublicTable",),
-                within="source"),
-    )
-}  # fmt: skip
+_PAPER = ("PaperNetwork",)
+_LIST = (
+    Option("enforce_min_max_values", bool, True, "kept for SDV's sake: values never leave the domain"),
+    Option("enforce_rounding", bool, True, "round numbers to the digits of the domain"),
+    Option("locales", list, ["en_US"], "locales of personal data that is invented", written="LOCALE"),
+    Option("epsilon", float, 1.0, "privacy budget; inf learns without noise and without a claim"),
+    Option("delta", float, 1e-9, "failure probability of the whole release, in (0, 1)"),
+    Option("model", str, "bayesian_network", f"{', '.join(MODELS)}", choices=MODELS, written="NAME"),
+    Option("test", str, "release", "the privacy test", choices=TESTS),
+    Option(
+        "undeclared", str, "private",
+        "domains of undeclared columns: learned with noise, or read off the rows without a claim",
+        choices=("private", "infer"),
+    ),
+    Option("max_bins", int, 100, "numbers and dates with more values are put into so many bins"),
+    Option("person", str, None, "column that says whose a row is: all of one's rows are protected",
+           written="COLUMN"),
+    Option("neighbours", str, "add_remove", "tables with a row (or person) more, or with another one",
+           choices=("add_remove", "replace_one")),
+    Option("random_state", int, None, "reproducible runs for tests; the ledger then makes no claim"),
+    Option("k", int, 50, "plausible seeds that a released row must have, >= 1", _TESTS),
+    Option("epsilon0", float, 1.0, "inverse scale of the test's noise", _TESTS[:2]),
+    Option("omega", object, None, "attributes that are resampled (default: the test's choice)", _TESTS,
+           written="N|LOW-HIGH|all"),
+    Option("gamma", float, 4.0, 'factor within which probabilities are "about the same"', _BY_ROW),
+    Option("row_cap", int, 1_000_000, "rows that one fit may ever release; all are charged", _BY_ROW),
+    Option("max_plausible", int, None, "counting plausible seeds stops at so many", _BY_ROW),
+    Option("max_check_plausible", int, None, "so many seeds are looked at", _BY_ROW),
+    Option("hidden_omega", bool, False, "likelihoods of the mixture over a range of omega", _BY_ROW),
+    Option("seed_free_share", float, 0.5, "probability that a proposal resamples everything", _BY_ROW[:1]),
+    Option("least_rows", int, 1000, "a public number that the count of seeds reaches", _BY_ROW[:1]),
+    Option("threshold_noise", str, "discrete_laplace", "noise of the threshold; laplace is the paper's",
+           _BY_ROW[:1], ("discrete_laplace", "laplace")),
+    Option("structure", object, "cfs", "of the paper's network: cfs, independent, or {child: [parents]}",
+           _PAPER, written="NAME|JSON"),
+    Option("split", tuple, None, "of the paper's network: shares for structure, parameters and seeds", _PAPER,
+           written="A,B,C"),
+    Option("noise", str, "calibrated", "of the paper's network: paper is the noise as printed", _PAPER,
+           ("calibrated", "paper")),
+    Option("accounting", str, "proved", "of the paper's network: paper adds what its formulas give", _PAPER,
+           ("proved", "paper")),
+    Option("rows_per_person", int, 1, "so many rows of each person are used, at most", ("Person",),
+           within="rows"),
+    Option("public_source", str, None, "who published --public, for the ledger", ("PublicTable",),
+           within="source"),
+)  # fmt: skip
+OPTIONS = {option.name: option for option in _LIST}
 _MOVED = {
     "privacy_test": "give test={value}",
     "source": 'give domain="written"',

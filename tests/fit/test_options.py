@@ -93,7 +93,7 @@ def test_doors_values_and_command_line_agree_with_the_list():
     [
         ({"epsilon": {"default": 2.0}}, ["fit_source: the default of epsilon", "synthesizer: the default of epsilon"]),
         ({"row_cap": {"default": 5}}, ["DeterministicTest: the default of row_cap", "RandomizedTest: the default of row_cap"]),
-        ({"row_cap": {"of": NAMED.values()}}, ["ReleaseTest: row_cap"]),
+        ({"row_cap": {"of": (*NAMED.values(),)}}, ["ReleaseTest: row_cap"]),
         ({"noise": {"choices": ("calibrated",)}}, ["PaperNetwork: the choices of noise"]),
     ],
     ids=str,
@@ -104,7 +104,7 @@ def test_a_planted_disagreement_is_seen(planted, named):
 
 
 def test_an_option_that_no_door_has_is_seen():
-    odd = Option(name="depth", kind=int, default=1, help="how deep")
+    odd = Option("depth", int, 1, "how deep")
     assert disagreements({**OPTIONS, "depth": odd}) == ["command line: --depth", "synthesizer: depth"]
 
 
