@@ -40,7 +40,7 @@ class Person:
         check.whole("rows", self.rows, 1, "it bounds the rows used of each person; try 5")
 
 
-def person_of(column: str | None, rows: int) -> Person | None:
+def person_of(column: str | None, rows: int) -> Person | str | None:
     """Whose rows are, where both are said apart: in files and on the command line.
 
     Raises
@@ -50,7 +50,7 @@ def person_of(column: str | None, rows: int) -> Person | None:
     """
     if column is None and rows != 1:
         raise ValueError(f"rows_per_person ({rows}) needs person, the column that says whose a row is")
-    return None if column is None else Person(column, rows)
+    return column if rows == 1 else Person(column or "", rows)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import person_of
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.sampler import PrefixSampler
+from sdv_plausible.release.settings import read_test
 from sdv_plausible.release_file.answers import Answers
 from sdv_plausible.release_file.domain import with_charges
 from sdv_plausible.release_file.release import Release
@@ -152,7 +153,9 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         )
     names = ("epsilon", "delta", "neighbours", *OTHERS)
     given = {name: settings[name] for name in names if name != "returns_tables"}
-    given |= {"test": test_of(settings), "domain": _declared(release), "rules": release.rules.rule_set.rules}
+    name, test = settings["privacy_test"], test_of(settings)
+    given["test"] = name if test == read_test(name) else test
+    given |= {"domain": _declared(release), "rules": release.rules.rule_set.rules}
     given["person"] = person_of(settings["person"], settings["rows_per_person"])
     if "model" in settings:
         learner = learner_of(settings)

@@ -82,6 +82,7 @@ def test_arguments_that_say_no_unit_are_refused(arguments, named):
 
 def test_rows_of_nobody_are_refused():
     assert person_of(None, 1) is None
+    assert person_of("id", 1) == "id"
     assert person_of("id", 2) == Person("id", rows=2)
     with pytest.raises(ValueError, match=r"^rows_per_person \(2\) needs person"):
         person_of(None, 2)

@@ -120,7 +120,7 @@ def test_the_release_test_draws_noise_for_groups_that_are_large_enough_alone() -
     with noise.record_calls() as calls:
         released = fit_codes(first, DOMAIN, settings, LEARNERS["given arcs"], ledger, Coins.from_os_entropy())
     assert calls[-1].name == "discrete_laplace"
-    assert calls[-1].scale == pytest.approx(1 / settings.epsilon0)
+    assert calls[-1].scale == pytest.approx(1 / settings.test.epsilon0)
     (part,) = released.seeds.parts
-    assert (part.sizes >= settings.k + settings.test.margin).all()
+    assert (part.sizes >= settings.test.k + settings.test.margin).all()
     assert "seeds" in {entry.name for entry in ledger.entries}

@@ -356,7 +356,7 @@ def test_what_costs_something_is_a_line_of_the_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "other"), [("default", {"neighbours": "replace_one"}), ("split", {"structure": None})]
+    ("kind", "other"), [("default", {"neighbours": "replace_one"}), ("split", {"model": "bayesian_network"})]
 )
 def test_parameters_of_another_fit_are_in_no_file(kind: str, other: dict[str, Any]) -> None:
     release = Release.load(STORED / f"{kind}.release")

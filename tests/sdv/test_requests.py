@@ -224,9 +224,9 @@ def wide(number: int) -> dict:
 def test_more_columns_than_pairs_can_be_looked_at():
     metadata = metadata_from_columns(wide(models.MOST_COLUMNS + 1))
     words = r"1,001 modelled columns have 500,500 pairs.*at most 1,000 columns \(MOST_COLUMNS\).*model=\"independent\""
-    for structure in (None, "cfs"):
+    for model in ("bayesian_network", PaperNetwork()):
         with pytest.raises(ValueError, match=words):
-            PlausibleDeniabilitySynthesizer(metadata, model=PaperNetwork(structure=structure))
+            PlausibleDeniabilitySynthesizer(metadata, model=model)
     PlausibleDeniabilitySynthesizer(metadata, model="independent")
     with pytest.warns(UserWarning, match="fitting takes minutes"):
         PlausibleDeniabilitySynthesizer(metadata_from_columns(wide(models.MANY_COLUMNS + 1)))
