@@ -163,7 +163,7 @@ class PlausibleDeniabilityMechanism:
         if self.model.in_latent_space:
             where, way_out = (
                 "its latent points",
-                "Encode records more widely (model=Latent(floor=...): raise it)",
+                "Encode records more widely (model=Latent(...): raise floor)",
             )
         return (
             f"the privacy test let too few candidates through: k ({self.test.k}) is too high for {where} on "
