@@ -164,7 +164,7 @@ def read_settings(part: Part) -> dict[str, Any]:
 
 def privacy_of(settings: Mapping[str, Any]) -> Settings:
     """The privacy parameters among the settings, checked."""
-    test, relation = test_of(settings), settings["neighbours"]
+    test, relation = privacy_test_of(settings), settings["neighbours"]
     unit = Neighbours.parse(relation, person_of(settings["person"], settings["rows_per_person"]))
     for kind in TESTS.values():  # what plays no part is checked all the same: all of it is shown
         _made(kind, settings)
@@ -174,7 +174,7 @@ def privacy_of(settings: Mapping[str, Any]) -> Settings:
     )  # fmt: skip
 
 
-def test_of(settings: Mapping[str, Any]) -> PrivacyTest:
+def privacy_test_of(settings: Mapping[str, Any]) -> PrivacyTest:
     """The privacy test among the settings."""
     return _made(TESTS[settings["privacy_test"]], settings)
 

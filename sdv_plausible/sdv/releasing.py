@@ -24,8 +24,8 @@ from sdv_plausible.release_file.settings import (
     OTHERS,
     as_json,
     check_locales,
+    privacy_test_of,
     said,
-    test_of,
     versions_of,
 )
 from sdv_plausible.sdv.schema import SCHEMA_KEYS
@@ -153,7 +153,7 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         )
     names = ("epsilon", "delta", "neighbours", *OTHERS)
     given = {name: settings[name] for name in names if name != "returns_tables"}
-    name, test = settings["privacy_test"], test_of(settings)
+    name, test = settings["privacy_test"], privacy_test_of(settings)
     given["test"] = name if test == read_test(name) else test
     given |= {"domain": _declared(release), "rules": release.rules.rule_set.rules}
     given["person"] = person_of(settings["person"], settings["rows_per_person"])

@@ -7,7 +7,6 @@ directions of adding and removing a row. The planted bugs at the end are mechani
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import miss_rates
@@ -32,7 +31,7 @@ from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
-from tests.flat import bound, settings_of
+from tests.flat import bound, rebound, settings_of
 
 A = Fraction(1, 2)  # exp(-epsilon0), rational
 EPSILON0 = math.log(2)
@@ -168,7 +167,7 @@ def test_the_entry_of_the_ledger_covers_the_mixture_with_seed_free_proposals(
     )  # fmt: skip
     _, likelihood = exact.network_likelihood(network(), [(1, 1 - share), (2, share)])
     for n, table, larger in neighbours(2, sizes):
-        (loss,) = replace(settings, least_rows=n).test.charge(1.0)[-1].losses
+        (loss,) = rebound(settings.test, least_rows=n).charge(1.0)[-1].losses
         attempts = [exact.attempt(t, likelihood, exact.randomized_pass(2, A), GAMMA) for t in (table, larger)]
         assert float(min(map(sum, attempts))) >= floor_by_construction(float(share), 2, EPSILON0, n) * (
             1 - SLACK

@@ -275,12 +275,14 @@ WIDE = Domain(
 
 def attack_rows(plan: Settings, runs: int):
     """k - 1 equal records among 4900 others, the target makes them k; the score counts released rows that are like them."""
-    others = [(1, 1)] * (plan.k - 1)
+    others = [(1, 1)] * (plan.test.k - 1)
     absent, present = codes(4900, *others, width=2), codes(4900, *others, (1, 1), width=2)
 
     def scores(rows: np.ndarray) -> np.ndarray:  # nothing is learned: one fit, many independent calls
         released, _ = fit(rows, WIDE, Uniform(), plan)
-        made = (released.sample(plan.row_cap, {}, released.coins.spawn("sample", i)) for i in range(runs))
+        made = (
+            released.sample(plan.test.row_cap, {}, released.coins.spawn("sample", i)) for i in range(runs)
+        )
         return np.array([(y[:, 0] == 1).sum() for y in made])
 
     return scores(present), scores(absent)
