@@ -24,11 +24,12 @@ from sdv_plausible.audit.small_universe import (
     release_test_matrix,
     seed_likelihood,
 )
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.models.gaussian_copula.learner import GaussianCopulaLearner
+from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
+from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.table.domain import Attribute, Domain
@@ -47,9 +48,11 @@ def even() -> BayesianNetwork:
 
 def charged_and_exact(name: str, num_rows: int = 1) -> Comparison:
     """Privacy Test 2 at k = 3 on 8 and 9 rows; Test 1, which has no charge, is held against this one's."""
-    charged = RandomizedTest(
-        k=3, gamma=2.0, epsilon0=1.0, delta=0.1, row_cap=num_rows, seed_free_share=0.5, least_rows=8
-    ).charge(1.0)[-1]
+    charged = (
+        RandomizedTest(k=3, gamma=2.0, epsilon0=1.0, row_cap=num_rows, seed_free_share=0.5, least_rows=8)
+        .bound(0.1, ONE_ROW)
+        .charge(1.0)[-1]
+    )
     likelihood = seed_likelihood(even(), (2,), {0: HALF, 1: HALF})
     passes = exact.deterministic_pass(3) if name == "1" else exact.randomized_pass(3, noise_weight(1.0))
     tables = audit.tables_of_sizes(2, [8, 9])
@@ -59,7 +62,7 @@ def charged_and_exact(name: str, num_rows: int = 1) -> Comparison:
 
 def released() -> Comparison:
     """The release test at k = 2 on up to four rows."""
-    test = ReleaseTest(k=2, epsilon0=1.0, delta=0.2)
+    test = ReleaseTest(k=2, epsilon0=1.0, omega=1).bound(0.2, ONE_ROW)
     matrix = release_test_matrix(
         audit.tables_of_sizes(2, range(5)), ("a", "b"), k=2, margin=test.margin, epsilon0=1.0
     )
@@ -80,8 +83,8 @@ def main() -> None:
         ("Privacy Test 2, two rows", charged_and_exact("2", 2)),
         ("Privacy Test 1, against Test 2's charge", charged_and_exact("1")),
         ("Release test", released()),
-        ("Default learner", learned(AdaptiveLearner())),
-        ("Gaussian copula", learned(GaussianCopulaLearner())),
+        ("Default learner", learned(AdaptiveNetwork())),
+        ("Gaussian copula", learned(GaussianCopula())),
     ]
     figure, axes = plt.subplots(2, 3, figsize=(13, 7.5), layout="constrained")
     for axis, (title, found) in zip(axes.flat, panels, strict=True):

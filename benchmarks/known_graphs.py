@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
@@ -87,16 +88,16 @@ def main() -> None:
         half = len(table) // 2
         halves = pair_distances(table[:half], table[half:])
         specs = {c: {"sdtype": "categorical"} for c in table}
-        for structure in ("cfs", None):
+        for structure, model in (("cfs", PaperNetwork()), ("default", "bayesian_network")):
             synth = PlausibleDeniabilitySynthesizer(
-                sdv_compat.metadata_from_columns(specs), epsilon=math.inf, structure=structure
+                sdv_compat.metadata_from_columns(specs), epsilon=math.inf, model=model
             )
             synth.fit(table)
             learned = edges(synth.get_structure())
             right = len(learned & truth)
             pairs = pair_distances(table, synth.sample(len(table)))
             print(
-                f"| {name} | {structure or 'default'} | {len(truth)} | {len(learned)} | {right} "
+                f"| {name} | {structure} | {len(truth)} | {len(learned)} | {right} "
                 f"| {right / max(1, len(learned)):.2f} | {right / len(truth):.2f} "
                 f"| {pairs.mean():.4f} | {pairs.max():.3f} | {halves.mean():.4f} | {halves.max():.3f} |",
                 flush=True,

@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.models import HERE, PAGE, K, acs2013, adult, seeds_of_points, synthesizer
-from sdv_plausible import metadata_of
+from sdv_plausible import DeterministicTest, metadata_of
 from sdv_plausible.evaluation import coding, distances
 from sdv_plausible.evaluation.tables import prepare
 from sdv_plausible.models import base
-from sdv_plausible.models.latent.learner import LatentLearner
+from sdv_plausible.models.latent.learner import Latent
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sdv.versions import from_native, to_native
 from sdv_plausible.whole_files import write_whole
@@ -42,8 +42,8 @@ def measure(floor: float, weight: float, epsilon: float, repeat: int) -> dict[st
     rows, domain, _ = adult()
     order, half = np.random.default_rng(repeat).permutation(len(rows)), len(rows) // 2
     train, test = (rows.iloc[part].reset_index(drop=True) for part in (order[:half], order[half:]))
-    learner = LatentLearner(floor=floor, weight=weight)
-    synth = synthesizer(learner, domain, epsilon=epsilon, privacy_test="deterministic")
+    learner = Latent(floor=floor, weight=weight)
+    synth = synthesizer(learner, domain, epsilon=epsilon, test=DeterministicTest)
     synth.fit(to_native("table", train))
     plausible = seeds_of_points(synth)
     made = from_native(synth.sample(ROWS))[list(train)]
@@ -62,7 +62,7 @@ def measure(floor: float, weight: float, epsilon: float, repeat: int) -> dict[st
 def counting() -> dict[str, Any]:
     """Plausible seeds of many candidates, by looking at every record; steps of training make no difference."""
     rows, domain, _ = acs2013()
-    synth = synthesizer(LatentLearner(steps=16), domain, privacy_test="deterministic")
+    synth = synthesizer(Latent(steps=16), domain, test=DeterministicTest)
     synth.fit(to_native("table", rows))
     mechanism, coins = synth._sampler.mechanism, Coins.from_os_entropy()
     seeds, omega = coins.integers(mechanism.num_seeds, CANDIDATES), np.zeros(CANDIDATES, dtype=np.int64)

@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 from sdv.single_table import GaussianCopulaSynthesizer
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
+from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, ReleaseTest, metadata_of
 from sdv_plausible.evaluation import coding, distances
 from sdv_plausible.evaluation.classifiers import compare_classifiers
 from sdv_plausible.evaluation.game import distinguishing_game
@@ -81,9 +81,11 @@ def acs2013() -> Table:
     return pd.read_csv(folder / "acs2013_100k.csv.gz"), domain, "incc"
 
 
-def synthesizer(model: Any, domain: dict[str, Any], **options: Any) -> Any:
-    """One of ours, with a model."""
-    return PlausibleDeniabilitySynthesizer(metadata_of(domain), model=model, domain=domain, k=K, **options)
+def synthesizer(model: Any, domain: dict[str, Any], test: type[Any] = ReleaseTest, **options: Any) -> Any:
+    """One of ours, with a model and a test at K."""
+    return PlausibleDeniabilitySynthesizer(
+        metadata_of(domain), model=model, domain=domain, test=test(k=K), **options
+    )
 
 
 def chosen(name: str) -> Any:
@@ -99,7 +101,7 @@ def chosen(name: str) -> Any:
 
 def pass_rate(model: Any, domain: dict[str, Any], rows: pd.DataFrame, epsilon: float) -> float:
     """Share of candidates with k plausible seeds or more."""
-    synth = synthesizer(model, domain, epsilon=epsilon, privacy_test="deterministic")
+    synth = synthesizer(model, domain, epsilon=epsilon, test=DeterministicTest)
     synth.fit(to_native("table", rows))
     if model == "latent":  # keeps no columns: the point of a seed has one law, whatever omega below m
         return float((seeds_of_points(synth) >= K).mean())

@@ -19,6 +19,8 @@ except ImportError as error:
         "pip install 'sdv-plausible[sdgym]'"
     ) from error
 
+from sdv_plausible import RandomizedTest, ReleaseTest
+
 MODELLED = (
     "numerical",
     "datetime",
@@ -82,52 +84,50 @@ class PlausibleNoNoise(_Variant, Plausible):
 class _KeepsSeedValues(_Variant):
     """Keeps the values of a seed record in ``kept`` columns: a fixed omega would mean something else on each table."""
 
-    kept = 1
+    kept, k = 1, 50
+    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"undeclared": "private"}
 
     def _fit(self, data: Any, metadata: Any) -> None:
         columns = next(iter(metadata.tables.values())).columns.values()
         modelled = sum(column["sdtype"] in MODELLED for column in columns)
-        self._MODEL_KWARGS = {**type(self)._MODEL_KWARGS, "omega": modelled - self.kept}
+        test = ReleaseTest(k=self.k, omega=modelled - self.kept)
+        self._MODEL_KWARGS = {**type(self)._MODEL_KWARGS, "test": test}
         super()._fit(data, metadata)  # type: ignore[misc]
 
     @classmethod
     def settings(cls) -> str:
         """The parameters that differ from the defaults."""
-        return _written([*cls._MODEL_KWARGS.items(), ("omega", f"m - {cls.kept}")])
+        return _written([("k", cls.k), *cls._MODEL_KWARGS.items(), ("omega", f"m - {cls.kept}")])
 
 
 class PlausibleK10Keeps1(_KeepsSeedValues, Plausible):
     """Seeds: one kept column, at least 10 seeds behind every released value of it."""
 
-    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"k": 10, "undeclared": "private"}
+    k = 10
 
 
 class PlausibleK50Keeps1(_KeepsSeedValues, Plausible):
     """Seeds: one kept column, at least 50 seeds behind every released value of it."""
 
-    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"k": 50, "undeclared": "private"}
-
 
 class PlausibleK50Keeps3(_KeepsSeedValues, Plausible):
     """Seeds: three kept columns."""
 
-    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"k": 50, "undeclared": "private"}
     kept = 3
 
 
 class PlausibleTest1(_Variant, Plausible):
     """The paper's deterministic test: plausible deniability of each row, no epsilon."""
 
-    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"privacy_test": "deterministic", "undeclared": "private"}
+    _MODEL_KWARGS: ClassVar[dict[str, Any]] = {"test": "deterministic", "undeclared": "private"}
 
 
 class PlausibleTest2(_Variant, Plausible):
     """The paper's randomised test: every row costs, so the rows are capped."""
 
     _MODEL_KWARGS: ClassVar[dict[str, Any]] = {
-        "privacy_test": "randomized",
+        "test": RandomizedTest(row_cap=5_000),
         "undeclared": "private",
-        "row_cap": 5_000,
     }
 
 

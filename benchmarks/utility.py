@@ -80,7 +80,7 @@ def ours(table: CodedTable, train: np.ndarray, epsilon: float, **options: object
     start = time.perf_counter()
     synth.fit(frame)
     seconds = time.perf_counter() - start
-    allowed = epsilon + float(options.get("epsilon0", 0.0))  # type: ignore[arg-type]
+    allowed = epsilon + (synth.test.epsilon0 if "test" in options else 0.0)
     assert math.isinf(epsilon) or synth.privacy_ledger().total() <= allowed
     return synth.sample(len(train))[table.names].to_numpy(), seconds
 
@@ -88,9 +88,13 @@ def ours(table: CodedTable, train: np.ndarray, epsilon: float, **options: object
 def seeded(kept: int, share: float) -> Callable[[CodedTable, np.ndarray, float], Made]:
     """Ours with ``kept`` attributes of the seeds: the same total, a share of it for the seeds."""
 
+    from sdv_plausible import ReleaseTest
+
     def run(table: CodedTable, train: np.ndarray, epsilon: float) -> Made:
         omega = len(table.names) - kept
-        return ours(table, train, epsilon * (1 - share), omega=omega, epsilon0=epsilon * share)
+        return ours(
+            table, train, epsilon * (1 - share), test=ReleaseTest(omega=omega, epsilon0=epsilon * share)
+        )
 
     return run
 

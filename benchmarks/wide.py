@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.counting import joint_counts
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -77,7 +77,7 @@ def by_learner(codes: np.ndarray, values: int, epsilon: float) -> tuple[float, n
     parts = {"learning": CodeArray(codes, domain.cardinalities)}
     budget = ModelBudget(epsilon=epsilon, delta=DELTA)
     started = time.process_time()
-    model = learn_model(parts, domain, AdaptiveLearner(), budget, PrivacyLedger(delta=DELTA), coins)
+    model = learn_model(parts, domain, AdaptiveNetwork(), budget, PrivacyLedger(delta=DELTA), coins)
     seconds = time.process_time() - started
     return seconds, model.sample(len(codes), coins.spawn("rows"))
 

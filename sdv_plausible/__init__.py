@@ -10,28 +10,52 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sdv_plausible.fit.public_table import PublicTable
     from sdv_plausible.fit.source import fit_source
+    from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
     from sdv_plausible.models.checks import check_learner, check_model
+    from sdv_plausible.models.datasynthesizer.learner import GreedyBayes
+    from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
+    from sdv_plausible.models.latent.learner import Latent
+    from sdv_plausible.models.paper.learner import PaperNetwork
     from sdv_plausible.models.registered import register_model_type
+    from sdv_plausible.models.uniform import Uniform
     from sdv_plausible.privacy.ledger import PrivacyLedger
+    from sdv_plausible.privacy.neighbours import Person
     from sdv_plausible.release.budget import Budget
+    from sdv_plausible.release.deterministic_test import DeterministicTest
     from sdv_plausible.release.plan import plan
+    from sdv_plausible.release.release_level import ReleaseTest
+    from sdv_plausible.release.row_tests import RandomizedTest
     from sdv_plausible.release_file.release import Release
+    from sdv_plausible.sdv.copula import SDVCopula
     from sdv_plausible.sdv.versions import metadata_of
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
     from sdv_plausible.table.domain import Attribute, Domain
     from sdv_plausible.table.parquet import read_parquet
     from sdv_plausible.table.reading import count_unreadable, read_csv
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
-    "PlausibleDeniabilitySynthesizer": "sdv_plausible.synthesizer",
+    "AdaptiveNetwork": "sdv_plausible.models.adaptive.learner",
     "Attribute": "sdv_plausible.table.domain",
     "Budget": "sdv_plausible.release.budget",
+    "DeterministicTest": "sdv_plausible.release.deterministic_test",
     "Domain": "sdv_plausible.table.domain",
+    "GaussianCopula": "sdv_plausible.models.gaussian_copula.learner",
+    "GreedyBayes": "sdv_plausible.models.datasynthesizer.learner",
+    "Latent": "sdv_plausible.models.latent.learner",
+    "PaperNetwork": "sdv_plausible.models.paper.learner",
+    "Person": "sdv_plausible.privacy.neighbours",
+    "PlausibleDeniabilitySynthesizer": "sdv_plausible.synthesizer",
     "PrivacyLedger": "sdv_plausible.privacy.ledger",
+    "PublicTable": "sdv_plausible.fit.public_table",
+    "RandomizedTest": "sdv_plausible.release.row_tests",
     "Release": "sdv_plausible.release_file.release",
+    "ReleaseTest": "sdv_plausible.release.release_level",
+    "SDVCopula": "sdv_plausible.sdv.copula",
+    "Uniform": "sdv_plausible.models.uniform",
     "check_learner": "sdv_plausible.models.checks",
     "check_model": "sdv_plausible.models.checks",
     "count_unreadable": "sdv_plausible.table.reading",
@@ -44,12 +68,24 @@ _HOME = {
 }
 
 __all__ = [
+    "AdaptiveNetwork",
     "Attribute",
     "Budget",
+    "DeterministicTest",
     "Domain",
+    "GaussianCopula",
+    "GreedyBayes",
+    "Latent",
+    "PaperNetwork",
+    "Person",
     "PlausibleDeniabilitySynthesizer",
     "PrivacyLedger",
+    "PublicTable",
+    "RandomizedTest",
     "Release",
+    "ReleaseTest",
+    "SDVCopula",
+    "Uniform",
     "check_learner",
     "check_model",
     "count_unreadable",

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import sdv_plausible
-from sdv_plausible.models import NAMES, make_learner
+from sdv_plausible.models import NAMES, make_learner, words_of
+from sdv_plausible.models.latent.learner import Latent
+from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
 
 PACKAGE = Path(sdv_plausible.__file__).parent
@@ -34,30 +36,26 @@ LATENT = {"steps": 3, "sample": 0.5, "hidden": 6, "latent": 2}
 
 
 def models(arcs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Parameters of ``make_learner``, and of the synthesizer, for every model; ``arcs`` are given to those that take some."""
-    normal = {"parameters": "posterior", "conditionals": "normal"}
-    return {
-        "adaptive": {"model": "bayesian_network", "structure": "adaptive"},
-        "cfs": {"model": "bayesian_network", "structure": "cfs"},
-        "given arcs": {"model": "bayesian_network", "structure": arcs},
-        "normal": {"model": "bayesian_network", "structure": "cfs", "model_parameters": normal},
-        "as printed": {"model": "bayesian_network", "structure": "cfs", "model_parameters": {"noise": "paper"}},
-        "independent": {"model": "independent"},
-        "correlated": {"model": "correlated"},
-        "copula": {"model": "gaussian_copula"},
-        "latent": {"model": "latent", "model_parameters": LATENT},
-        "uniform": {"model": "uniform"},
-        "random": {"model": "random"},
-    }  # fmt: skip
+    """The argument ``model`` for every model; ``arcs`` are given to those that take some."""
+    found = {
+        "adaptive": "bayesian_network",
+        "cfs": PaperNetwork(),
+        "given arcs": PaperNetwork(structure=arcs),
+        "normal": PaperNetwork(parameters="posterior", conditionals="normal"),
+        "as printed": PaperNetwork(noise="paper", accounting="paper"),
+        "independent": "independent",
+        "correlated": "correlated",
+        "copula": "gaussian_copula",
+        "latent": Latent(**LATENT),
+        "uniform": "uniform",
+        "random": "random",
+    }
+    return {name: {"model": model} for name, model in found.items()}
 
 
 def learners(arcs: Mapping[str, Any]) -> dict[str, Any]:
     """The same as learners."""
-    cases = models(arcs)
-    return {
-        name: make_learner(*(case.get(key) for key in ("model", "structure", "model_parameters")))
-        for name, case in cases.items()
-    }
+    return {name: make_learner(case["model"]) for name, case in models(arcs).items()}
 
 
 def unequal(registered: Collection[Any], cases: Collection[Any]) -> list[str]:
@@ -67,7 +65,7 @@ def unequal(registered: Collection[Any], cases: Collection[Any]) -> list[str]:
 
 def models_without_a_case(names: Collection[str] = NAMES) -> list[str]:
     """Names of models, and values of their learners' closed parameters."""
-    found = unequal(names, [case["model"] for case in models({}).values()])
+    found = unequal(names, [words_of(case["model"])["model"] for case in models({}).values()])
     made = list(learners({}).values())
     for kind in {type(learner) for learner in made}:
         met = {
@@ -211,7 +209,9 @@ def parameters_without_a_case(function: Any, cases: Iterable[Mapping[str, Any]])
         met = [value for given_name, value in given if given_name == name]
         values = [value for value in closed(hints.get(name)) if value != parameter.default]
         lacking |= {
-            f"{name}={value!r}" for value in values if not any(type(x) is str and x == value for x in met)
+            f"{name}={value!r}"
+            for value in values
+            if not any(getattr(x, "name", x) == value for x in met if type(x) is str or hasattr(x, "name"))
         }
         if not values and all(value is parameter.default for value in met):
             lacking.add(name)

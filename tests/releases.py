@@ -10,6 +10,7 @@ import pandas as pd
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.sdv.versions import metadata_from_columns
+from tests.flat import values
 
 COLUMNS = {
     "key": {"sdtype": "id", "regex_format": "P[0-9]{5}"},
@@ -99,7 +100,7 @@ def fitted(
     metadata = metadata_from_columns(COLUMNS)
     if primary_key:
         metadata.set_primary_key(primary_key)
-    synth = PlausibleDeniabilitySynthesizer(metadata, **{**CASES[case], **more})
+    synth = PlausibleDeniabilitySynthesizer(metadata, **values(**{**CASES[case], **more}))
     synth.fit(table())
     return synth
 

@@ -24,6 +24,7 @@ from sdv_plausible.rules import (
 )
 from sdv_plausible.rules.rule import Formats
 from sdv_plausible.sdv.versions import metadata_from_columns
+from tests.flat import values
 
 DAY = "%d.%m.%Y"
 MINUTE = "%d.%m.%Y %H:%M"
@@ -146,7 +147,7 @@ def formats() -> Formats:
 def synthesizer(**more: Any) -> PlausibleDeniabilitySynthesizer:
     """A synthesizer with all rules, not fitted."""
     given = {"domain": DOMAIN, "rules": RULES, "max_bins": 6, "epsilon": 4.0, **more}
-    return PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), **given)
+    return PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), **values(**given))
 
 
 @cache

@@ -12,6 +12,7 @@ from engines import HELD, Streamed, held
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, read_parquet
 from sdv_plausible.release_file.documents import write
 from sdv_plausible.sdv.versions import metadata_from_columns
+from tests.flat import values
 
 __all__ = ["COLUMNS", "DECLARED", "ENGINES", "SEED", "Streamed", "held", "in_memory", "table"]
 
@@ -66,7 +67,9 @@ def in_memory(frame: pd.DataFrame, folder: Path, **parameters: Any) -> Release:
     frame.to_parquet(folder / "whole.parquet", index=False)
     read = read_parquet(folder / "whole.parquet", parameters.get("domain"), COLUMNS)
     (folder / "whole.parquet").unlink()
-    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), random_state=SEED, **parameters)
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_from_columns(COLUMNS), random_state=SEED, **values(**parameters)
+    )
     synth.fit(read)
     return synth.release(allow_no_claim=True)
 

@@ -5,33 +5,87 @@ from __future__ import annotations
 import guarded
 import pytest
 
-from sdv_plausible.models import make_learner
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
-from sdv_plausible.models.datasynthesizer.learner import CorrelatedLearner
-from sdv_plausible.models.gaussian_copula.learner import GaussianCopulaLearner
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
-from sdv_plausible.models.uniform import UniformLearner
+from sdv_plausible.models import NAMES, learner_of, make_learner, named_learner, words_of
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.datasynthesizer.learner import GreedyBayes
+from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
+from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.uniform import Uniform
 
 
 def test_learners_by_name():
-    assert isinstance(make_learner("bayesian_network"), AdaptiveLearner)
-    assert make_learner("bayesian_network", "cfs", {"max_cost": 9}) == BayesianNetworkLearner(max_cost=9)
-    assert make_learner("bayesian_network", {"a": ["b"]}).structure == {"a": ["b"]}
+    assert isinstance(make_learner("bayesian_network"), AdaptiveNetwork)
+    assert named_learner("bayesian_network", {"max_cost": 9}, structure="cfs") == PaperNetwork(max_cost=9)
+    assert named_learner("bayesian_network", structure={"a": ["b"]}).structure == {"a": ["b"]}
     assert make_learner("independent").structure == "independent"
-    assert make_learner("uniform") == UniformLearner()
-    assert make_learner("random") == UniformLearner()
-    assert make_learner("correlated", None, {"max_parents": 2}) == CorrelatedLearner(max_parents=2)
-    assert make_learner("gaussian_copula", None, {"max_buckets": 4}) == GaussianCopulaLearner(max_buckets=4)
-    own = UniformLearner()
+    assert make_learner("uniform") == Uniform()
+    assert make_learner("random") == Uniform()
+    assert named_learner("correlated", {"max_parents": 2}) == GreedyBayes(max_parents=2)
+    assert named_learner("gaussian_copula", {"max_buckets": 4}) == GaussianCopula(max_buckets=4)
+    own = Uniform()
     assert make_learner(own) is own
+    for model in ("tree", 3, Uniform):
+        with pytest.raises(ValueError, match="model"):
+            make_learner(model)
     for model, options in (
-        ("tree", {}),
-        (3, {}),
         ("uniform", {"max_cost": 3}),
         ("bayesian_network", {"depth": 3}),
     ):
         with pytest.raises(ValueError, match="model"):
-            make_learner(model, None, options)
+            named_learner(model, options)
+
+
+def test_options_of_the_papers_network_are_its_alone():
+    for model in ("latent", "correlated", "uniform"):
+        with pytest.raises(ValueError, match=rf"structure \('cfs'\) .* plays no part in model '{model}'"):
+            named_learner(model, structure="cfs")
+    with pytest.raises(ValueError, match="plays no part in model 'independent'"):
+        named_learner("independent", structure="cfs")
+    assert named_learner("independent", noise="paper") == PaperNetwork(structure="independent", noise="paper")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *NAMES,
+        AdaptiveNetwork(),
+        AdaptiveNetwork(max_cost=7),
+        PaperNetwork(noise="paper", accounting="paper", split=(0.2, 0.3, 0.5), max_parents=2),
+        PaperNetwork(structure={"a": ["b"]}),
+        GreedyBayes(max_parents=2),
+        GaussianCopula(),
+        Uniform(),
+    ],
+    ids=str,
+)
+def test_a_model_in_words_is_that_model_again(model):
+    words = words_of(model)
+    assert learner_of(words) == make_learner(model)
+    assert words["model"] in NAMES
+
+
+def test_a_learner_of_ones_own_has_no_words():
+    class Own(Uniform):
+        pass
+
+    assert "model" not in words_of(Own())
+    with pytest.raises(ValueError, match="model"):
+        learner_of(words_of(Own()))
+
+
+def test_words_of_earlier_files_are_read():
+    """There a split and a structure could stand beside any model, and play no part, or none by this name."""
+    words = {
+        "model": "bayesian_network",
+        "structure": None,
+        "model_parameters": None,
+        "split": [0.2, 0.3, 0.5],
+    }
+    assert learner_of(words) == AdaptiveNetwork()
+    assert learner_of({**words, "structure": "adaptive"}) == AdaptiveNetwork()
+    assert learner_of({**words, "structure": "cfs"}) == PaperNetwork(split=(0.2, 0.3, 0.5))
+    assert learner_of({**words, "noise": "paper"}) == PaperNetwork(noise="paper", split=(0.2, 0.3, 0.5))
+    assert learner_of({**words, "model": "latent", "structure": "cfs"}) == make_learner("latent")
 
 
 def test_learners_that_look_at_all_pairs_of_columns_say_so():

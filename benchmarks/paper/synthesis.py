@@ -9,17 +9,18 @@ import numpy as np
 
 from benchmarks.paper.data import CHILDREN_COST, CHILDREN_ORDER, EXAMPLE_GRAPH, Split, load
 from benchmarks.paper.settings import DELTA, EPSILON0, GAMMA, K, Row, Sizes
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork, Parents
 from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.conditional_table import num_configurations
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.models.paper.entropies import Entropies
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner, least_rows
+from sdv_plausible.models.paper.learner import PaperNetwork, least_rows
 from sdv_plausible.models.paper.shares import SHARES, SIZE_FAILURE, LearningPlan, Structure
 from sdv_plausible.models.paper.structure import cfs_merit, correlation_feature_selection
 from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.queryable import Queryable, SeedRecords
@@ -106,12 +107,10 @@ class Study:
         if kind == "ours":
             rows = np.concatenate([split.structure, split.parameters, split.seeds])
             everything = {"learning": CodeArray(rows, split.plain_domain.cardinalities)}
-            return learn_model(everything, split.plain_domain, AdaptiveLearner(), budget, ledger, coins)
+            return learn_model(everything, split.plain_domain, AdaptiveNetwork(), budget, ledger, coins)
         searches: dict[str, Search] = {"parts": correlation_feature_selection, "children": child_after_child}
         structure = self._structure(epsilon, coins, searches[kind]) if kind in searches else STRUCTURES[kind]
-        learner = BayesianNetworkLearner(
-            structure=structure, noise="paper" if kind == "printed" else "calibrated"
-        )
+        learner = PaperNetwork(structure=structure, noise="paper" if kind == "printed" else "calibrated")
         codes = {"learning": split.parameters, "structure": split.structure, "parameters": split.parameters}
         rows = {part: CodeArray(c, split.domain.cardinalities) for part, c in codes.items()}
         return learn_model(rows, split.domain, learner, budget, ledger, coins)
@@ -129,7 +128,7 @@ class Study:
         buckets = [default_buckets(attribute) for attribute in domain]
         question = Entropies(domain.cardinalities, buckets, least_rows(rows, plan))
         entropies = question.table(rows.ask(question, shares["structure"]).values)
-        parents = search(entropies.correlation(), buckets, BayesianNetworkLearner.max_cost)
+        parents = search(entropies.correlation(), buckets, PaperNetwork.max_cost)
         return {domain.names[j]: [domain.names[p] for p in chosen] for j, chosen in enumerate(parents)}
 
     def released(self, row: Row) -> np.ndarray:
@@ -146,7 +145,7 @@ class Study:
         if row.kind == "marginals":
             return network.sample(self.sizes.synthetics, coins)
         if row.kind == "ours":
-            test = ReleaseTest(k=K, epsilon0=EPSILON0, delta=DELTA)
+            test = ReleaseTest(k=K, epsilon0=EPSILON0, omega=1).bound(DELTA, ONE_ROW)
             seeds = Queryable(
                 CodeArray(self.split.seeds, network.cardinalities), PrivacyLedger(delta=DELTA), (), coins
             )

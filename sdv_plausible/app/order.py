@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.declaring.template import blanks
 from sdv_plausible.declaring.voted import before_the_vote
+from sdv_plausible.fit.options import MODELS as ALL_MODELS
+from sdv_plausible.fit.options import TESTS, default_of
+from sdv_plausible.privacy.neighbours import person_of
 from sdv_plausible.release.plan import Plan
+from sdv_plausible.release.privacy_tests import option_names
+from sdv_plausible.release.settings import TESTS as TESTS_MADE
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.files import read_rules
@@ -23,27 +28,24 @@ from sdv_plausible.table.domain_file import DomainFile, digest
 if TYPE_CHECKING:
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
-MODELS = {
-    "bayesian_network": "Bayesian network, adaptive (default)",
-    "correlated": "correlated attributes (DataSynthesizer)",
-    "independent": "independent attributes (DataSynthesizer)",
-    "random": "random: declared values alone (DataSynthesizer)",
-    "gaussian_copula": "Gaussian copula",
-}
-TESTS = {
-    "release": "one guarantee for any number of rows (default)",
-    "randomized": "row by row, randomised: every row costs",
-    "deterministic": "row by row, plausible deniability without an epsilon",
-}
+MODELS = {name: what for name, what in ALL_MODELS.items() if name not in ("latent", "uniform")}
+_FIELDS = ("epsilon", "delta", "model", "test", "k", "epsilon0", "rows_per_person")
+"""Options that the forms ask for."""
 BLANKS = {"vote": "find their types by a vote, for a tenth of the budget", "leave": "leave them out"}
+
+
+def _typed(default: float | int | str) -> str:
+    """A default as it stands in a form."""
+    return default if isinstance(default, str) else f"{default:.12g}".replace("e-0", "e-")
+
+
 USUAL = {
-    "epsilon": "1", "delta": "1e-9", "rows": "10000", "table_rows": "", "model": "bayesian_network",
-    "privacy_test": "release", "k": "50", "epsilon0": "1", "blank": "vote", "person": "",
-    "rows_per_person": "1", "rules": "",
+    **{name: _typed(default_of(name)) for name in _FIELDS},
+    "rows": "10000", "table_rows": "", "blank": "vote", "person": "", "rules": "",
 }  # fmt: skip
 _NUMBERS = ("epsilon", "delta", "epsilon0")
 _WHOLE = ("rows", "table_rows", "k", "rows_per_person")
-_CHOICES: Mapping[str, Mapping[str, str]] = {"model": MODELS, "privacy_test": TESTS, "blank": BLANKS}
+_CHOICES: Mapping[str, Mapping[str, str]] = {"model": MODELS, "test": TESTS, "blank": BLANKS}
 EXAMPLES = (
     Sum("total", ("room", "meals")),
     Implies({"age": {"max": 15}}, {"marital": "single"}),
@@ -129,18 +131,23 @@ class Order:
         if not document["columns"]:
             raise ValueError("blank: every column is left out: say what at least one of them is")
         numbers: Any = self.numbers
-        test: Any = self.choices["privacy_test"]
-        if test != "release" and any(not isinstance(rule, MakingRule) for rule in self.rules):
+        name = self.choices["test"]
+        if name != "release" and any(not isinstance(rule, MakingRule) for rule in self.rules):
             raise ValueError(
-                f"privacy_test ({test!r}) pays for every row, and rows that break a rule are drawn again: "
+                f"test ({name!r}) pays for every row, and rows that break a rule are drawn again: "
                 'choose "release", or leave these rules out'
             )
-        cap: dict[str, Any] = {} if test == "release" else {"row_cap": max(int(numbers["rows"]), 1)}
+        options = {
+            "k": numbers["k"],
+            "epsilon0": numbers["epsilon0"],
+            "row_cap": max(int(numbers["rows"]), 1),
+        }
+        made = TESTS_MADE[name]
+        test = made(**{option: value for option, value in options.items() if option in option_names(made)})
         return PlausibleDeniabilitySynthesizer(
-            metadata_of(document), domain=document, rules=list(self.rules), person=self.person,
-            rows_per_person=numbers["rows_per_person"], epsilon=numbers["epsilon"], delta=numbers["delta"],
-            k=numbers["k"], epsilon0=numbers["epsilon0"], privacy_test=test, model=self.choices["model"],
-            **cap,
+            metadata_of(document), domain=document, rules=list(self.rules), epsilon=numbers["epsilon"],
+            person=person_of(self.person, numbers["rows_per_person"]), delta=numbers["delta"], test=test,
+            model=self.choices["model"],
         )  # fmt: skip
 
     def plan(self) -> Plan:

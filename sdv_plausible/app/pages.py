@@ -37,6 +37,7 @@ from sdv_plausible.declaring.errors import one_line
 from sdv_plausible.declaring.review import version
 from sdv_plausible.declaring.template import blanks
 from sdv_plausible.declaring.web import pages as review_pages
+from sdv_plausible.fit.options import TESTS
 from sdv_plausible.release.plan import Plan
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -241,7 +242,7 @@ class App:
         texts = {**orders.USUAL, **session.texts}
         return self._page(
             "budget", session, "budget", status, texts=texts, refusals=refusals or {}, plan=plan,
-            blanks=blanks(session.review.file), models=orders.MODELS, tests=orders.TESTS, open=orders.BLANKS,
+            blanks=blanks(session.review.file), models=orders.MODELS, tests=TESTS, open=orders.BLANKS,
             voted=self._voted(session), spent=session.spent(),
         )  # fmt: skip
 

@@ -45,7 +45,6 @@ def run(options: argparse.Namespace) -> None:
             return other(metadata)
         return PlausibleDeniabilitySynthesizer(
             metadata, epsilon=1.0 if epsilon is None else epsilon, delta=delta, domain=options.domain,
-            source="written" if options.domain == "metadata" else None,
             types="detected" if detected else "declared", rules=options.rules or (),
         )  # fmt: skip
 

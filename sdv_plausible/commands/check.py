@@ -35,9 +35,9 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.table.reading import count_unreadable
 
     check_inputs(options)
-    if options.domain == "metadata":
+    if options.domain == "written":
         raise UsageError(
-            "--domain metadata compares nothing with the rows: declare the ranges in a domain file, which "
+            "--domain written compares nothing with the rows: declare the ranges in a domain file, which "
             "also keeps a record of the look (--domain domain.json)"
         )
     types = declared_types(options)

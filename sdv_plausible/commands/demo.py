@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from sdv_plausible.commands.files import UsageError
-from sdv_plausible.commands.parameters import default_of
 from sdv_plausible.commands.speaking import say
+from sdv_plausible.fit.options import default_of
 from sdv_plausible.table.writing import write_table
 from sdv_plausible.whole_files import write_whole
 

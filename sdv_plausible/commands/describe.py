@@ -10,9 +10,10 @@ from typing import Any
 from sdv_plausible.commands.files import add_reading, check_outputs, declared_types, read
 from sdv_plausible.commands.fitting import allow_no_claim, check_claim, kept_if_lost
 from sdv_plausible.commands.looking import recorder
-from sdv_plausible.commands.parameters import default_of
 from sdv_plausible.commands.speaking import say
 from sdv_plausible.commands.undeclared import before_vote, undeclared, vote
+from sdv_plausible.fit.options import default_of
+from sdv_plausible.models.datasynthesizer.learner import GreedyBayes
 from sdv_plausible.sdv.versions import metadata_of
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from sdv_plausible.table.column_types import column_types
@@ -69,8 +70,8 @@ def run(options: argparse.Namespace) -> None:
 
 def synthesizer(options: argparse.Namespace, document: Mapping[str, Any]) -> PlausibleDeniabilitySynthesizer:
     """A synthesizer in the wanted mode."""
-    parameters = {"max_parents": options.max_parents} if options.mode == "correlated" else None
+    model = GreedyBayes(max_parents=options.max_parents) if options.mode == "correlated" else options.mode
     return PlausibleDeniabilitySynthesizer(
-        metadata_of(document), epsilon=options.epsilon, delta=options.delta, model=options.mode,
-        model_parameters=parameters, domain=document, max_bins=options.bins, rules=options.rules or (),
+        metadata_of(document), epsilon=options.epsilon, delta=options.delta, model=model,
+        domain=document, max_bins=options.bins, rules=options.rules or (),
     )  # fmt: skip

@@ -36,7 +36,7 @@ def add_declarations(command: argparse.ArgumentParser) -> None:
         "--metadata", type=Path, help="SDV metadata JSON that you wrote: the types of the columns"
     )
     command.add_argument(
-        "--domain", help='domain JSON: types and values; or "metadata" if you wrote the ranges in --metadata'
+        "--domain", help='domain JSON: types and values; or "written" if you wrote the ranges in --metadata'
     )
     command.add_argument("--rules", type=Path, help="rules JSON: what holds in every row")
 
@@ -71,9 +71,9 @@ def check_inputs(options: argparse.Namespace) -> None:
     for path, what in inputs:
         if path is not None and not path.is_file():
             raise UsageError(f"there is no {what} {path}")
-    if options.domain == "metadata" and options.metadata is None:
+    if options.domain == "written" and options.metadata is None:
         raise UsageError(
-            "--domain metadata needs --metadata with ranges that you wrote: those detected in the table are "
+            "--domain written needs --metadata with ranges that you wrote: those detected in the table are "
             "read from its "
             "rows and declare nothing; give --metadata metadata.json, or declare the ranges in --domain "
             "domain.json"

@@ -34,11 +34,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Fit, and write the release with its ledger."""
     check_outputs(options, (".release", ".json"))
-    test = getattr(options, "privacy_test", None)
+    test = getattr(options, "test", None)
     if test in ROW_BY_ROW:
         raise UsageError(
-            f"--privacy-test {test} keeps records, and a release file holds none: leave it out, or take "
-            "synthesize"
+            f"--test {test} keeps records, and a release file holds none: leave it out, or take synthesize"
         )
 
     with steps("reading", "fitting", "writing") as begin:

@@ -52,7 +52,7 @@ def add_fitting(command: argparse.ArgumentParser) -> None:
 
 def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
     """Rows that are paid for where every row costs: those that are asked for, and no other ones are drawn."""
-    if rows is None or getattr(options, "privacy_test", None) not in ROW_BY_ROW:
+    if rows is None or getattr(options, "test", None) not in ROW_BY_ROW:
         return {}
     if hasattr(options, "row_cap"):
         if options.row_cap < rows:
@@ -82,10 +82,8 @@ def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> Pla
     """
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
-    if options.domain == "metadata":
-        known["source"] = "written"
-    known = {"domain": options.domain, "rules": options.rules or (), **known, **given(options)}
-    return PlausibleDeniabilitySynthesizer(metadata, **known)
+    known = {"domain": options.domain, "rules": options.rules or (), **known}
+    return PlausibleDeniabilitySynthesizer(metadata, **given(options, **known))
 
 
 def allow_no_claim(command: argparse.ArgumentParser) -> None:

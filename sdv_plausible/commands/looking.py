@@ -14,7 +14,7 @@ def recorder(domain: Any) -> Callable[[Collection[str]], list[str]] | None:
     """Who writes down what a fit warns of: the domain file that was given, whatever was made of it since."""
     from sdv_plausible.declaring.files import note_look
 
-    return None if domain in (None, "metadata") or isinstance(domain, Mapping) else partial(note_look, domain)
+    return None if domain in (None, "written") or isinstance(domain, Mapping) else partial(note_look, domain)
 
 
 def note_rows_shown(domain: str | Path | None, rules: Path | None, names: Collection[str]) -> list[str]:
@@ -36,6 +36,6 @@ def note_rows_shown(domain: str | Path | None, rules: Path | None, names: Collec
     from sdv_plausible.rules.files import read_rules
     from sdv_plausible.table.domain_file import digest
 
-    if domain in (None, "metadata"):
+    if domain in (None, "written"):
         return [f"{NO_RECORD} what you declare from now on may repeat single people's values"]
     return note_look(domain, names, [digest(rule.to_dict()) for rule in read_rules(rules or ())])

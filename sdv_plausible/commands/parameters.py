@@ -1,106 +1,39 @@
-"""The synthesizer's parameters as options: names, defaults and explanations are the constructor's own.
+"""The options of a fit on the command line: flat, from the one list of them.
 
-They are read from its source, so that ``--help`` is there without SDV. An option that is not given is not
-passed on: so every default is the constructor's.
+An option that is not given is not passed on: so every default is the constructor's.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import json
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import sdv_plausible
 from sdv_plausible.commands.files import UsageError
+from sdv_plausible.fit.options import NAMED, OPTIONS, VALUES, Option, default_of, misplaced
 
 OTHERWISE = {
-    "metadata": "--metadata, and the types in --domain",
     "domain": "--domain",
     "rules": "--rules",
-    "source": "--domain metadata says that the ranges in --metadata were written",
     "types": "declared in --domain or --metadata, or voted for within the budget, or detected",
     "budget": "--budget",
     "public": "--public",
-    "model_kwargs": "of a class as model, which has no name here",
 }
-"""Parameters that are not options of their own, and what says them."""
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of the constructor, as its source says it."""
-
-    name: str
-    annotation: str
-    default: str
-    form: str  # from the docstring: its type in words
-    words: str
-
-    @property
-    def option(self) -> str:
-        """What it is called on the command line."""
-        return f"--{self.name.replace('_', '-')}"
-
-    @property
-    def choices(self) -> tuple[str, ...] | None:
-        """Its values, where they are all that there are."""
-        closed = re.fullmatch(r"\{(.*)\}", self.form)
-        return tuple(json.loads(f"[{closed[1]}]")) if closed else None
-
-    @property
-    def help(self) -> str:
-        """Its explanation, with the default."""
-        shown = self.default.strip("[]()'\"")
-        default = f" (default: {shown})" if shown not in ("None", "") and not shown.isupper() else ""
-        return f"{self.words}{default}".replace("%", "%%")
-
-
-@cache
-def parameters() -> tuple[Parameter, ...]:
-    """All parameters of the synthesizer but its metadata."""
-    source = Path(sdv_plausible.__file__).parent / "sdv" / "synthesizer.py"
-    tree = ast.parse(source.read_text(encoding="utf-8"))
-    made = next(
-        n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "PlausibleDeniabilitySynthesizer"
-    )
-    init = next(n for n in made.body if isinstance(n, ast.FunctionDef) and n.name == "__init__")
-    said = documented(ast.get_docstring(made) or "")
-    arguments = init.args.args[-len(init.args.defaults) :]
-    return tuple(
-        Parameter(a.arg, ast.unparse(a.annotation) if a.annotation else "", ast.unparse(d), *said[a.arg])
-        for a, d in zip(arguments, init.args.defaults, strict=True)
-    )
-
-
-def documented(docstring: str) -> dict[str, tuple[str, str]]:
-    """Type and explanation of every parameter that a docstring explains."""
-    section = re.split(r"\n(?=\w+\n-+\n)", docstring.split("Parameters\n----------\n")[1])[0]
-    found: dict[str, tuple[str, str]] = {}
-    for names, form, words in re.findall(
-        r"^(\S[^\n]*?) : ([^\n]+)\n((?:[ ]{4}[^\n]*\n?|\n)+)", section, re.M
-    ):
-        plain = " ".join(words.replace("``", "").split())
-        found |= {name: (form.removesuffix(", optional"), plain) for name in names.split(", ")}
-    return found
-
-
-def default_of(name: str) -> Any:
-    """The constructor's default of a parameter."""
-    return ast.literal_eval(next(p.default for p in parameters() if p.name == name))
+"""Arguments of the constructor that are not options of their own, and what says them."""
 
 
 def add_parameters(command: argparse.ArgumentParser) -> None:
     """Make an option of every parameter, but those that are said otherwise."""
     group = command.add_argument_group("parameters of the synthesizer")
-    for parameter in parameters():
-        if parameter.name not in OTHERWISE:
-            _add(group, parameter)
+    for option in OPTIONS.values():
+        _add(group, option)
+    group.add_argument(
+        "--model-parameters", metavar="JSON", default=argparse.SUPPRESS,
+        help="further options of the model, such as {\"max_cost\": 300}, or a file that holds them",
+    )  # fmt: skip
+    group.add_argument("--privacy-test", type=_moved, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     group.add_argument(
         "--budget", nargs=3, metavar=("FILE", "EPSILON", "DELTA"),
         help="a total over several releases, kept in a file, which is made if it is not there",
@@ -114,35 +47,72 @@ def add_parameters(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def _add(group: Any, parameter: Parameter) -> None:
-    known: dict[str, Any] = {"default": argparse.SUPPRESS, "help": parameter.help}
-    if parameter.annotation == "bool":
-        group.add_argument(parameter.option, action=argparse.BooleanOptionalAction, **known)
-    elif parameter.name == "locales":
-        group.add_argument(parameter.option, nargs="+", metavar="LOCALE", **known)
-    elif parameter.choices is not None and parameter.name != "model":
-        group.add_argument(parameter.option, choices=parameter.choices, **known)
+def _add(group: Any, option: Option) -> None:
+    shown = ", ".join(option.default) if option.kind is list else option.default
+    default = "" if shown is None or option.kind is bool else f" (default: {shown})"
+    known: dict[str, Any] = {
+        "default": argparse.SUPPRESS, "help": f"{option.help}{default}".replace("%", "%%"),
+    }  # fmt: skip
+    if option.kind is bool:
+        group.add_argument(option.flag, action=argparse.BooleanOptionalAction, **known)
+    elif option.kind is list:
+        group.add_argument(option.flag, nargs="+", metavar=option.written, **known)
+    elif option.choices and not option.written:
+        group.add_argument(option.flag, choices=tuple(option.choices), **known)
     else:
-        read = READERS.get(parameter.name) or _plain(parameter.annotation)
-        group.add_argument(parameter.option, type=read, metavar=_metavar(parameter), **known)
+        read = READERS.get(option.name, option.kind if option.kind in (int, float) else str)
+        plain = {int: "N", float: "NUMBER"}.get(option.kind, "TEXT")
+        group.add_argument(option.flag, type=read, metavar=option.written or plain, **known)
 
 
-def _metavar(parameter: Parameter) -> str:
-    word = parameter.annotation.split(" ")[0]
-    plain = {"int": "N", "float": "NUMBER", "str": "TEXT"}.get(word, "TEXT")
-    return METAVARS.get(parameter.name, plain)
+def given(options: argparse.Namespace, **known: Any) -> dict[str, Any]:
+    """Arguments of the constructor from the options that were given, and from them alone.
+
+    Parameters
+    ----------
+    options : Namespace
+        Of a command with :func:`add_parameters`.
+    **known
+        Flat options, or arguments, that the command knows itself: what was given comes first.
+
+    Raises
+    ------
+    ValueError
+        If an option plays no part beside the others.
+    """
+    from sdv_plausible.fit.public_table import PublicTable
+    from sdv_plausible.models import named_learner
+    from sdv_plausible.privacy.neighbours import person_of
+
+    found = {**known, **{name: getattr(options, name) for name in OPTIONS if hasattr(options, name)}}
+    of: dict[str, dict[str, Any]] = {argument: {} for argument in VALUES.values()}
+    for name in [name for name in found if name in OPTIONS and OPTIONS[name].of]:
+        of[VALUES[OPTIONS[name].of[0]]][name] = found.pop(name)
+    if of["test"]:
+        found["test"] = _test(found.get("test", default_of("test")), of["test"])
+    parameters = getattr(options, "model_parameters", None)
+    if of["model"] or parameters is not None:
+        if isinstance(of["model"].get("structure"), str):
+            of["model"]["structure"] = _structure(of["model"]["structure"])
+        more = None if parameters is None else _object(parameters)
+        found["model"] = named_learner(found.get("model", default_of("model")), more, **of["model"])
+    if of["person"]:
+        found["person"] = person_of(found.get("person"), *of["person"].values())
+    if of["public"] and ("public" in found or getattr(options, "public", None) is None):
+        found["public"] = PublicTable(found.get("public"), *of["public"].values())  # type: ignore[arg-type]
+    return found
 
 
-def _plain(annotation: str) -> Any:
-    return {"int": int, "float": float}.get(annotation.split(" ", maxsplit=1)[0], str)
+def _test(name: str, given: Mapping[str, Any]) -> Any:
+    from sdv_plausible.release.settings import TESTS
 
-
-def given(options: argparse.Namespace) -> dict[str, Any]:
-    """Parameters that were given, and they alone."""
-    found = {p.name: getattr(options, p.name) for p in parameters() if hasattr(options, p.name)}
-    for name in OTHERWISE:
-        found.pop(name, None)
-    return {name: IN_FILES[name](value) if name in IN_FILES else value for name, value in found.items()}
+    if (odd := misplaced(name, given)) is not None:
+        tests = " or ".join(test for test, value in NAMED.items() if value in OPTIONS[odd].of)
+        raise UsageError(
+            f"{OPTIONS[odd].flag} ({given[odd]}) plays no part under --test {name}: leave it out, or take "
+            f"--test {tests}"
+        )
+    return TESTS[name](**given)
 
 
 def opened_budget(options: argparse.Namespace) -> Any:
@@ -200,18 +170,12 @@ def _object(text: str, option: str = "--model-parameters") -> Mapping[str, Any]:
     return found
 
 
+def _moved(text: str) -> str:
+    raise argparse.ArgumentTypeError(f"this is --test {text} now")
+
+
 def _structure(text: str) -> Any:
     return _object(text, "--structure") if text[:1] == "{" or text.endswith(".json") else text
 
 
 READERS = {"omega": _omega, "split": _split}
-IN_FILES = {"structure": _structure, "model_parameters": _object}
-"""Options that may name a file: what they name is known until it is read."""
-METAVARS = {
-    "omega": "N|LOW-HIGH|all",
-    "split": "A,B,C",
-    "structure": "NAME|JSON",
-    "model_parameters": "JSON",
-    "model": "NAME",
-    "person": "COLUMN",
-}

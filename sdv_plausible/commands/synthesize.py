@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> None:
 
     check.whole("num_rows", options.rows, 0, "try 10000")
     check.whole("processes", options.processes, 1, "1 for this process alone")
-    if options.processes > 1 and getattr(options, "privacy_test", None) not in ROW_BY_ROW:
+    if options.processes > 1 and getattr(options, "test", None) not in ROW_BY_ROW:
         raise UsageError(f"--processes {options.processes} is for row-by-row tests: leave it out")
     check_outputs(options)
     with steps("reading", "fitting", "drawing rows", "writing") as begin:

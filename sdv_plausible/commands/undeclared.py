@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdv_plausible.commands.files import HOW_SPELLED, how, in_order, names_of, read
-from sdv_plausible.commands.parameters import default_of
 from sdv_plausible.declaring.template import blanks
+from sdv_plausible.fit.options import default_of
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.domain_file import DomainFile, is_blank
 
@@ -76,7 +76,7 @@ def without_blanks(domain: Any) -> Any:
     """What is declared, without the columns that a template left blank."""
     from sdv_plausible.table.declarations import domain_document
 
-    if domain in (None, "metadata"):
+    if domain in (None, "written"):
         return domain
     file = domain_document(domain)
     told = {name: words for name, words in file.columns.items() if not is_blank(words)}
@@ -122,7 +122,7 @@ def plan_blanks(options: argparse.Namespace) -> None:
     """Plan a vote on the columns that a template left blank, where the cells can vote on them."""
     from sdv_plausible.declaring.voted import before_the_vote
 
-    left = [] if options.domain == "metadata" else blanks(domain_file(options))
+    left = [] if options.domain == "written" else blanks(domain_file(options))
     if left and can_vote(options):
         told = without_blanks(options.domain)
         options.domain = before_the_vote(told, left, *_total(options))

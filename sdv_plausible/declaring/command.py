@@ -17,7 +17,7 @@ from sdv_plausible.declaring.public import WARNING, words_of_table
 from sdv_plausible.declaring.readers import READERS, read_codebook
 from sdv_plausible.declaring.review import Planner, Review, Table
 from sdv_plausible.declaring.template import blanks, drafted
-from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.neighbours import Neighbours, person_of
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.domain_file import SCHEMA, DomainFile, read_json
@@ -219,7 +219,7 @@ def _learned(options: argparse.Namespace, file: DomainFile, marks: dict[str, Any
     column_types(document)  # complains before a row is read
     options.rows_were_read = True
     table = read_parquet(options.data, document) if is_parquet else read_csv(options.data, document, **marks)
-    neighbours = Neighbours.parse("add_remove", options.person, options.rows_per_person)
+    neighbours = Neighbours.parse("add_remove", person_of(options.person, options.rows_per_person))
     return learned_file(
         table, file, options.private, options.delta, budget=budget, what=options.data.name,
         neighbours=neighbours,

@@ -129,7 +129,7 @@ def told_of_look(
     known : collection of str
         Columns of which it was told before that no file keeps a record.
     """
-    if isinstance(domain, (str, os.PathLike)) and domain != "metadata":
+    if isinstance(domain, (str, os.PathLike)) and domain != "written":
         return note_look(Path(domain), names, rules)
     new = sorted(set(names) - set(known))
     return [NO_FILE.format(", ".join(new))] if new else []

@@ -189,7 +189,7 @@ def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
     ValueError
         If the record is damaged, or protects others than the fit does.
     """
-    if domain is None or (isinstance(domain, str) and domain == "metadata"):
+    if domain is None or (isinstance(domain, str) and domain == "written"):
         return Earlier()
     learned = domain_document(domain).learned
     if learned is None:

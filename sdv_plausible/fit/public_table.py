@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
-from sdv_plausible.models.adaptive.public import PublicTable
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.public import PublicCodes
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.table.cells import plain_cells, unhashable_types
@@ -27,9 +27,40 @@ NOTE = (
 )
 
 
+@dataclass(frozen=True, eq=False)
+class PublicTable:
+    """A *published* table of the same columns, or of some of them, from which learning starts.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Its rows.
+    source : str, optional
+        Who published it, for the ledger.
+    """
+
+    frame: pd.DataFrame
+    source: str | None = None
+
+    def __post_init__(self) -> None:
+        frame, source = self.frame, self.source
+        if not isinstance(frame, pd.DataFrame) or not len(frame):
+            kind = "an empty table" if isinstance(frame, pd.DataFrame) else type(frame).__name__
+            raise ValueError(f"public ({kind}) must be a DataFrame with rows, of a table that was published")
+        if source is not None and (not is_text(source, LONGEST_SOURCE) or not source.strip()):
+            raise ValueError(
+                f"public: its source ({source!r}) must be a text of up to {LONGEST_SOURCE} characters that "
+                "says who published it"
+            )
+
+    @classmethod
+    def read(cls, public: Any) -> PublicTable | None:
+        """The argument ``public``: one of these, a DataFrame, or None."""
+        return public if isinstance(public, cls) or public is None else cls(public)
+
+
 def check_public(
-    public: Any,
-    source: Any,
+    public: pd.DataFrame | None,
     columns: Collection[str],
     learner: Any,
     rules: RuleSet = RuleSet(),  # noqa: B008
@@ -42,12 +73,7 @@ def check_public(
         Naming the parameter and the way out.
     """
     if public is None:
-        if source is not None:
-            raise ValueError(f"public_source ({source!r}) names a published table: give it as public=")
         return
-    if not isinstance(public, pd.DataFrame) or not len(public):
-        kind = "an empty table" if isinstance(public, pd.DataFrame) else type(public).__name__
-        raise ValueError(f"public ({kind}) must be a DataFrame with rows, of a table that was published")
     names = [str(name) for name in public.columns]
     unknown = sorted(set(names) - set(columns))
     if unknown or not names or len(set(names)) < len(names):
@@ -66,15 +92,10 @@ def check_public(
     nested = [name for name in public if unhashable_types(public[name])]
     if nested:
         raise ValueError(f"public: column {nested[0]!r} holds lists, dicts or the like: leave it out")
-    if not isinstance(learner, AdaptiveLearner):
+    if not isinstance(learner, AdaptiveNetwork):
         raise ValueError(
             f"public goes with the default learner, not with {type(learner).__name__}: leave it out, or take "
             'model="bayesian_network" with its default structure'
-        )
-    if source is not None and (not is_text(source, LONGEST_SOURCE) or not source.strip()):
-        raise ValueError(
-            f"public_source ({source!r}) must be a text of up to {LONGEST_SOURCE} characters that says who "
-            "published it"
         )
 
 
@@ -114,4 +135,4 @@ def with_public(learner: Any, public: pd.DataFrame, domain: Domain, rules: RuleS
     for j, attribute in enumerate(domain):
         if attribute.name in frame:
             codes[:, j] = ColumnCodec(attribute).encode(frame[attribute.name])
-    return replace(learner, public=PublicTable(codes=codes))
+    return replace(learner, public=PublicCodes(codes=codes))

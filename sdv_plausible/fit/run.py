@@ -15,6 +15,7 @@ import pandas as pd
 from sdv_plausible.declaring.private import Earlier
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.telling import Teller
+from sdv_plausible.models.paper.learner import given_structure
 from sdv_plausible.models.paper.structure import check_structure, check_tables
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
@@ -103,8 +104,6 @@ class Fit:
         What stands beside the mechanism.
     earlier : Earlier
         What the domain cost when it was learned.
-    structure : str, mapping or None
-        As for the synthesizer: its names are checked before a row is looked at.
     name : str
         The table in words, for a budget.
     as_declared : bool
@@ -123,7 +122,6 @@ class Fit:
     max_bins: int
     side: tuple[LedgerEntry, ...]
     earlier: Earlier = field(default_factory=Earlier)
-    structure: Any = None
     name: str = "table"
     as_declared: bool = True
     rounding: bool = True
@@ -165,10 +163,10 @@ class Fit:
 
     def _check_names(self, domain: Domain) -> None:
         """Refuse what cannot be fitted to these columns, before anything is charged for it."""
-        if isinstance(self.structure, Mapping):
-            check_tables(check_structure(self.structure, domain), domain)
-        if self.settings.omega is not None and len(domain):
-            self.settings.omega.among(len(domain))
+        if (structure := given_structure(self.learner)) is not None:
+            check_tables(check_structure(structure, domain), domain)
+        if (omega := self.settings.test.omega) is not None and len(domain):
+            omega.among(len(domain))
 
     def _private(self, s: Settings) -> DomainPlan:
         return self.declared.plan_private(self.specs, s.epsilon, s.model_delta, s.neighbours)
@@ -247,7 +245,7 @@ class Fit:
         sampler = fit_release(codes, domain, self.settings, learner, ledger, coins, transcript)
         teller.tell_of_strangers(self.declared, self.rules, self.specs, rows)
         teller.tell_of_domain(domain)
-        teller.tell_of_structure(self.structure, sampler.model, domain)
+        teller.tell_of_structure(given_structure(self.learner), sampler.model, domain)
         return Found(
             domain=domain, rules=rules, sampler=sampler, ledger=opened.closed(), charge=opened.charge
         )

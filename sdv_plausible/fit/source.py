@@ -12,15 +12,19 @@ from typing import Any
 
 from sdv_plausible.declaring.files import told_of_look
 from sdv_plausible.declaring.private import earlier_losses
+from sdv_plausible.fit.options import refuse_moved
 from sdv_plausible.fit.run import Fit, Found
 from sdv_plausible.fit.telling import FitWarning, Teller
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import check_number_of_columns
+from sdv_plausible.models.paper.learner import given_structure
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
-from sdv_plausible.privacy.neighbours import Neighbours, Relation
+from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import Budget, check_budget
+from sdv_plausible.release.privacy_tests import PrivacyTest
+from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.sampler import PrefixSampler
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.release.side_entries import Types, check_types, side_entries
@@ -28,7 +32,7 @@ from sdv_plausible.release_file.answers import Answers
 from sdv_plausible.release_file.invented import check_invented
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.schema import Column, TableSchema
-from sdv_plausible.release_file.settings import as_json, check_locales, is_plain, said_privacy, versions_of
+from sdv_plausible.release_file.settings import check_locales, said, versions_of
 from sdv_plausible.rules.checking import rule_entries
 from sdv_plausible.rules.reading import rules_with_declarations
 from sdv_plausible.sources.bounded import check_person
@@ -46,7 +50,6 @@ from sdv_plausible.table.persons import person_entry
 from sdv_plausible.table.words import check_table_name
 from sdv_plausible.whole_files import part_folder
 
-GAMMA = 4.0  # of no effect under the release test
 PACKAGES = ("sdv-plausible", "opendp", "dp-accounting", "numpy", "pandas")
 
 
@@ -57,21 +60,14 @@ def fit_source(
     *,
     epsilon: float = 1.0,
     delta: float = 1e-9,
-    k: int = 50,
-    epsilon0: float = 1.0,
-    omega: int | tuple[int, int] | str | None = None,
     model: Any = "bayesian_network",
-    structure: str | Mapping[str, Sequence[str]] | None = None,
-    model_parameters: Mapping[str, Any] | None = None,
+    test: Any = "release",
+    types: Types = "declared",
     max_bins: int = MAX_BINS,
-    split: tuple[float, float, float] | None = None,
+    person: str | Person | None = None,
     neighbours: Relation = "add_remove",
-    person: str | None = None,
-    rows_per_person: int = 1,
-    privacy_test: str = "release",
     rules: Any = (),
     budget: Budget | None = None,
-    types: Types = "declared",
     locales: Sequence[str] = ("en_US",),
     table_name: str = "table",
     random_state: int | None = None,
@@ -79,6 +75,7 @@ def fit_source(
     scratch: str | Path | None = None,
     progress: bool = False,
     allow_no_claim: bool = False,
+    **moved: Any,
 ) -> Release:
     """Fit a table that need not fit in memory, and return the release. SDV is not imported.
 
@@ -92,16 +89,13 @@ def fit_source(
     metadata, domain
         What the columns are, as for :func:`~sdv_plausible.read_parquet`. Columns that neither names are not
         read. Value sets that are not declared are learned under the budget.
-    epsilon, delta, k, epsilon0, omega, model, structure, model_parameters, max_bins, split, neighbours, \
-rules, budget, types, locales, random_state
+    epsilon, delta, model, types, max_bins, neighbours, rules, budget, locales, random_state
         As for :class:`~sdv_plausible.PlausibleDeniabilitySynthesizer`.
-    person : str, optional
-        Column whose value says whose a row is, as for the synthesizer: each person's rows are brought
-        together in ``scratch``, which must be given. Not of a Dask DataFrame.
-    rows_per_person : int
-        At most so many rows of each person are used, chosen secretly; a public number, >= 1.
-    privacy_test : "release"
-        The row-by-row tests need all records in memory: refused.
+    test : "release" or ReleaseTest
+        As there; the row-by-row tests need all records in memory: refused.
+    person : str or Person, optional
+        As there: each person's rows are brought together in ``scratch``, which must be given. Not of a Dask
+        DataFrame.
     table_name : str
         Name of the table in the release.
     rows : int
@@ -133,25 +127,21 @@ rules, budget, types, locales, random_state
     >>> release = fit_source("census/*.parquet", domain="census.domain.json")   # doctest: +SKIP
     >>> release.save("census.release")                                           # doctest: +SKIP
     """
-    _refuse(privacy_test)
+    refuse_moved("fit_source", moved)
     check_types(types)
     check.whole("rows", rows, 1, f"try {PART_ROWS}")
     check_table_name(table_name)
     check_budget(budget)
     check_released(metadata)
-    settings = Settings(
-        epsilon=epsilon, delta=delta, k=k, gamma=GAMMA, epsilon0=epsilon0, omega=omega,
-        privacy_test="release", row_cap=1_000_000, seed_free_share=0.5, split=split,
-        neighbours=Neighbours.parse(neighbours, person, rows_per_person),
-    )  # fmt: skip
-    given = {"model": model, "structure": structure, "model_parameters": model_parameters}
-    learner, columns = make_learner(*given.values()), with_id(column_types(domain, metadata), person)
+    learner, neighbour = make_learner(model), Neighbours.parse(neighbours, person)
+    settings = Settings.of(epsilon, delta, test, neighbour, learner)
+    _refuse(settings.test)
+    columns = with_id(column_types(domain, metadata), neighbour.person)
     _refuse_records(learner)
     known_locales = check_locales(locales)
     check_invented({name: kind.sdtype for name, kind in columns.items()}, known_locales)
     fit = read_fit(
-        columns, domain, rules, max_bins, settings=settings, learner=learner, structure=structure,
-        name=table_name,
+        columns, domain, rules, max_bins, settings=settings, learner=learner, name=table_name,
         side=(
             *person_entry(settings.neighbours),
             *side_entries(random_state, has_constraints=False, transformers={}, types=types),
@@ -170,15 +160,17 @@ rules, budget, types, locales, random_state
     with nullcontext() if scratch is None else part_folder(Path(scratch)) as folder:
         opened = fit.opened(budget)  # before the first row
         found = fit.run(SourceRows(table, fit.rules, modelled, folder), opened, coins, teller)
-    plain = {name: said for name, value in given.items() if is_plain(said := as_json(value))}
-    others = {"max_bins": max_bins, "types": types, "locales": known_locales}
+    others = {
+        "max_bins": max_bins, "types": types, "locales": known_locales, "enforce_min_max_values": True,
+        "enforce_rounding": True, "undeclared": "private", "returns_tables": False,
+    }  # fmt: skip
     sampler = found.sampler
     assert isinstance(sampler, PrefixSampler)  # the release test's
     release = Release(
         schema=_schema(columns, found, table_name), domain=found.domain, rules=found.rules,
         model=sampler.model, seeds=sampler.seeds,
         answers=Answers(sampler.answers, found.domain.names), ledger=found.ledger,
-        settings=_said(settings) | plain | others,
+        settings=said(settings, model) | others,
         versions=versions_of(PACKAGES),
     )  # fmt: skip
     for text in teller.told:
@@ -198,7 +190,6 @@ def read_fit(
     settings: Settings,
     learner: Any,
     side: Sequence[LedgerEntry],
-    structure: Any,
     name: str,
 ) -> Fit:
     """Read rules and declarations.
@@ -208,13 +199,11 @@ def read_fit(
     ValueError
         If they cannot be, or no column is modelled.
     """
-    if isinstance(domain, str) and domain == "metadata":
-        raise ValueError(
-            'domain ("metadata") must be the declarations themselves: give the mapping as domain'
-        )
+    if isinstance(domain, str) and domain == "written":
+        raise ValueError('domain ("written") must be the declarations themselves: give the mapping as domain')
     columns = {name: column.words for name, column in types.items()}
     given, seen, rule_set = rules_with_declarations(
-        rules, domain, columns, max_bins, split_dates=not isinstance(structure, Mapping)
+        rules, domain, columns, max_bins, split_dates=given_structure(learner) is None
     )
     modelled = {name: words for name, words in columns.items() if types[name].is_modelled}
     if not modelled:
@@ -228,7 +217,7 @@ def read_fit(
         rules=rule_set, specs=specs, settings=settings, learner=learner, max_bins=max_bins,
         side=(*rule_entries(rule_set), *side),
         earlier=earlier_losses(domain, settings.neighbours),
-        structure=structure, name=name,
+        name=name,
     )  # fmt: skip
 
 
@@ -255,14 +244,6 @@ def _schema(types: Mapping[str, ColumnType], found: Found, name: str) -> TableSc
     )
 
 
-def _said(settings: Settings) -> dict[str, Any]:
-    """The settings in the synthesizer's words, for the release."""
-    return said_privacy(settings) | {
-        "enforce_min_max_values": True, "enforce_rounding": True, "undeclared": "private",
-        "returns_tables": False,
-    }  # fmt: skip
-
-
 def _ask(planned: PrivacyLedger, *, allow_no_claim: bool) -> None:
     if planned.claims_privacy or allow_no_claim:
         return
@@ -281,9 +262,9 @@ def _refuse_records(learner: Any) -> None:
         )
 
 
-def _refuse(privacy_test: str) -> None:
-    if privacy_test != "release":
+def _refuse(test: PrivacyTest) -> None:
+    if not isinstance(test, ReleaseTest):
         raise ValueError(
-            f'privacy_test ({privacy_test!r}) must be "release": the row-by-row tests need all records in '
-            "memory (4 bytes for each modelled cell): read the table and use PlausibleDeniabilitySynthesizer"
+            f'test ({test.name!r}) must be "release": the row-by-row tests need all records in memory (4 '
+            "bytes for each modelled cell): read the table and use PlausibleDeniabilitySynthesizer"
         )

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
+from importlib import import_module
 from typing import Any
 
-NAMES = ("bayesian_network", "independent", "correlated", "gaussian_copula", "latent", "random", "uniform")
+_HOMES: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
+    "bayesian_network": ("adaptive.learner", "AdaptiveNetwork", {}),
+    "independent": ("paper.learner", "PaperNetwork", {"structure": "independent"}),
+    "correlated": ("datasynthesizer.learner", "GreedyBayes", {}),
+    "gaussian_copula": ("gaussian_copula.learner", "GaussianCopula", {}),
+    "latent": ("latent.learner", "Latent", {}),
+    "random": ("uniform", "Uniform", {}),
+    "uniform": ("uniform", "Uniform", {}),
+}
+NAMES = tuple(_HOMES)
+OF_PAPER = ("structure", "split", "noise", "accounting")
+"""Options of the paper's network that files and the command line say beside the model."""
 
 
-def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any] | None = None) -> Any:
-    """Build the learner of a model from its name, or pass a learner object through.
+def make_learner(model: Any) -> Any:
+    """Build the learner of a model from its name, or pass a learner through.
 
     Parameters
     ----------
@@ -17,65 +30,103 @@ def make_learner(model: Any, structure: Any = None, parameters: Mapping[str, Any
         ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"correlated"``
         (DataSynthesizer's GreedyBayes), ``"gaussian_copula"``, ``"latent"`` (an autoencoder), ``"random"`` or
         ``"uniform"`` (nothing is learned), or an object with the methods of
-        :class:`sdv_plausible.models.base.Learner`.
-    structure : "adaptive", "cfs", "independent" or mapping, optional
-        How the network is learned: adaptively (the default), by the paper's correlation-based feature
-        selection, without arcs, or with the arcs of ``{child: [parents]}``.
-    parameters : mapping, optional
-        Further keyword arguments of the learner.
+        :class:`sdv_plausible.models.base.Learner`, such as ``AdaptiveNetwork(max_cost=10_000)``.
 
     Raises
     ------
     ValueError
-        If the name is unknown or a parameter does not fit.
+        If it is neither.
     """
-    from sdv_plausible.models.adaptive.learner import AdaptiveLearner
     from sdv_plausible.models.base import Learner
-    from sdv_plausible.models.datasynthesizer.learner import CorrelatedLearner
-    from sdv_plausible.models.gaussian_copula.learner import GaussianCopulaLearner
-    from sdv_plausible.models.latent.learner import LatentLearner
-    from sdv_plausible.models.paper.learner import BayesianNetworkLearner
-    from sdv_plausible.models.uniform import UniformLearner
 
-    options = dict(parameters or {})
-    if not isinstance(model, str):
-        if not isinstance(model, Learner):
-            raise ValueError(
-                f"model ({model!r}) must be a name or an object with the methods plan and fit of a Learner"
-            )
-        return _without_public(model)
-    if model not in NAMES:
-        raise ValueError(f"model ({model!r}) must be one of {', '.join(NAMES)}, or a learner object")
-    maker: Any = BayesianNetworkLearner
-    if model in ("random", "uniform"):
-        maker = UniformLearner
-    elif model == "correlated":
-        maker = CorrelatedLearner
-    elif model == "gaussian_copula":
-        maker = GaussianCopulaLearner
-    elif model == "latent":
-        maker = LatentLearner
-    elif model == "independent":
-        options["structure"] = "independent"
-    elif structure is None or structure == "adaptive":
-        maker = AdaptiveLearner
-    else:
-        options["structure"] = structure
-    try:
-        return _without_public(maker(**options))
-    except TypeError as error:
+    if isinstance(model, str):
+        return named_learner(model)
+    if isinstance(model, type) or not isinstance(model, Learner):
         raise ValueError(
-            f"model_parameters ({dict(options)!r}) do not fit model {model!r}: {error}"
-        ) from error
-
-
-def _without_public(learner: Any) -> Any:
-    """Refuse a published table inside a learner: no ledger would name it, and saved objects would hold it."""
-    from sdv_plausible.models.adaptive.learner import AdaptiveLearner
-
-    if isinstance(learner, AdaptiveLearner) and learner.public is not None:
+            f"model ({model!r}) must be a name or an object with the methods plan and fit of a Learner"
+        )
+    if getattr(model, "public", None) is not None:
         raise ValueError(
             "public must be no parameter of the learner: give the table as public= to the synthesizer, whose "
             "ledger names it"
         )
-    return learner
+    return model
+
+
+def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **of_paper: Any) -> Any:
+    """Build a learner from plain words, as the command line and files have them.
+
+    Parameters
+    ----------
+    model : str
+        Its name.
+    parameters : mapping, optional
+        Options of the learner.
+    **of_paper
+        ``OF_PAPER``: with one of them, ``"bayesian_network"`` is the paper's.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown or an option does not belong to the model.
+    """
+    if model not in NAMES:
+        raise ValueError(f"model ({model!r}) must be one of {', '.join(NAMES)}, or a learner object")
+    home, made, usual = _HOMES[model]
+    if of_paper and model == "bayesian_network":
+        home, made, _ = _HOMES["independent"]
+    name = next((name for name in of_paper if made != "PaperNetwork" or name in usual), None)
+    if name is not None:
+        raise ValueError(
+            f"{name} ({of_paper[name]!r}) is an option of the paper's network, and plays no part in model "
+            f"{model!r}: leave it out, or leave the model out"
+        )
+    options = {**usual, **of_paper, **(parameters or {})}
+    learner = getattr(import_module(f"sdv_plausible.models.{home}"), made)
+    try:
+        return make_learner(learner(**options))
+    except TypeError as error:
+        raise ValueError(f"model_parameters ({options!r}) do not fit model {model!r}: {error}") from error
+
+
+def words_of(model: Any) -> dict[str, Any]:
+    """A model in plain words for a file: :func:`named_learner` turned round; no name for a class of another.
+
+    Parameters
+    ----------
+    model : str or learner
+        As given.
+    """
+    words: dict[str, Any] = {"structure": None, "model_parameters": None, "noise": "calibrated"}
+    words["accounting"] = "proved"
+    if isinstance(model, str):
+        return {"model": model, **words}
+    made = f"{type(model).__module__}.{type(model).__name__}"
+    found = (name for name, home in _HOMES.items() if made == f"sdv_plausible.models.{home[0]}.{home[1]}")
+    name = next(found, None)
+    if name is None:
+        return words
+    given = {f.name: getattr(model, f.name) for f in fields(model)}
+    own = {name: given.pop(name) for name in OF_PAPER if name in given}
+    changed = {f.name: given[f.name] for f in fields(model) if given.get(f.name, f.default) != f.default}
+    name = "bayesian_network" if own else name  # whose structure says that it is the paper's
+    return {**words, **own, "model": name, "model_parameters": changed or None}
+
+
+def learner_of(words: Mapping[str, Any]) -> Any:
+    """The learner of :func:`words_of`, and of earlier files: they may hold options that played no part.
+
+    Raises
+    ------
+    ValueError
+        If it is none of this package.
+    """
+    own = {name: words[name] for name in OF_PAPER if words.get(name) is not None}
+    of_paper = own.get("structure", "adaptive") != "adaptive" or own.get("noise") == "paper"
+    if words.get("model") != "bayesian_network" or not of_paper:
+        own = {}
+    if own.get("structure") == "adaptive":
+        del own["structure"]
+    if "split" in own:
+        own["split"] = tuple(own["split"])
+    return named_learner(words.get("model", ""), words.get("model_parameters"), **own)

@@ -102,6 +102,7 @@ class Learner(Protocol):
     (:class:`~sdv_plausible.models.forecast.Forecaster`). One whose questions need records, and not counts
     alone, says so by ``looks_at_records``: it is refused where a table stays in parts. One that cannot
     protect everybody has a ``check_neighbours(neighbours)`` that raises: it is called before a domain costs.
+    One that wants other rows for structure, parameters and seeds says so by ``split``, three shares.
     """
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:

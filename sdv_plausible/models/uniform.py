@@ -17,7 +17,7 @@ from sdv_plausible.table.domain import Domain
 
 
 @dataclass(frozen=True)
-class UniformLearner:
+class Uniform:
     """Every value of the domain equally likely, independently."""
 
     makes: ClassVar[type[SeedModel]] = BayesianNetwork

@@ -15,6 +15,44 @@ Relation = Literal["add_remove", "replace_one"]
 RELATIONS: tuple[Relation, ...] = ("add_remove", "replace_one")
 
 
+@dataclass(frozen=True)
+class Person:
+    """Whose rows are: the guarantee is then for all rows of any one person.
+
+    Parameters
+    ----------
+    column : str
+        Says whose a row is, such as a household or patient number. It is never modelled; it is invented anew,
+        like an id. Rows without a value in it are not used.
+    rows : int
+        At most so many rows of each person are used, chosen secretly; a public number, >= 1. The noise grows
+        with it, and what is released describes the rows used.
+    """
+
+    column: str
+    rows: int = 1
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.column, str) and self.column):
+            raise ValueError(
+                f"person ({self.column!r}) must name the column that says whose a row is, or be None"
+            )
+        check.whole("rows", self.rows, 1, "it bounds the rows used of each person; try 5")
+
+
+def person_of(column: str | None, rows: int) -> Person | str | None:
+    """Whose rows are, where both are said apart: in files and on the command line.
+
+    Raises
+    ------
+    ValueError
+        If one is not as it must be.
+    """
+    if column is None and rows != 1:
+        raise ValueError(f"rows_per_person ({rows}) needs person, the column that says whose a row is")
+    return column if rows == 1 else Person(column or "", rows)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Neighbours:
     """The neighbour relation of a guarantee.
@@ -37,8 +75,8 @@ class Neighbours:
         check.whole("rows", self.rows, 1, "it bounds the rows of one person")
 
     @classmethod
-    def parse(cls, relation: Relation, person: str | None, rows_per_person: int) -> Neighbours:
-        """Read the synthesizer's arguments ``neighbours``, ``person`` and ``rows_per_person``.
+    def parse(cls, relation: Relation, person: str | Person | None) -> Neighbours:
+        """Read the synthesizer's arguments ``neighbours`` and ``person``.
 
         Raises
         ------
@@ -47,12 +85,10 @@ class Neighbours:
         """
         if relation not in RELATIONS:
             raise ValueError(f'neighbours ({relation!r}) must be "add_remove" or "replace_one"')
-        rows = check.whole("rows_per_person", rows_per_person, 1, "it bounds the rows used of each; try 5")
-        if person is not None and not (isinstance(person, str) and person):
-            raise ValueError(f"person ({person!r}) must name the column that says whose a row is, or be None")
-        if person is None and rows > 1:
-            raise ValueError(f"rows_per_person ({rows}) needs person, the column that says whose a row is")
-        return cls(rows=rows, replace=relation == "replace_one", person=person)
+        who = person if isinstance(person, Person) or person is None else Person(person)
+        if who is None:
+            return cls(replace=relation == "replace_one")
+        return cls(rows=who.rows, replace=relation == "replace_one", person=who.column)
 
     # --- how far one unit moves what is counted ---------------------------------------------------------
 

@@ -42,7 +42,7 @@ class Budget:
     filter : {"sum", "rho"}
         How fits add up, fixed when the file is made. ``"sum"``: the epsilons and the deltas add up; for every
         kind of fit. ``"rho"``: squares add up, so that several fits cost much less; for Gaussian noise alone
-        (the default ``privacy_test`` and ``omega``).
+        (the default ``test``).
 
     Raises
     ------
@@ -224,7 +224,7 @@ def _check_unit(earlier: Neighbours | None, now: Neighbours) -> None:
     if earlier not in (None, now):
         raise ValueError(
             f"budget: this fit is for the {now.relation}, and earlier ones are for the "
-            f"{earlier.relation}: fit with the same person, rows_per_person and neighbours"
+            f"{earlier.relation}: fit with the same person and neighbours"
         )
 
 

@@ -14,11 +14,10 @@ from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry
-from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
-from sdv_plausible.release.privacy_tests import PrivacyTest, check_gamma, check_k
+from sdv_plausible.release.privacy_tests import PrivacyTest
 from sdv_plausible.release.sampler import RecordSampler, Sampler
 
 
@@ -29,22 +28,37 @@ class RowByRowTest(PrivacyTest):
     Parameters
     ----------
     gamma : float
-        Partition width, >= 1.
-    hidden_omega : bool
-        Whether likelihoods are those of the mixture over a range of omega, and not those of the omega drawn.
+        Factor within which probabilities count as "about the same", >= 1. Irrelevant for a fixed omega.
+    row_cap : int
+        Rows that may ever be released from one fit; all are charged.
     max_plausible : int, optional
         Counting stops at so many plausible seeds, at least as many as the test needs.
     max_check_plausible : int, optional
         So many seeds are looked at, in a random order that is fresh for every candidate. It changes the law
-        of the test, and what it costs.
+        of the test, and what it costs. Counting is a look-up here: neither makes it faster.
+    hidden_omega : bool
+        Whether likelihoods are those of the mixture over a range of omega, and not those of the omega drawn.
     """
 
-    gamma: float
-    hidden_omega: bool = False
+    gamma: float = 4.0
+    row_cap: int = 1_000_000
     max_plausible: int | None = None
     max_check_plausible: int | None = None
+    hidden_omega: bool = False
 
-    def _check_limits(self) -> None:
+    @property
+    def row_limit(self) -> int | None:
+        """The row cap."""
+        return self.row_cap
+
+    @property
+    def likelihood_factor(self) -> float:
+        """The partition's width."""
+        return self.gamma
+
+    def _check(self) -> None:
+        check.at_least("gamma", self.gamma, 1.0, "it is a factor; try 4.0")
+        check.whole("row_cap", self.row_cap, 1, "it is the number of rows ever released")
         for name in ("max_plausible", "max_check_plausible"):
             limit = getattr(self, name)
             if limit is not None and check.whole(name, limit, 1) < self.least_seeds:
@@ -114,27 +128,17 @@ class DeterministicTest(RowByRowTest):
     Parameters
     ----------
     k : int
-        Plausible seeds needed, each of another unit, >= 1; the seed itself counts.
-    gamma : float
-        Partition width, >= 1.
-    row_cap : int
-        Rows that may ever be released from one fit.
-    hidden_omega, max_plausible, max_check_plausible
+        Plausible seeds needed, each of another unit, >= 1; the seed itself counts. Of people with several
+        rows ``least_seeds`` records are needed for k people.
+    omega
+        As in :class:`~sdv_plausible.release.release_level.ReleaseTest`; None: all but a few attributes with
+        few values.
+    gamma, row_cap, max_plausible, max_check_plausible, hidden_omega
         As in :class:`RowByRowTest`.
-    neighbours : Neighbours
-        Whose seeds are counted: of people with several rows ``least_seeds`` records are needed for k people.
     """
 
+    name: ClassVar[str] = "deterministic"
     has_delta: ClassVar[bool] = False
-    k: int
-    gamma: float
-    row_cap: int = 1_000_000
-    neighbours: Neighbours = ONE_ROW
-
-    def __post_init__(self) -> None:
-        check_k(self.k)
-        check_gamma(self.gamma)
-        self._check_limits()
 
     @property
     def says_of_seeds(self) -> str:
@@ -166,11 +170,6 @@ class DeterministicTest(RowByRowTest):
         """Nothing: there is no total."""
         return None
 
-    @property
-    def row_limit(self) -> int | None:
-        """The row cap."""
-        return self.row_cap
-
     def charge(self, gamma: float, far: float | None = None) -> tuple[LedgerEntry, ...]:  # noqa: ARG002
         """One entry, without a finite epsilon."""
         return (
@@ -185,7 +184,7 @@ class DeterministicTest(RowByRowTest):
                 scope="each released row",
                 note=(
                     "Privacy Test 1 has a sharp threshold, which gives plausible deniability but no "
-                    "epsilon; use privacy_test='release'"
+                    "epsilon; use test='release'"
                 ),
                 parts=("seeds",),
             ),

@@ -66,11 +66,11 @@ def fit_release(
             f"ledger (for the {ledger.neighbours.relation}) must be for the neighbours of the settings "
             f"(the {settings.neighbours.relation}): make it with the same neighbours"
         )
-    test = settings.test
+    test, factor = settings.test, settings.test.likelihood_factor
     settings.check_model(makes(learner))
     parts = split_rows(rows, settings.split, coins)
     budget = settings.model_budget(ledger.losses)
-    charge = test.charge(plausible_gamma(learner, settings.gamma), far_share(learner, settings.gamma))
+    charge = test.charge(plausible_gamma(learner, factor), far_share(learner, factor))
     transcript = transcript or Transcript()
     seeds = Queryable(
         parts["seeds"],

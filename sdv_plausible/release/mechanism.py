@@ -161,10 +161,13 @@ class PlausibleDeniabilityMechanism:
     def _too_few(self) -> str:
         where, way_out = f"omega ({self.omega})", "Resample more attributes (raise omega)"
         if self.model.in_latent_space:
-            where, way_out = "its latent points", "Encode records more widely (model_parameters: raise floor)"
+            where, way_out = (
+                "its latent points",
+                "Encode records more widely (model=Latent(...): raise floor)",
+            )
         return (
             f"the privacy test let too few candidates through: k ({self.test.k}) is too high for {where} on "
-            f"this table. Nothing was released. {way_out}, lower k, or use privacy_test='release'; "
+            f"this table. Nothing was released. {way_out}, lower k, or use test='release'; "
             "synth.diagnose() shows the holder of the data how large the groups of plausible seeds are (not "
             "private)"
         )

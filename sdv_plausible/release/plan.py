@@ -104,9 +104,8 @@ def plan(
         ledger.split = split
     ledger.charge(*extra)
     budget = settings.model_budget(ledger.losses)
-    ledger.charge(
-        *settings.test.charge(plausible_gamma(learner, settings.gamma), far_share(learner, settings.gamma))
-    )
+    factor = settings.test.likelihood_factor
+    ledger.charge(*settings.test.charge(plausible_gamma(learner, factor), far_share(learner, factor)))
     ledger.charge(*planned_entries(learner, domain, budget))
     ledger.charge(*sentences(settings, learner, domain))
     forecast, needed = None, None
@@ -122,12 +121,12 @@ def plan(
     found = [*settings.test.warnings(num_rows, table_rows), *(forecast.warnings() if forecast else [])]
     found += looks_numeric(domain)
     if settings.neighbours.bias:
-        found.append(f"rows_per_person: {settings.neighbours.bias}")
+        found.append(f"person: {settings.neighbours.bias}")
     total = ledger.total()
     if HARDLY_ANY < total < math.inf:
         found.append(
-            f"a total epsilon of {math.ceil(total):,} is hardly any protection: lower epsilon, or row_cap "
-            f"({settings.row_cap}) where rows are charged, or use privacy_test='release'"
+            f"a total epsilon of {math.ceil(total):,} is hardly any protection: lower epsilon"
+            + (f", or row_cap ({cap}), or use test='release'" if (cap := settings.test.row_limit) else "")
         )
     return Plan(
         ledger=ledger, forecast=forecast, rows_needed=needed, warnings=tuple(found), epsilon=settings.epsilon

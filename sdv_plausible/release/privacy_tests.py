@@ -14,38 +14,93 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from copy import copy
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, TypeVar
 
 from sdv_plausible.models.base import SeedModel
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import LedgerEntry
-from sdv_plausible.privacy.neighbours import Neighbours
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.sampler import Sampler
 
+Test = TypeVar("Test", bound="PrivacyTest")
 PREFIX_CELLS = 8  # default omega keeps this many combinations of the seed's values, at most
 
 
-def check_k(k: Any) -> None:
-    """Raise unless k is a whole number >= 1."""
-    check.whole("k", k, 1, "it is a number of plausible seed records; try 50")
+def option_names(made: type[PrivacyTest]) -> tuple[str, ...]:
+    """Options of a test."""
+    return tuple(f.name for f in fields(made) if f.init)
 
 
-def check_gamma(gamma: Any) -> None:
-    """Raise unless gamma is finite and >= 1; at 1 plausible seeds are equally likely ones."""
-    check.at_least("gamma", gamma, 1.0, "it is a factor; try 4.0")
-
-
+@dataclass(frozen=True, kw_only=True)
 class PrivacyTest(ABC):
-    """What a synthesizer asks of its privacy test."""
+    """What a synthesizer asks of its privacy test: a value that checks itself, bound to what a fit protects.
 
+    Attributes
+    ----------
+    k : int
+        Plausible seeds that a released row must have, each of another unit, >= 1.
+    omega : Omega or None
+        Number of attributes that are resampled; None chooses from the domain.
+    delta : float
+        Failure probability of the seeds, in (0, 1): the fit's.
+    neighbours : Neighbours
+        Whom the loss protects: the fit's.
+    """
+
+    name: ClassVar[str]
+    """What the test is called where it has its usual options."""
     has_delta: ClassVar[bool]
     """Whether the seeds take a share of delta."""
 
-    k: int
-    neighbours: Neighbours
+    k: int = 50
+    omega: Any = None
+    delta: float = field(default=1e-9, init=False, repr=False)
+    neighbours: Neighbours = field(default=ONE_ROW, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check.whole("k", self.k, 1, "it is a number of plausible seed records; try 50")
+        object.__setattr__(self, "omega", Omega.parse(self.omega))
+        self._check()
+
+    def bound(self: Test, delta: float, neighbours: Neighbours) -> Test:
+        """The same test for a fit.
+
+        Parameters
+        ----------
+        delta : float
+            What the seeds may fail with, in (0, 1).
+        neighbours : Neighbours
+            Whom the fit protects.
+
+        Raises
+        ------
+        ValueError
+            If the test cannot protect them.
+        """
+        test = copy(self)
+        object.__setattr__(test, "delta", check.share_of_delta("delta", delta, "try 1e-9"))
+        object.__setattr__(test, "neighbours", neighbours)
+        test._check()
+        return test
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Raise ValueError if options do not go together, or with whom the test protects."""
+
+    @property
+    def user_omega(self) -> Any:
+        """Omega as it is given."""
+        return None if self.omega is None else self.omega.to_user()
+
+    @property
+    def likelihood_factor(self) -> float:
+        """Factor within which likelihoods of plausible seeds may lie; 1 where groups of them are equal."""
+        return 1.0
 
     @property
     def least_seeds(self) -> int:
@@ -66,9 +121,9 @@ class PrivacyTest(ABC):
             return f"seeds of at least {self.k} people"
         return f"at least {self.k} seeds"
 
-    @classmethod
-    def uses_seeds_with(cls, omega: Omega | None) -> bool:  # noqa: ARG003
-        """Whether seed records enter the release at this omega."""
+    @property
+    def uses_seeds(self) -> bool:
+        """Whether seed records enter the release."""
         return True
 
     @property

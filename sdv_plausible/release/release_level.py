@@ -15,11 +15,10 @@ from sdv_plausible.privacy.accounting.losses import ReleaseLoss
 from sdv_plausible.privacy.accounting.release_test import release_margin
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
-from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.privacy_tests import PrivacyTest, check_k
+from sdv_plausible.release.privacy_tests import PrivacyTest
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.sampler import PrefixSampler, Sampler
 
@@ -40,31 +39,22 @@ class ReleaseTest(PrivacyTest):
         Sure lower bound on the seeds of every released prefix, each of another unit, >= 1.
     epsilon0 : float
         Privacy loss of the noisy sizes, > 0.
-    delta : float
-        Upper bound on the failure probability, in (0, 1).
-    uses_seeds : bool
-        Whether any attribute is kept; else the model alone is released, and k, epsilon0 and delta play no
-        part.
-    neighbours : Neighbours
-        Whom the loss protects.
+    omega : int, (int, int), "all" or None
+        Number of attributes that are resampled; the others are a seed record's. A range is drawn from at
+        every proposal. None is "all": the model alone is released then, and k and epsilon0 cost nothing.
     """
 
+    name: ClassVar[str] = "release"
     has_delta: ClassVar[bool] = True
-    k: int
-    epsilon0: float
-    delta: float
-    uses_seeds: bool = True
-    neighbours: Neighbours = ONE_ROW
+    epsilon0: float = 1.0
 
-    def __post_init__(self) -> None:
-        check_k(self.k)
+    def _check(self) -> None:
         check.positive("epsilon0", self.epsilon0, "try 1.0")
-        check.share_of_delta("delta", self.delta, "try 1e-9")
 
-    @classmethod
-    def uses_seeds_with(cls, omega: Omega | None) -> bool:
+    @property
+    def uses_seeds(self) -> bool:
         """Seeds play no part where every attribute is resampled, which is the default."""
-        return omega is not None and not omega.is_all
+        return self.omega is not None and not self.omega.is_all
 
     @property
     def covers(self) -> str | None:
@@ -118,7 +108,7 @@ class ReleaseTest(PrivacyTest):
         """Raise ValueError unless the models keep a prefix of the seed."""
         if not issubclass(made, PrefixModel):
             raise ValueError(
-                f"privacy_test ('release') needs a model with prefix groups, not {made.__name__}: derive it "
+                f"test ('release') needs a model with prefix groups, not {made.__name__}: derive it "
                 "from PrefixModel "
                 "and let its learner say so (makes = ...), or use 'randomized' or 'deterministic'"
             )

@@ -19,12 +19,11 @@ from sdv_plausible.privacy.accounting.release_test import size_lower_bound_margi
 from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, theorem1_best
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
-from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.deterministic_test import DeterministicTest, RowByRowTest
-from sdv_plausible.release.privacy_tests import check_gamma, check_k
 from sdv_plausible.release.sampler import Sampler
 
 __all__ = ["DeterministicTest", "RandomizedTest"]
@@ -43,48 +42,39 @@ class RandomizedTest(RowByRowTest):
     Parameters
     ----------
     k : int
-        Centre of the threshold, >= 1. No released row is sure to have k plausible seeds.
-    gamma : float
-        Partition width, >= 1.
+        Centre of the threshold, >= 1. No released row is sure to have k plausible seeds. Where people have
+        several rows, it is centred at the seeds of k people, and its noise has the scale for all rows of one
+        (docs/explanation/proofs/persons.md, Theorem 5).
     epsilon0 : float
         Inverse scale of the threshold noise, > 0.
-    delta : float
-        Failure probability for the rows and the check of ``least_rows``, in (0, 1).
-    row_cap : int
-        Rows that may ever be released from one fit; all are charged.
+    omega
+        As in :class:`~sdv_plausible.release.release_level.ReleaseTest`; None: all but a few attributes with
+        few values.
     seed_free_share : float
         Probability that a proposal resamples everything, in (0, 1]. All seeds are then plausible, so the pass
         rate cannot fall below this share by construction (docs/explanation/proofs/pass_rate.md, Theorem 3).
     least_rows : int
-        A public number that the count of seeds reaches.
+        A public number that the count of seed records reaches. The rows are charged at it, so that the total
+        does not depend on the rows; a noisy count that contradicts it refuses the fit.
     threshold_noise : {"discrete_laplace", "laplace"}
         Noise of the threshold; the second is the paper's.
-    hidden_omega, max_plausible, max_check_plausible
-        As in :class:`RowByRowTest`.
-    neighbours : Neighbours
-        Whom the loss protects. Where people have several rows, the threshold is centred at the seeds of k
-        people, and its noise has the scale for all rows of one (docs/explanation/proofs/persons.md,
-        Theorem 5).
+    gamma, row_cap, max_plausible, max_check_plausible, hidden_omega
+        As in :class:`~sdv_plausible.release.deterministic_test.RowByRowTest`.
     """
 
+    name: ClassVar[str] = "randomized"
     has_delta: ClassVar[bool] = True
-    k: int
-    gamma: float
-    epsilon0: float
-    delta: float = 1e-9
-    row_cap: int = 1_000_000
+    epsilon0: float = 1.0
     seed_free_share: float = 0.5
     least_rows: int = 1000
     threshold_noise: Noise = "discrete_laplace"
-    neighbours: Neighbours = ONE_ROW
 
-    def __post_init__(self) -> None:
-        check_k(self.k)
-        check_gamma(self.gamma)
+    def _check(self) -> None:
         check.positive("epsilon0", self.epsilon0, "try 1.0")
-        check.share_of_delta("delta", self.delta, "try 1e-9")
+        check.rate("seed_free_share", self.seed_free_share, "try 0.5")
+        check.whole("least_rows", self.least_rows, 1, "try 1000")
         check_noise(self.threshold_noise)
-        self._check_limits()
+        super()._check()
         if self.neighbours != ONE_ROW and self.max_check_plausible is not None:
             raise ValueError(
                 "max_check_plausible is accounted for single rows added or removed: leave out person and "
@@ -98,11 +88,6 @@ class RandomizedTest(RowByRowTest):
             f"the first {self.row_cap:,} rows released from this fit; not the saved synthesizer, which "
             "holds records"
         )
-
-    @property
-    def row_limit(self) -> int | None:
-        """The row cap."""
-        return self.row_cap
 
     def charge(self, gamma: float, far: float = 0.0) -> tuple[LedgerEntry, ...]:
         """Return the check of ``least_rows``, and all rows up to the cap.
@@ -150,7 +135,7 @@ class RandomizedTest(RowByRowTest):
                 f"k ({self.k}) and epsilon0 ({self.epsilon0:g}) are out of reach for least_rows "
                 f"({self.least_rows}) seeds at "
                 f"delta {rounded_up(self.delta)}: lower k, raise epsilon0, delta or least_rows, or use "
-                "privacy_test='release'"
+                "test='release'"
             )
         losses: tuple[Loss, ...] = (loss,)
         if far:  # latent_test.md, Lemma 3: N rows hold one with at most so much
@@ -212,7 +197,7 @@ class RandomizedTest(RowByRowTest):
             raise ValueError(
                 f"least_rows ({self.least_rows}) is not confirmed by the noisy number of seeds, which must "
                 "exceed it by "
-                f"{margin}: declare a lower number, or use privacy_test='release'. That noisy number has "
+                f"{margin}: declare a lower number, or use test='release'. That noisy number has "
                 "cost epsilon "
                 f"{SIZE_EPSILON}, and a domain learned privately its share of epsilon: both add to what the "
                 "next fit will cost"

@@ -10,7 +10,7 @@ from typing import Any
 
 from sdv_plausible.models.base import makes
 from sdv_plausible.models.omega import Omega
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
 from sdv_plausible.privacy.accounting.paper_formulas import (
     paper_model_loss,
@@ -21,6 +21,7 @@ from sdv_plausible.privacy.accounting.paper_formulas import (
 from sdv_plausible.privacy.accounting.theorem1 import theorem1_best
 from sdv_plausible.privacy.ledger import SAID, LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
+from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Domain
 
@@ -42,15 +43,9 @@ SAME_ROWS = "that structure and tables were learned from the same rows here, "
 
 
 def sentences(settings: Settings, learner: Any, domain: Domain) -> tuple[LedgerEntry, ...]:
-    """Entries of a ledger's further sentences.
-
-    Raises
-    ------
-    ValueError
-        If ``accounting="paper"`` meets a learner whose noise is not the paper's.
-    """
+    """Entries of a ledger's further sentences."""
     found = [_entry(SAID[0], deniability(settings, latent=settings.looks_at_points(makes(learner))))]
-    if settings.accounting == "paper":
+    if isinstance(learner, PaperNetwork) and learner.accounting == "paper":
         found.append(_entry(SAID[1], as_printed(settings, learner, domain)))
     return tuple(found)
 
@@ -69,26 +64,23 @@ def deniability(settings: Settings, *, latent: bool = False) -> str:
     latent : bool
         Whether the test looks at a latent point and not at the row.
     """
-    unused = settings.omega is not None and settings.omega.is_all
-    if unused or not settings.uses_seeds:
+    test = settings.test
+    if (test.omega is not None and test.omega.is_all) or not test.uses_seeds:
         return NO_SEED
-    says = settings.test.says_of_seeds
+    says = test.says_of_seeds
     if latent:
-        says = f"{settings.test.says_of_points}. {FROM_POINTS}"
+        says = f"{test.says_of_points}. {FROM_POINTS}"
     return f"{says}. It speaks of a row's seed, not of whom the model was learned from"
 
 
-def as_printed(settings: Settings, learner: Any, domain: Domain) -> str:
+def as_printed(settings: Settings, learner: PaperNetwork, domain: Domain) -> str:
     """What the formulas of section 3.5 and Theorem 1 give, and what they miss."""
-    if not isinstance(learner, BayesianNetworkLearner) or learner.noise != "paper":
-        raise ValueError(
-            'accounting ("paper") needs noise="paper": the printed formulas are for the printed noise'
-        )
     text, missed = f"As printed in [PD] this would be {_printed_model(settings, learner, domain)}", ""
-    if settings.privacy_test == "randomized" and settings.omega != Omega(None, None):
+    test = settings.test
+    if isinstance(test, RandomizedTest) and test.omega != Omega(None, None):
         missed = MISSED_OF_ROWS
         try:
-            best = theorem1_best(settings.k, settings.gamma, settings.epsilon0, settings.seed_delta)
+            best = theorem1_best(test.k, test.gamma, test.epsilon0, settings.seed_delta)
             text += f", and epsilon {rounded_up(best.epsilon)} for each candidate (Theorem 1, t = {best.t})"
         except ValueError:
             text += ", and no epsilon for candidates (Theorem 1 has no t at this delta)"
@@ -97,7 +89,7 @@ def as_printed(settings: Settings, learner: Any, domain: Domain) -> str:
     return f"{text}; it misses {missed}{MISSED_OF_MODEL}"
 
 
-def _printed_model(settings: Settings, learner: BayesianNetworkLearner, domain: Domain) -> str:
+def _printed_model(settings: Settings, learner: PaperNetwork, domain: Domain) -> str:
     if math.isinf(settings.epsilon) or not len(domain):
         return "no epsilon for the model"
     budget = settings.model_budget(())

@@ -65,7 +65,7 @@ class Sampler(ABC):
         check.whole("processes", processes, 1, "1 for this process alone")
         if processes > 1:
             raise ValueError(
-                f"processes ({processes}) are for row-by-row tests; with privacy_test='release' a million "
+                f"processes ({processes}) are for row-by-row tests; with test='release' a million "
                 "rows take a second, and release().sample_to_parquet(folder, rows, executor=...) has workers"
             )
         yield
@@ -80,9 +80,9 @@ class Sampler(ABC):
             If the release keeps no records.
         """
         raise ValueError(
-            "diagnose() needs the seed records, which privacy_test='release' does not keep; fit a second "
+            "diagnose() needs the seed records, which test='release' does not keep; fit a second "
             "synthesizer with "
-            "privacy_test='randomized' on the same table to look at them"
+            "test='randomized' on the same table to look at them"
         )
 
 

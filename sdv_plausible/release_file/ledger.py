@@ -19,7 +19,8 @@ from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.ledger import TOLERANCE, LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.ledger import Part as Known
 from sdv_plausible.privacy.ledger_record import LedgerRecord, rounded_up
-from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours
+from sdv_plausible.privacy.neighbours import RELATIONS, Neighbours, person_of
+from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release_file.reading import Part
 from sdv_plausible.release_file.settings import privacy_of, splits_of
 from sdv_plausible.table.forms import LONGEST_NAME
@@ -183,7 +184,7 @@ def check_ledger(
         If the settings contradict the ledger, or an answer, a column or the seeds its claim.
     """
     privacy = privacy_of(settings)
-    ours = privacy.neighbours == ledger.neighbours and privacy.privacy_test == "release"
+    ours = privacy.neighbours == ledger.neighbours and isinstance(privacy.test, ReleaseTest)
     if not ours or (ledger.claims_privacy and ledger.split not in splits_of(settings)):
         raise ValueError(
             "settings: privacy_test must be 'release', and person, rows_per_person, neighbours, split and "
@@ -222,7 +223,7 @@ def _read_neighbours(part: Part) -> Neighbours:
     f = part.fields(("relation", "person", "rows_per_person"))
     relation, rows = f["relation"].choice(RELATIONS), f["rows_per_person"].whole(1)
     return part.checked(
-        lambda: Neighbours.parse(relation, f["person"].maybe(lambda p: p.text(LONGEST_NAME)), rows)
+        lambda: Neighbours.parse(relation, person_of(f["person"].maybe(lambda p: p.text(LONGEST_NAME)), rows))
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.intervals.margins import margins, number_of_rows
-from sdv_plausible.models import make_learner
+from sdv_plausible.models import learner_of
 from sdv_plausible.models.base import HasStructure, PrefixModel
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -266,7 +266,7 @@ class Release:
                 "vary as the noise does, and what a published table lacks is no noise. Fit without it"
             )
         coins = Coins.from_os_entropy() if random_state is None else Coins.from_seed(random_state)
-        learner = make_learner(*(self.settings.get(n) for n in ("model", "structure", "model_parameters")))
+        learner = learner_of(self.settings)
         models = redrawn_models(
             learner, self.model, self.answers, self.domain, num_tables, about, coins.spawn("models")
         )

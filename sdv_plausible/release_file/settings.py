@@ -5,28 +5,32 @@ Plain values by name, the privacy parameters among them checked.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from sdv_plausible.models import make_learner
+from sdv_plausible.models import learner_of, words_of
 from sdv_plausible.privacy.accounting.split import RandomSplit
-from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours
-from sdv_plausible.release.settings import Settings, TestName
+from sdv_plausible.privacy.neighbours import ONE_ROW, RELATIONS, Neighbours, person_of
+from sdv_plausible.release.privacy_tests import PrivacyTest, option_names
+from sdv_plausible.release.row_tests import RandomizedTest
+from sdv_plausible.release.settings import TESTS, Settings
 from sdv_plausible.release_file.reading import Part
 from sdv_plausible.table.forms import LONGEST_NAME
 
-NEWER = ("max_plausible", "max_check_plausible", "hidden_omega", "threshold_noise", "accounting")
+NEWER = ("max_plausible", "max_check_plausible", "hidden_omega", "threshold_noise", "accounting", "noise")
 """Settings that older files lack: their defaults hold then."""
-PRIVACY = tuple(f.name for f in dataclasses.fields(Settings) if f.name not in ("neighbours", *NEWER))
+PRIVACY = (
+    "epsilon", "delta", "k", "gamma", "epsilon0", "omega", "privacy_test", "row_cap", "seed_free_share",
+    "split", "least_rows",
+)  # fmt: skip
+"""Settings that every file has; options of a test that are not the file's have their usual values."""
 UNIT = ("neighbours", "person", "rows_per_person")
-MODEL = ("model", "structure", "model_parameters")
 OTHERS = (
     "enforce_min_max_values",
     "enforce_rounding",
@@ -36,6 +40,10 @@ OTHERS = (
     "undeclared",
     "returns_tables",
 )
+KNOWN = (
+    *PRIVACY, *NEWER, *UNIT, *OTHERS, "model", "structure", "model_parameters", "public_rows",
+    "public_source",
+)  # fmt: skip
 LOCALE = r"[a-z]{2,3}(_[A-Z]{2})?"
 _DEEPEST = 3
 
@@ -61,14 +69,27 @@ def check_locales(locales: Any) -> list[str]:
     return list(found)
 
 
-def said_privacy(settings: Settings) -> dict[str, Any]:
-    """The privacy parameters that every file has, in the words of the synthesizer's arguments."""
-    who = settings.neighbours
+def said(settings: Settings, model: Any) -> dict[str, Any]:
+    """The privacy parameters and the model in plain words, option by option; what is not plain is left out.
+
+    Parameters
+    ----------
+    settings : Settings
+        Of the fit.
+    model : str or learner
+        As given.
+    """
+    who, test = settings.neighbours, settings.test
     unit = ("replace_one" if who.replace else "add_remove", who.person, who.rows)
-    privacy = {name: getattr(settings, name) for name in PRIVACY} | dict(zip(UNIT, unit, strict=True))
-    omega = None if settings.omega is None else settings.omega.to_user()
-    found: dict[str, Any] = as_json(privacy | {"omega": omega})
-    return found
+    found = {name: getattr(RandomizedTest(), name) for name in option_names(RandomizedTest)}
+    found |= {name: getattr(test, name) for name in option_names(type(test))}
+    found |= {"epsilon": settings.epsilon, "delta": settings.delta, "privacy_test": test.name}
+    found |= {"omega": test.user_omega, "split": settings.split, **dict(zip(UNIT, unit, strict=True))}
+    return {
+        name: plain
+        for name, value in {**words_of(model), **found}.items()
+        if is_plain(plain := as_json(value))
+    }
 
 
 def as_json(value: Any) -> Any:
@@ -124,7 +145,9 @@ def read_settings(part: Part) -> dict[str, Any]:
     f["neighbours"].choice(RELATIONS)
     f["person"].maybe(lambda p: p.text(LONGEST_NAME))
     f["rows_per_person"].whole(1)
-    f["privacy_test"].choice(get_args(TestName))
+    f["privacy_test"].choice(TESTS)
+    if "accounting" in found:
+        f["accounting"].choice(("paper", "proved"))
     part.checked(lambda: privacy_of(found))
     for name in ("enforce_min_max_values", "enforce_rounding", "returns_tables"):
         f[name].flag()
@@ -141,9 +164,23 @@ def read_settings(part: Part) -> dict[str, Any]:
 
 def privacy_of(settings: Mapping[str, Any]) -> Settings:
     """The privacy parameters among the settings, checked."""
-    unit = Neighbours.parse(*(settings[name] for name in UNIT))
-    given = {name: settings[name] for name in (*PRIVACY, *NEWER) if name in settings}
-    return Settings(**given, neighbours=unit)
+    test, relation = privacy_test_of(settings), settings["neighbours"]
+    unit = Neighbours.parse(relation, person_of(settings["person"], settings["rows_per_person"]))
+    for kind in TESTS.values():  # what plays no part is checked all the same: all of it is shown
+        _made(kind, settings)
+    return Settings(
+        epsilon=settings["epsilon"], delta=settings["delta"], test=test, neighbours=unit,
+        split=settings["split"],
+    )  # fmt: skip
+
+
+def privacy_test_of(settings: Mapping[str, Any]) -> PrivacyTest:
+    """The privacy test among the settings."""
+    return _made(TESTS[settings["privacy_test"]], settings)
+
+
+def _made(kind: type[PrivacyTest], settings: Mapping[str, Any]) -> PrivacyTest:
+    return kind(**{name: settings[name] for name in option_names(kind) if name in settings})
 
 
 def splits_of(settings: Mapping[str, Any]) -> tuple[RandomSplit | None, ...]:
@@ -151,8 +188,8 @@ def splits_of(settings: Mapping[str, Any]) -> tuple[RandomSplit | None, ...]:
     privacy = privacy_of(settings)
     if privacy.split is None or privacy.neighbours != ONE_ROW:
         return (None,)
-    if all(name in settings for name in MODEL):
-        return (privacy.random_split(make_learner(*(settings[name] for name in MODEL))),)
+    if "model" in settings:
+        return (privacy.random_split(learner_of(settings)),)
     return tuple(
         RandomSplit.of(privacy.split, apart=apart) for apart in (False, True)
     )  # a learner of one's own

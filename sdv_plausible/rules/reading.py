@@ -41,7 +41,7 @@ def rules_with_declarations(
     ----------
     rules : list of Rule, or path
         The ``rules`` argument of the synthesizer.
-    domain : None, "metadata", Domain, mapping or path
+    domain : None, "written", Domain, mapping or path
         Its ``domain`` argument.
     columns : mapping
         The metadata's columns.
@@ -63,7 +63,7 @@ def rules_with_declarations(
         If a rule cannot be read or does not fit the columns, or a made column's declaration cannot be read.
     """
     known = {name: dict(spec) for name, spec in columns.items()}
-    vouched = isinstance(domain, str) and domain == "metadata"
+    vouched = isinstance(domain, str) and domain == "written"
     file = DomainFile(columns={}) if domain is None or vouched else domain_document(domain)
     given = file.declarations()
     words = {

@@ -345,17 +345,16 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             loaded = load_synthesizer(str(filepath))
         except OSError:
             raise
-        except ModuleNotFoundError as error:
-            if not str(error.name).startswith("sdv_plausible"):
+        except _DAMAGED as error:
+            if isinstance(error, (ImportError, AttributeError)) and "sdv_plausible" in str(error):
+                raise ValueError(
+                    f"{str(filepath)!r} was saved by another version of sdv-plausible, whose files this one "
+                    "does not read: sample from it with that version, or fit again"
+                ) from error
+            if isinstance(error, ModuleNotFoundError):
                 raise ValueError(
                     f"{str(filepath)!r} needs a module that is not installed: {error}"
                 ) from error
-            raise ValueError(
-                f"{str(filepath)!r} was saved by another version of sdv-plausible, whose files this one "
-                "does not read: "
-                "sample from it with that version, or fit again"
-            ) from error
-        except _DAMAGED as error:
             raise ValueError(
                 f"{str(filepath)!r} is not a saved synthesizer, or is damaged: {error}"
             ) from error

@@ -6,8 +6,6 @@ SDV learns them from the rows without noise, so the model's loss is infinite, an
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +13,7 @@ import pandas as pd
 
 from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.gaussian_copula.correlations import factors
-from sdv_plausible.models.gaussian_copula.model import GaussianCopula
+from sdv_plausible.models.gaussian_copula.model import CopulaModel
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.noise.coins import Coins
@@ -43,60 +41,58 @@ NOTE = (
 )
 
 
-def learner_of(model: Any, model_kwargs: Mapping[str, Any] | None) -> Any:
+def learner_of(model: Any) -> Any:
     """A learner in the place of an SDV synthesizer; any other model as it is.
 
     Parameters
     ----------
     model : object
         What the user gave: an SDV class, an instance, a fitted instance, a name or a learner.
-    model_kwargs : mapping, optional
-        Keyword arguments of an SDV class.
-
-    Raises
-    ------
-    ValueError
-        If it is an SDV synthesizer without likelihoods, or there are arguments and no class.
     """
+    return SDVCopula(model) if _sdv_bases(model) else model
+
+
+def _sdv_bases(model: Any) -> list[str]:
     made = model if isinstance(model, type) else type(model)
-    bases = [base.__name__ for base in made.__mro__ if base.__module__.split(".")[0] == "sdv"]
-    is_sdv = bool(bases)
-    if is_sdv and COPULA not in bases:
-        why = next((_WHY[base] for base in bases if base in _WHY), "it tells no probability of a row")
-        raise ValueError(f"model ({made.__name__}) cannot stand behind the privacy test: {why}; {WAY_OUT}")
-    if model_kwargs and not (is_sdv and isinstance(model, type)):
-        raise ValueError(
-            f"model_kwargs ({dict(model_kwargs)!r}) are for an SDV class; leave them out, or give "
-            "model=GaussianCopulaSynthesizer; learners of this package take model_parameters"
-        )
-    if not is_sdv:
-        return model
-    if isinstance(model, type):
-        return SdvCopulaLearner(made=model, arguments=dict(model_kwargs or {}))
-    if getattr(model, "_fitted", False):
-        return SdvCopulaLearner(made=made, fitted=model)
-    return SdvCopulaLearner(made=made, arguments=dict(model.get_parameters()))
+    return [base.__name__ for base in made.__mro__ if base.__module__.split(".")[0] == "sdv"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SdvCopulaLearner:
+class SDVCopula:
     """SDV's Gaussian copula, fitted to binned rows without noise, or fitted before.
 
     Parameters
     ----------
-    made : type
-        ``GaussianCopulaSynthesizer`` or a class derived from it.
-    arguments : mapping
-        Its keyword arguments.
-    fitted : object, optional
-        A fitted instance: then no row is asked for, and its parameters are taken.
+    given : type or object
+        ``GaussianCopulaSynthesizer`` or a class derived from it; an instance, whose parameters are taken; or
+        a fitted instance: then no row is asked for, and what it learned is taken.
+    **arguments
+        Keyword arguments of a class.
+
+    Raises
+    ------
+    ValueError
+        If it is no SDV synthesizer with likelihoods, or there are arguments and no class.
     """
 
-    made: type
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    fitted: Any = None
-    makes: ClassVar[type[SeedModel]] = GaussianCopula
+    makes: ClassVar[type[SeedModel]] = CopulaModel
     looks_at_pairs: ClassVar[bool] = True
+
+    def __init__(self, given: Any, **arguments: Any) -> None:
+        self.made = given if isinstance(given, type) else type(given)
+        bases = _sdv_bases(given)
+        if COPULA not in bases:
+            why = next((_WHY[base] for base in bases if base in _WHY), "it tells no probability of a row")
+            raise ValueError(
+                f"model ({self.made.__name__}) cannot stand behind the privacy test: {why}; {WAY_OUT}"
+            )
+        if arguments and not isinstance(given, type):
+            raise ValueError(
+                f"model ({self.made.__name__}) is an instance, which has its arguments: leave out "
+                f"{', '.join(arguments)}, or give the class"
+            )
+        self.fitted = given if getattr(given, "_fitted", False) else None
+        unfitted = not isinstance(given, type) and self.fitted is None
+        self.arguments = dict(given.get_parameters()) if unfitted else arguments
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:  # noqa: ARG002
         """One entry: an infinite loss."""
@@ -112,7 +108,7 @@ class SdvCopulaLearner:
             )
         ]
 
-    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> GaussianCopula:  # noqa: ARG002
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> CopulaModel:  # noqa: ARG002
         """Fit SDV's model to rows of which only the bins are known, and take its parameters."""
         fitted = self.fitted
         if fitted is None:
@@ -131,7 +127,7 @@ class SdvCopulaLearner:
             synth = self.made(metadata, **self.arguments)
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"model_kwargs ({dict(self.arguments)!r}) do not fit {self.made.__name__}: {error}"
+                f"SDVCopula: the arguments {self.arguments!r} do not fit {self.made.__name__}: {error}"
             ) from error
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they may quote values
@@ -139,7 +135,7 @@ class SdvCopulaLearner:
         return synth
 
 
-def of_fitted(fitted: Any, domain: Domain, coins: Coins) -> GaussianCopula:
+def of_fitted(fitted: Any, domain: Domain, coins: Coins) -> CopulaModel:
     """Copula on codes from a fitted SDV copula.
 
     Every column of SDV's model is read along its latent axis, which says where each code lies and how much
@@ -173,7 +169,7 @@ def of_fitted(fitted: Any, domain: Domain, coins: Coins) -> GaussianCopula:
     place = [names.index(name) for name in domain.names]
     correlations = np.nan_to_num(np.asarray(model.correlation, dtype=np.float64)[np.ix_(place, place)])
     np.fill_diagonal(correlations, 1.0)
-    return GaussianCopula.of_margins(factors(correlations), axes, margins)
+    return CopulaModel.of_margins(factors(correlations), axes, margins)
 
 
 def _sized(domain: Domain) -> list[tuple[int, Attribute]]:

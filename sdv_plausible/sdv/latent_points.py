@@ -32,7 +32,7 @@ def sampler_of_points(sampler: Sampler | None, *, sdv_drops_rows: bool) -> Recor
     if not (isinstance(sampler, RecordSampler) and sampler.model.num_latent):
         raise ValueError(
             "sample_with_points needs rows that are decoded from latent points which the privacy test looked "
-            'at: model="latent" with privacy_test="randomized" or "deterministic"; use sample() here'
+            'at: model="latent" with test="randomized" or "deterministic"; use sample() here'
         )
     if sdv_drops_rows:
         raise ValueError(

@@ -6,8 +6,10 @@ import inspect
 from copy import deepcopy
 from typing import Any
 
+from sdv_plausible.models import words_of
+
 SHARED = "model"
-"""Given back as it is: a learner is the caller's own, and plan and fit ask it anew."""
+"""Given back as it is where a learner is the caller's own: plan and fit ask it anew."""
 
 
 class Parameter:
@@ -26,7 +28,7 @@ class Parameter:
             value = vars(synth)[self.name]
         except KeyError:
             raise AttributeError(self.name) from None
-        return value if self.name == SHARED else deepcopy(value)
+        return _copied(self.name, value)
 
     def __set__(self, synth: Any, value: Any) -> None:
         if self.name in vars(synth):
@@ -35,12 +37,17 @@ class Parameter:
                 f"{self.name} ({shown:.60}) is fixed when a synthesizer is made, so that "
                 f"plan, fit and ledger agree: make a new one, {kind}(metadata, {self.name}=...)"
             )
-        vars(synth)[self.name] = value if self.name == SHARED else deepcopy(value)
+        vars(synth)[self.name] = _copied(self.name, value)
+
+
+def _copied(name: str, value: Any) -> Any:
+    return value if name == SHARED and "model" not in words_of(value) else deepcopy(value)
 
 
 def fixed_parameters(kind: type[Any], *, but: tuple[str, ...]) -> tuple[str, ...]:
     """Fix the constructor's parameters of a class, but for some, and return all their names."""
-    names = tuple(name for name in inspect.signature(kind.__init__).parameters if name != "self")
+    known = inspect.signature(kind.__init__).parameters.values()
+    names = tuple(p.name for p in known if p.name != "self" and p.kind is not p.VAR_KEYWORD)
     for name in names:
         if name not in but:
             setattr(kind, name, Parameter(name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,25 +10,31 @@ import numpy as np
 from sdv.errors import SamplingError
 
 from sdv_plausible.declaring.private import EARLIER
+from sdv_plausible.models import learner_of, make_learner
 from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import person_of
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.sampler import PrefixSampler
+from sdv_plausible.release.settings import read_test
 from sdv_plausible.release_file.answers import Answers
 from sdv_plausible.release_file.ledger import write_learned
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.schema import Column, TableSchema
-from sdv_plausible.release_file.settings import as_json, check_locales, is_plain, said_privacy, versions_of
+from sdv_plausible.release_file.settings import (
+    KNOWN,
+    OTHERS,
+    as_json,
+    check_locales,
+    privacy_test_of,
+    said,
+    versions_of,
+)
 from sdv_plausible.sdv.schema import SCHEMA_KEYS
 from sdv_plausible.sdv.versions import metadata_from_table
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.column_types import check_released
 from sdv_plausible.table.domain import Domain
 
-# The domain and the rules have sections, a seed would tell the noise, and a budget is the data holder's.
-NOT_SETTINGS = (
-    "metadata", "domain", "rules", "source", "random_state", "budget", "public", "public_source",
-    "model_kwargs",
-)  # fmt: skip
 PACKAGES = ("sdv-plausible", "sdv", "opendp", "dp-accounting", "numpy", "pandas")
 
 
@@ -48,9 +53,9 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
         )
     if not isinstance(sampler, PrefixSampler) or sampler.holds_records:
         raise ValueError(
-            f"privacy_test={synth.privacy_test!r} keeps seed records, and a release file holds none: fit "
+            f"test={synth._settings.test.name!r} keeps seed records, and a release file holds none: fit "
             "with "
-            "privacy_test='release', or hand over sampled rows"
+            "test='release', or hand over sampled rows"
         )
     if synth._sdv_sees_rows:
         raise ValueError(
@@ -114,18 +119,13 @@ def _key(key: Any) -> str | tuple[str, ...] | None:
 
 
 def _settings(synth: Any) -> dict[str, Any]:
-    """The constructor's parameters, as far as they are plain: a learner of the user's own is not."""
-    names = [
-        name
-        for name in inspect.signature(type(synth).__init__).parameters
-        if name not in ("self", *NOT_SETTINGS)
-    ]
-    plain = {name: value for name in names if is_plain(value := as_json(getattr(synth, name)))}
+    """The parameters as far as they are plain; a seed would tell the noise, and a budget is the holder's."""
+    plain = {name: as_json(getattr(synth, name)) for name in OTHERS if name != "returns_tables"}
     rows, source = synth._public_said
     if rows is not None:  # the table itself is in no file
         plain |= {"public_rows": rows, "public_source": source}
-    locales = check_locales(synth.locales)
-    return plain | said_privacy(synth._settings) | {"locales": locales, "returns_tables": synth._returns_dict}
+    more = {"locales": check_locales(synth.locales), "returns_tables": synth._returns_dict}
+    return plain | said(synth._settings, synth.model) | more
 
 
 def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) -> Any:
@@ -146,16 +146,12 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     ValueError
         If the release has parameters that this version does not know.
     """
-    known = inspect.signature(made.__init__).parameters
-    apart = ("returns_tables", "public_rows", "public_source")
-    settings = {name: value for name, value in release.settings.items() if name not in apart}
-    unknown = sorted(set(settings) - set(known))
+    settings = release.settings
+    unknown = sorted(set(settings) - {*KNOWN})
     if unknown:
         raise ValueError(
             f"the release has settings that this version does not know: {', '.join(unknown)[:100]}"
         )
-    settings = {name: tuple(value) if name in ("omega", "split") and isinstance(value, list) else value
-                for name, value in settings.items()}  # fmt: skip
     carried = _carried(release)
     if "domain" in parameters and any(entry.losses for entry in carried.entries):
         raise ValueError(
@@ -163,18 +159,25 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
             "fitted, which only its own domain carries on: leave domain out, or make a new synthesizer with "
             "the domain file"
         )
-    given = {
-        **settings, "domain": _declared(release, carried), "rules": release.rules.rule_set.rules, **parameters
-    }  # fmt: skip
+    names = ("epsilon", "delta", "neighbours", *OTHERS)
+    given = {name: settings[name] for name in names if name != "returns_tables"}
+    name, test = settings["privacy_test"], privacy_test_of(settings)
+    given["test"] = name if test == read_test(name) else test
+    given |= {"domain": _declared(release, carried), "rules": release.rules.rule_set.rules}
+    given["person"] = person_of(settings["person"], settings["rows_per_person"])
+    if "model" in settings:
+        learner = learner_of(settings)
+        given["model"] = settings["model"] if learner == make_learner(settings["model"]) else learner
+    given |= parameters
     synth = made(_metadata(release.schema), **given)
     sampler = PrefixSampler(
         model=release.model, seeds=release.seeds, coins=Coins.from_os_entropy().spawn("sampling"),
         answers=release.answers.answers,
     )  # fmt: skip
     synth._take(release.schema.dtypes, Codec(release.domain), sampler, release.ledger, release.rules)
-    synth._returns_dict, synth._frame_kind = release.settings["returns_tables"], None
+    synth._returns_dict, synth._frame_kind = settings["returns_tables"], None
     if synth.public is None:
-        synth._public_said = tuple(release.settings.get(name) for name in ("public_rows", "public_source"))
+        synth._public_said = tuple(settings.get(name) for name in ("public_rows", "public_source"))
     return synth
 
 

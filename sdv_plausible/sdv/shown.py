@@ -9,7 +9,7 @@ from typing import Any
 
 from sdv_plausible.fragments import fragment, text
 
-_SHOWN = ("epsilon", "delta", "privacy_test", "model", "omega", "undeclared", "person")
+_SHOWN = ("epsilon", "delta", "model", "test", "undeclared", "person")
 
 
 def _title(synthesizer: Any) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,18 +16,22 @@ from sdv.errors import InvalidDataError, SamplingError
 
 from sdv_plausible.declaring.files import told_of_look
 from sdv_plausible.declaring.private import Earlier, earlier_losses
-from sdv_plausible.fit.public_table import check_public, public_entries
+from sdv_plausible.fit.options import refuse_moved
+from sdv_plausible.fit.public_table import PublicTable, check_public, public_entries
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.fit.telling import Teller, as_read
 from sdv_plausible.intervals.margins import margins, number_of_rows
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
+from sdv_plausible.models.paper.learner import given_structure
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
-from sdv_plausible.privacy.neighbours import Neighbours, Relation
+from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.budget import Budget, check_budget
 from sdv_plausible.release.plan import Plan, epsilon_for
+from sdv_plausible.release.privacy_tests import PrivacyTest
 from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
+from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, Sampler, diagnose, seed_diagnostics
 from sdv_plausible.release.settings import Settings, TestName
 from sdv_plausible.release.side_entries import Types, check_types, side_entries
@@ -83,58 +87,36 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         Locales of the personal data that SDV invents.
     epsilon : float
         Privacy budget of learning the domain and the model; ``math.inf`` learns without noise and without a
-        claim. With ``privacy_test="release"`` and ``omega="all"`` (the default) it is the total of the whole
-        release.
+        claim. With the default test it is the total of the whole release.
     delta : float
         Failure probability of the whole release, in (0, 1).
-    k : int
-        Plausible seeds that a released row (its prefix, under the release test) must have, >= 1.
-    gamma : float
-        Factor within which probabilities count as "about the same", >= 1. Irrelevant for a fixed omega.
-    epsilon0 : float
-        Randomised test: inverse scale of the threshold noise. Release test: privacy loss of the seeds. > 0.
-    omega : int, (int, int), "all" or None
-        Number of attributes that are resampled; the others are a seed record's. A range is drawn from at
-        every proposal. None: "all" under the release test; else all but a few attributes with few values.
-    privacy_test : {"release", "randomized", "deterministic"}
-        ``"release"``: one guarantee for any number of rows and for the saved object. ``"randomized"``:
-        Privacy Test 2, every row costs. ``"deterministic"``: Privacy Test 1, plausible deniability without an
-        epsilon.
     model : {"bayesian_network", "independent", "correlated", "gaussian_copula", "latent", "random"} or object
         The generative model: the default, DataSynthesizer's modes (see docs/explanation/datasynthesizer.md;
-        "uniform" is "random"), a private Gaussian copula, an autoencoder ("latent", see
-        docs/explanation/models.md), SDV's ``GaussianCopulaSynthesizer`` (class, instance or fitted instance:
-        no claim, see docs/explanation/sdv_models.md), or a learner of your own (see
-        docs/how_to/own_model.md).
-    structure : str or mapping, optional
-        How the network's structure is found, or ``{child: [parents]}``.
-    model_parameters : dict, optional
-        Further parameters of the model's learner, such as ``{"max_cost": 300}``.
-    domain : "metadata", Domain, mapping, path or None
-        Declared value sets, see docs/how_to/declare_the_domain.md. ``"metadata"``: the ranges in the metadata
-        were written by you, not detected. A mapping has the metadata's words per column.
+        "uniform" is "random"), a private Gaussian copula, an autoencoder ("latent"); or a value with options:
+        ``AdaptiveNetwork``, ``PaperNetwork``, ``GreedyBayes``, ``GaussianCopula``, ``Latent``, ``Uniform``
+        (docs/explanation/models.md), ``SDVCopula`` (no claim, see docs/explanation/sdv_models.md), or a
+        learner of your own (docs/how_to/own_model.md).
+    test : {"release", "randomized", "deterministic"}, ReleaseTest, RandomizedTest or DeterministicTest
+        The privacy test. ``"release"``: one guarantee for any number of rows and for the saved object.
+        ``"randomized"``: Privacy Test 2, every row costs. ``"deterministic"``: Privacy Test 1, plausible
+        deniability without an epsilon.
+    domain : "written", Domain, mapping, path or None
+        Declared value sets, see docs/how_to/declare_the_domain.md. ``"written"``: your word that you wrote
+        the ranges and values in the metadata. Metadata that was detected holds those of the rows. A mapping
+        has the metadata's words per column.
+    types : {"declared", "detected"}
+        Where the metadata's semantic types and date formats are from. ``"declared"``: you vouch that they are
+        public, known without the rows. ``"detected"``: they were read off the rows, and the ledger then makes
+        no privacy claim.
     undeclared : {"private", "infer"}
         How the domains of columns without a declaration are found: learned with noise from a share of the
         budget, or read off the rows, without a privacy claim and with a warning.
     max_bins : int
         Numbers and dates with more values than this are put into this many bins.
-    split : (float, float, float), optional
-        The paper's split of the rows into structure, parameter and seed records; None uses all rows for each.
-    row_cap : int
-        Row-by-row tests: rows that may ever be released from one fit. The whole cap is charged when fitting.
-    seed_free_share : float
-        Randomised test: probability that a proposal resamples everything, in (0, 1]. Such proposals pass, so
-        that the pass rate is bounded from below without a test that could fail.
-    least_rows : int
-        Randomised test: a public number that the count of seed records reaches. The rows are charged at this
-        number.
-    person : str, optional
+    person : str or Person, optional
         Column that says whose a row is, such as a household or patient number: the guarantee is then for all
         rows of any one person. The column is never modelled; it is invented anew, like an id. Rows without a
-        value in it are not used.
-    rows_per_person : int
-        At most so many rows of each person are used, chosen secretly; a public number, >= 1. The noise grows
-        with it, and what is released describes the rows used.
+        value in it are not used. ``Person("patient", rows=3)`` uses at most so many rows of each.
     neighbours : {"add_remove", "replace_one"}
         What the guarantee compares: tables with a row (or person) more or less, or with another one in its
         place. Under the latter the number of rows (or people) counts as public.
@@ -143,38 +125,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     rules : list of Rule, or path
         What holds in every row, known without the rows, see docs/how_to/rules.md: it holds in every sample,
         and costs no privacy.
-    random_state : int, optional
-        Reproducible runs for tests and utility studies; the ledger then makes no privacy claim.
-    source : "written", optional
-        Your word that you wrote the ranges and values in the metadata; ``domain="metadata"`` needs it.
-        Metadata that was detected holds those of the rows.
-    max_plausible, max_check_plausible : int, optional
-        Row-by-row tests, the paper's options: counting plausible seeds stops at the first, and looks at so
-        many seeds as the second says, in a random order that is fresh for every candidate. The second
-        changes the law of the test and what rows cost. Counting is a look-up here: neither makes it faster.
-    hidden_omega : bool
-        Row-by-row tests: whether likelihoods are those of the mixture over a range of omega; gamma then
-        matters.
-    threshold_noise : {"discrete_laplace", "laplace"}
-        Randomised test: noise of the threshold; the second is the paper's.
-    noise : {"calibrated", "paper"}
-        ``"paper"``: the paper's learner with its noise as printed, for comparison. Epsilon is then what its
-        formulas give before amplification, and not the total.
-    accounting : {"proved", "paper"}
-        ``"paper"``: the ledger also says what the paper's formulas give; it needs ``noise="paper"``. The
-        total stays the proved one.
-    public : DataFrame, optional
+    public : DataFrame or PublicTable, optional
         A *published* table of the same columns, or of some of them: margins and dependence start from it, as
         far as the noisy answers bear it out, see docs/how_to/public_table.md. It costs the rows nothing; a
         confidential table costs the people in it a claim of its own.
-    public_source : str, optional
-        Who published it, for the ledger.
-    types : {"declared", "detected"}
-        Where the metadata's semantic types and date formats are from. ``"declared"``: you vouch that they are
-        public, known without the rows. ``"detected"``: they were read off the rows, and the ledger then makes
-        no privacy claim.
-    model_kwargs : dict, optional
-        Keyword arguments of an SDV class given as ``model``.
+    random_state : int, optional
+        Reproducible runs for tests and utility studies; the ledger then makes no privacy claim.
 
     Examples
     --------
@@ -213,83 +169,51 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         locales: list[str] | str = ["en_US"],  # noqa: B006  SDV's own default, never changed
         epsilon: float = 1.0,
         delta: float = 1e-9,
-        k: int = 50,
-        gamma: float = 4.0,
-        epsilon0: float = 1.0,
-        omega: int | tuple[int, int] | str | None = None,
-        privacy_test: TestName = "release",
         model: Any = "bayesian_network",
-        structure: str | Mapping[str, Sequence[str]] | None = None,
-        model_parameters: Mapping[str, Any] | None = None,
+        test: TestName | PrivacyTest = "release",
         domain: Any = None,
+        types: Types = "declared",
         undeclared: Undeclared = "private",
         max_bins: int = MAX_BINS,
-        split: tuple[float, float, float] | None = None,
-        row_cap: int = 1_000_000,
-        seed_free_share: float = 0.5,
-        least_rows: int = 1000,
-        random_state: int | None = None,
-        types: Types = "declared",
-        person: str | None = None,
-        rows_per_person: int = 1,
+        person: str | Person | None = None,
         neighbours: Relation = "add_remove",
         budget: Budget | None = None,
         rules: Any = (),
-        source: Literal["written"] | None = None,
-        max_plausible: int | None = None,
-        max_check_plausible: int | None = None,
-        hidden_omega: bool = False,
-        threshold_noise: Literal["discrete_laplace", "laplace"] = "discrete_laplace",
-        noise: Literal["calibrated", "paper"] = "calibrated",
-        accounting: Literal["proved", "paper"] = "proved",
-        public: pd.DataFrame | None = None,
-        public_source: str | None = None,
-        model_kwargs: Mapping[str, Any] | None = None,
+        public: pd.DataFrame | PublicTable | None = None,
+        random_state: int | None = None,
+        **moved: Any,
     ) -> None:
-        check_budget(budget)
         given = locals()
+        refuse_moved(type(self).__name__, moved)
+        check_budget(budget)
         sdv_sets = ("metadata", "enforce_min_max_values", "enforce_rounding", "locales")
         for name in PARAMETERS:
             if name not in sdv_sets:
                 setattr(self, name, given[name])  # a copy, fixed from now on: see parameters.py
-        structure, model_parameters, domain = self.structure, self.model_parameters, self.domain
-        self._settings = Settings(
-            epsilon=epsilon, delta=delta, k=k, gamma=gamma, epsilon0=epsilon0, omega=omega,
-            privacy_test=privacy_test, row_cap=row_cap, seed_free_share=seed_free_share, split=self.split,
-            least_rows=least_rows,
-            neighbours=Neighbours.parse(neighbours, person, rows_per_person),
-            max_plausible=max_plausible, max_check_plausible=max_check_plausible, hidden_omega=hidden_omega,
-            threshold_noise=threshold_noise, accounting=accounting,
-        )  # fmt: skip
-        model = learner_of(model, self.model_kwargs)
-        if noise == "calibrated":
-            self._learner = make_learner(model, structure, model_parameters)
-        else:  # the paper's learner alone has printed noise
-            self._learner = make_learner(
-                model, structure or "cfs", {**(model_parameters or {}), "noise": noise}
-            )
+        domain, self._learner = self.domain, make_learner(learner_of(self.model))
+        unit = Neighbours.parse(neighbours, person)
+        self._settings = Settings.of(epsilon, delta, test, unit, self._learner)
         if random_state is not None:
             Coins.from_seed(random_state)  # complains now rather than at fit
         check_types(types)
-        _check_source(domain, source)
         known_locales = check_locales(locales)
         check_released(metadata)
-        metadata = with_id(metadata, person)
+        metadata = with_id(metadata, unit.person)
         columns = metadata_columns(metadata)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
         check_table_name(self._table_name)
         check_invented({name: spec["sdtype"] for name, spec in columns.items()}, known_locales)
-        as_they_are = isinstance(structure, Mapping) or getattr(self._learner, "fitted", None) is not None
+        fitted = getattr(self._learner, "fitted", None) is not None  # which names its columns
+        as_they_are = fitted or given_structure(self._learner) is not None
         said = (as_rules(self.rules), domain if _is_no_file(domain) else domain_document(domain))
-        self._read_words(columns, *said, split_dates=not as_they_are)  # a fitted model names its columns
-        self._earlier = earlier_losses(domain, self._settings.neighbours)
+        self._read_words(columns, *said, split_dates=not as_they_are)
+        self._earlier = earlier_losses(domain, unit)
         check_number_of_columns(self._learner, len(self._modelled_specs()))
         self._settings.check_learner(self._learner)
-        check_public(public, public_source, columns, self._learner, self._rules)
-        self._public_given, self._public_said = (
-            public,
-            (None if public is None else len(public), public_source),
-        )
+        published = PublicTable.read(public)
+        self._public_given = None if published is None else published.frame
+        check_public(self._public_given, columns, self._learner, self._rules)
+        self._public_said = (None, None) if published is None else (len(published.frame), published.source)
         self._sampler = self._ledger = None
 
     def _read_words(self, columns: Specs, rules: Any, domain: Any, *, split_dates: bool) -> None:
@@ -337,12 +261,12 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _as_fit(self) -> Fit:
         """What of a fit is known without the rows."""
+        published = PublicTable.read(vars(self).get("public"))  # not a copy
         return Fit(
             declared=self._declared, rules=self._rules, settings=self._settings, learner=self._learner,
-            specs=self._modelled_specs(), max_bins=self.max_bins,
-            side=tuple(self._side_entries()), earlier=self._earlier, structure=self.structure,
-            name=self._table_name, as_declared=not self._sdv_sees_rows, rounding=self.enforce_rounding,
-            public=vars(self).get("public"),  # not a copy
+            specs=self._modelled_specs(), max_bins=self.max_bins, side=tuple(self._side_entries()),
+            earlier=self._earlier, name=self._table_name, as_declared=not self._sdv_sees_rows,
+            rounding=self.enforce_rounding, public=None if published is None else published.frame,
         )  # fmt: skip
 
     def _hold(
@@ -424,7 +348,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 f"this call needs {num_rows} more rows from the mechanism, but {used} of row_cap ({limit}) "
                 "are "
                 "used: the charged privacy loss covers no more. Fit with a higher row_cap, or use "
-                "privacy_test='release', where rows are free"
+                "test='release', where rows are free"
             )
         self._charged_calls[call] = num_rows
 
@@ -474,8 +398,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             raise InvalidDataError([f"processed_data has columns {names}, and preprocess() returns {wanted}"])
         if self.budget is not None and self._settings.neighbours.person is not None:
             raise ValueError(
-                f"person ({self.person!r}): processed rows do not say whose they are, and a fit without a "
-                "claim cannot draw from a budget: use fit"
+                f"person ({self._settings.neighbours.person!r}): processed rows do not say whose they are, "
+                "and a fit without a claim cannot draw from a budget: use fit"
             )
         if getattr(self._data_processor, "_dtypes", None) is None:
             raise InvalidDataError(
@@ -594,9 +518,9 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """
         if self._sampler is not None and self._sampler.holds_records:
             warnings.warn(
-                f"the saved file holds seed records of your table (privacy_test={self.privacy_test!r}): "
+                f"the saved file holds seed records of your table (test={self._settings.test.name!r}): "
                 "keep it as "
-                "safe as the table itself. privacy_test='release' saves no record",
+                "safe as the table itself. test='release' saves no record",
                 stacklevel=2,
             )
         held = copy(self)  # without what never leaves
@@ -605,6 +529,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over what comes from a file or a worker; what a parent hands on repeats its rows."""
+        if "test" not in state:
+            raise AttributeError("saved by sdv_plausible 0.1, whose options were others")
         self.__dict__.update(state)
         if self._process not in parents():
             self._process = os.getpid()
@@ -689,8 +615,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """Draw tables from models that the answers could as well have led to: at no further cost.
 
         Put what is computed from each together by :func:`sdv_plausible.intervals.combine`: its intervals know
-        of the noise. The rows come from models alone, whatever ``privacy_test`` and ``omega``, and use up no
-        ``row_cap``.
+        of the noise. The rows come from models alone, whatever ``test``, and use up no ``row_cap``.
 
         Parameters
         ----------
@@ -733,7 +658,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         """Return this synthesizer with another model, all of whose attributes are drawn."""
         held = copy(self)
         held._process = os.getpid()
-        held._settings = replace(self._settings, privacy_test="release", omega=None)
+        held._settings = replace(self._settings, test=ReleaseTest())
         held._sampler = PrefixSampler(model=model, seeds=INDEPENDENT_ROWS, coins=coins)
         return held
 
@@ -983,19 +908,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
 
 def _is_no_file(domain: Any) -> bool:
-    return domain is None or (isinstance(domain, str) and domain == "metadata")
-
-
-def _check_source(domain: Any, source: Any) -> None:
-    """Refuse ranges in the metadata unless the caller says that they were written, not detected."""
-    if source not in (None, "written"):
-        raise ValueError(f'source ({source!r}) must be "written", or left out')
-    if isinstance(domain, str) and domain == "metadata" and source is None:
-        raise ValueError(
-            'source (None) must be "written" where domain="metadata": the ranges and values in the metadata '
-            "are declarations only if you wrote them there. SDV's detection writes those of the rows: leave "
-            "domain out then, or declare"
-        )
+    return domain is None or (isinstance(domain, str) and domain == "written")
 
 
 def _sampled_given(sampler: Sampler, num_rows: int, known: Mapping[int, int], coins: Coins) -> np.ndarray:

@@ -212,7 +212,7 @@ class SourceCounts(SeesRows):
         size = self.num_rows() * len(self._coder.domain) * BYTES_OF_CODE / 1e9
         raise ValueError(
             f"source: this needs all records in memory, about {size:,.1f} GB of codes: use "
-            "privacy_test='release' and a model that learns from counts, or read the table and use "
+            "test='release' and a model that learns from counts, or read the table and use "
             "PlausibleDeniabilitySynthesizer"
         )
 

@@ -77,11 +77,11 @@ def column_types(domain: Any = None, metadata: Any = None) -> dict[str, ColumnTy
 
     Parameters
     ----------
-    domain : Domain, mapping, path, "metadata" or None
+    domain : Domain, mapping, path, "written" or None
         Declarations, as for the synthesizer, or types by column name.
     metadata : sdv.metadata.Metadata, mapping, path or None
         Metadata of one table, or its columns: name -> ``{"sdtype": ...}``. Of it the semantic types and date
-        formats count; its values only with ``domain="metadata"``.
+        formats count; its values only with ``domain="written"``.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def column_types(domain: Any = None, metadata: Any = None) -> dict[str, ColumnTy
     known = metadata_columns(metadata)
     if domain is None:
         given: dict[str, Any] = {}
-    elif isinstance(domain, str) and domain == "metadata":
+    elif isinstance(domain, str) and domain == "written":
         given = dict(known)
     else:
         given = domain_document(domain).declarations()

@@ -139,7 +139,7 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
 
     Parameters
     ----------
-    domain : None, "metadata", Domain, mapping or path
+    domain : None, "written", Domain, mapping or path
         See :class:`sdv_plausible.PlausibleDeniabilitySynthesizer`.
     undeclared : {"infer", "private"}
         What happens to the other columns.
@@ -159,7 +159,7 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
         raise ValueError(f"max_bins ({max_bins!r}) must be a whole number >= 2; try 100")
     if domain is None:
         return Declarations({}, undeclared)
-    if isinstance(domain, str) and domain == "metadata":
+    if isinstance(domain, str) and domain == "written":
         specs = {name: read_words(name, spec) for name, spec in specs.items()}
         found = {name: declared_attribute(name, spec, max_bins) for name, spec in specs.items()}
         never = frozenset(name for name, spec in specs.items() if spec.get("range_is_nullable") is False)
@@ -224,7 +224,7 @@ def domain_document(domain: Any) -> DomainFile:
     Parameters
     ----------
     domain : Domain, mapping or path
-        As for the synthesizer, but for "metadata".
+        As for the synthesizer, but for "written".
 
     Raises
     ------
@@ -233,15 +233,18 @@ def domain_document(domain: Any) -> DomainFile:
     """
     if isinstance(domain, DomainFile):
         return domain
+    if isinstance(domain, str) and domain == "metadata":
+        raise ValueError(
+            'domain ("metadata") must be "written", your word that you wrote the ranges and values in the '
+            "metadata: SDV's detection writes those of the rows; leave domain out then, or declare"
+        )
     if isinstance(domain, (str, os.PathLike)):
         domain = _read_file(Path(domain))
     if isinstance(domain, Domain):
         columns = {attribute.name: attribute for attribute in domain}
         return DomainFile(columns=columns, learned=domain.learned)
     if not isinstance(domain, Mapping):
-        raise ValueError(
-            f'domain ({type(domain).__name__}) must be "metadata", a Domain, a mapping or a path'
-        )
+        raise ValueError(f'domain ({type(domain).__name__}) must be "written", a Domain, a mapping or a path')
     return DomainFile.of(domain, "domain")
 
 

@@ -46,7 +46,7 @@ def read_csv(
     ----------
     path : str or Path
         A CSV file with a header line; ``.gz``, ``.bz2`` and ``.xz`` are unpacked.
-    domain : Domain, mapping, path, "metadata" or None
+    domain : Domain, mapping, path, "written" or None
         Declarations, as for the synthesizer; ``{"sdtype": "id"}`` alone says what a column is.
     metadata : sdv.metadata.Metadata, mapping, path or None
         Metadata of one table, or its columns. A column needs an sdtype in one of the two; those that neither

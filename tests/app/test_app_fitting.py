@@ -15,7 +15,7 @@ from sdv_plausible.app.order import read_order
 from sdv_plausible.declaring import voted as voted_module
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.declaring.template import drafted
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 
 
 class Heard(list):
@@ -64,9 +64,9 @@ def test_a_whole_release(ordered, tmp_path):
 
 
 def charges_before_questions(ordered, tmp_path, monkeypatch):
-    heard, asked, honest = Heard(), [], AdaptiveLearner.fit
+    heard, asked, honest = Heard(), [], AdaptiveNetwork.fit
     monkeypatch.setattr(
-        AdaptiveLearner, "fit", lambda *a, **o: asked.append(heard.of("charged")[-1][1]) or honest(*a, **o)
+        AdaptiveNetwork, "fit", lambda *a, **o: asked.append(heard.of("charged")[-1][1]) or honest(*a, **o)
     )
     vote = voted_module.vote_types
     monkeypatch.setattr(
@@ -96,7 +96,7 @@ def test_a_planted_vote_that_is_told_too_late_is_caught(ordered, tmp_path, monke
 def test_without_a_release_file_it_is_said_why(ordered, tmp_path, monkeypatch):
     monkeypatch.setattr(fitting, "_compare", lambda *_: None)
     heard = Heard()
-    run(ordered(privacy_test="deterministic", k="2"), tmp_path, heard)
+    run(ordered(test="deterministic", k="2"), tmp_path, heard)
     assert heard.of("failed") == []
     assert heard.of("without")[0][0] == "release"
     assert "release" not in [key for (key,) in heard.of("file")]
@@ -182,7 +182,7 @@ def test_what_the_answers_lost_is_told_and_is_no_look(ordered, tmp_path, monkeyp
 def test_no_report_is_for_the_public_without_a_claim(ordered, tmp_path, monkeypatch):
     monkeypatch.setattr(fitting, "_inspection", lambda _: None)
     heard = Heard()
-    run(ordered(privacy_test="deterministic", k="2"), tmp_path, heard)
+    run(ordered(test="deterministic", k="2"), tmp_path, heard)
     assert heard.of("failed") == []
     made = [key for (key,) in heard.of("file")]
     assert "full_report" in made

@@ -34,7 +34,7 @@ def read(tmp_path):
     ("name", "text"),
     [
         ("epsilon", "a"), ("epsilon", ""), ("rows", "0"), ("rows", "1.5"), ("rows", "inf"), ("k", "x"),
-        ("table_rows", "-1"), ("model", "gan"), ("privacy_test", ""), ("person", "nobody"), ("rules", "{"),
+        ("table_rows", "-1"), ("model", "gan"), ("test", ""), ("person", "nobody"), ("rules", "{"),
         ("rules", "{}"), ("rules", '[{"rule": "none"}]'), ("blank", "guess"),
     ],
 )  # fmt: skip
@@ -85,8 +85,8 @@ def test_a_person_is_no_blank_and_no_vote_goes_with_one(read):
 
 
 def test_the_rows_that_a_row_by_row_test_charges_are_those_to_make(read):
-    few, _ = read(privacy_test="randomized", rows="10")
-    many, _ = read(privacy_test="randomized", rows="1000")
+    few, _ = read(test="randomized", rows="10")
+    many, _ = read(test="randomized", rows="1000")
     assert few.plan().ledger.total() < many.plan().ledger.total()
 
 

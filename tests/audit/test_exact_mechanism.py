@@ -7,7 +7,6 @@ directions of adding and removing a row. The planted bugs at the end are mechani
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import miss_rates
@@ -32,7 +31,7 @@ from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
-from sdv_plausible.release.settings import Settings
+from tests.flat import bound, rebound, settings_of
 
 A = Fraction(1, 2)  # exp(-epsilon0), rational
 EPSILON0 = math.log(2)
@@ -162,13 +161,13 @@ def test_the_entry_of_the_ledger_covers_the_mixture_with_seed_free_proposals(
 ) -> None:
     """What a fit charges for rows: omega 1, half of the proposals seed-free, which is what bounds the pass rate."""
     share, checked = Fraction(1, 2), 0
-    settings = Settings(
-        epsilon=1.0, delta=0.95, k=2, gamma=2.0, epsilon0=EPSILON0, omega=1, privacy_test="randomized", row_cap=num_rows,
+    settings = settings_of(
+        epsilon=1.0, delta=0.95, k=2, gamma=2.0, epsilon0=EPSILON0, omega=1, test="randomized", row_cap=num_rows,
         seed_free_share=float(share),
     )  # fmt: skip
     _, likelihood = exact.network_likelihood(network(), [(1, 1 - share), (2, share)])
     for n, table, larger in neighbours(2, sizes):
-        (loss,) = replace(settings, least_rows=n).test.charge(1.0)[-1].losses
+        (loss,) = rebound(settings.test, least_rows=n).charge(1.0)[-1].losses
         attempts = [exact.attempt(t, likelihood, exact.randomized_pass(2, A), GAMMA) for t in (table, larger)]
         assert float(min(map(sum, attempts))) >= floor_by_construction(float(share), 2, EPSILON0, n) * (
             1 - SLACK
@@ -291,7 +290,7 @@ def test_the_real_release_test_draws_from_the_exact_distribution() -> None:
 
     It would be missed if none of 4,000 runs showed k + margin, the size that comes in at least one of six: below 1e-300.
     """
-    test = ReleaseTest(k=3, epsilon0=EPSILON0, delta=0.3)
+    test = bound(ReleaseTest, k=3, epsilon0=EPSILON0, delta=0.3)
     assert test.margin == release_test_loss(k=3, epsilon0=EPSILON0, delta=0.3).s
     assert prefix_p_value(test, test.margin) > ALARM
     with pytest.raises(AssertionError):
@@ -317,7 +316,7 @@ def release_test_excess(
 
 @pytest.mark.parametrize(("k", "delta"), [(1, 0.3), (2, 0.3), (3, 0.2)])
 def test_the_release_test_loses_exactly_what_is_claimed(k: int, delta: float) -> None:
-    test = ReleaseTest(k=k, epsilon0=EPSILON0, delta=delta)
+    test = bound(ReleaseTest, k=k, epsilon0=EPSILON0, delta=delta)
     loss = release_test_loss(k=k, epsilon0=EPSILON0, delta=delta)
     worst, _ = release_test_excess(k, test.margin, delta)
     assert worst == pytest.approx(loss.delta, rel=1e-9)

@@ -10,10 +10,10 @@ import pytest
 
 from sdv_plausible.audit.learning import FINE, _gaussian, _loss_law, compare_learner
 from sdv_plausible.audit.small_universe import tables_of_sizes
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
-from sdv_plausible.models.uniform import UniformLearner
+from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.ledger import LedgerEntry
@@ -31,7 +31,7 @@ DOMAIN = Domain(
 EPSILONS = np.linspace(0.0, 3.0, 13)
 TABLES = tables_of_sizes(4, (1, 2))
 REPLACE = Neighbours(replace=True)
-LEARNER = BayesianNetworkLearner(structure="independent")
+LEARNER = PaperNetwork(structure="independent")
 
 
 def budget(neighbours: Neighbours = ONE_ROW, delta: float = 1e-4) -> ModelBudget:
@@ -48,7 +48,7 @@ class OneTable:
 
     def fit(self, rows, domain, budget, coins):
         rows.ask(CountTable([Axis.of_codes(0, 2), Axis.of_codes(1, 2)]), 1.0)
-        return UniformLearner().fit(rows, domain, budget, coins)
+        return Uniform().fit(rows, domain, budget, coins)
 
 
 @pytest.mark.parametrize("neighbours", [ONE_ROW, REPLACE])
@@ -123,7 +123,7 @@ def test_raw_rows_and_exact_answers_have_no_curve():
     np.testing.assert_array_equal(found.exact, 1.0)
 
 
-@pytest.mark.parametrize("learner", [BayesianNetworkLearner(), AdaptiveLearner()])
+@pytest.mark.parametrize("learner", [PaperNetwork(), AdaptiveNetwork()])
 def test_learners_that_choose_questions_stay_within_their_charge(learner):
     """Along the questions that they chose: entropies on a fine grid, noisy numbers of rows, tables.
 

@@ -21,9 +21,9 @@ from scipy import stats
 from sdv_plausible.audit.membership import AttackResult, clopper_pearson, collect_scores, epsilon_lower_bound
 from sdv_plausible.models import base
 from sdv_plausible.models.adaptive import learner as adaptive
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
-from sdv_plausible.models.uniform import UniformLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.release_test import release_margin
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -33,6 +33,7 @@ from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Attribute, Domain
+from tests.flat import settings_of
 
 ALARM = 1e-6  # probability that an attack contradicts a true claim
 MODEL_DELTA = 0.1  # large, so that few runs tell
@@ -45,9 +46,9 @@ TWO_COLUMNS = Domain(tuple(Attribute(name=n, kind="categorical", values=(0, 1)) 
 def settings(**changes) -> Settings:
     values = {
         "epsilon": 2.0, "delta": MODEL_DELTA, "k": 1, "gamma": 2.0, "epsilon0": 1.0, "omega": "all",
-        "privacy_test": "release", "row_cap": 10, "seed_free_share": 0.5,
+        "test": "release", "row_cap": 10, "seed_free_share": 0.5,
     }  # fmt: skip
-    return Settings(**{**values, **changes})
+    return settings_of(**{**values, **changes})
 
 
 def codes(zeros: int, *others: tuple[int, ...], width: int = 1) -> np.ndarray:
@@ -79,7 +80,7 @@ def size_score(plan: Settings) -> Callable[[np.ndarray], float]:
     """Noisy size of the target's prefix group, 0 if it was not released; sure groups say nothing."""
 
     def score(rows: np.ndarray) -> float:
-        (prefixes,) = fit(rows, TWO_COLUMNS, UniformLearner(), plan)[0].seeds.parts
+        (prefixes,) = fit(rows, TWO_COLUMNS, Uniform(), plan)[0].seeds.parts
         own = np.flatnonzero((prefixes.prefixes == 1).all(axis=1))
         return float(prefixes.sizes[own].sum())
 
@@ -142,7 +143,7 @@ def attack_margins(learner, plan: Settings, runs: int):
 
 
 def test_an_empty_cell_of_a_table_never_leaks_more_than_the_claim(monkeypatch) -> None:
-    plan, learner = settings(), BayesianNetworkLearner(structure="independent")
+    plan, learner = settings(), PaperNetwork(structure="independent")
     told = claim(EMPTY_CELL[0], ONE_COLUMN, learner, plan)
     assert told <= 2.0
     assert bound(attack_margins(learner, plan, 600), plan, ALARM).epsilon <= told
@@ -155,7 +156,7 @@ def test_an_empty_cell_of_a_table_never_leaks_more_than_the_claim(monkeypatch) -
 
 def test_the_default_learner_stays_within_its_claim(monkeypatch) -> None:
     monkeypatch.setattr(adaptive, "NUM_SIMULATED", 500)
-    plan, learner = settings(), AdaptiveLearner()
+    plan, learner = settings(), AdaptiveNetwork()
     told = claim(EMPTY_CELL[0], ONE_COLUMN, learner, plan)
     assert bound(attack_margins(learner, plan, 300), plan, ALARM).epsilon <= told
     monkeypatch.setattr(noise, "discrete_gaussian", weak_gaussian)  # as above
@@ -165,7 +166,7 @@ def test_the_default_learner_stays_within_its_claim(monkeypatch) -> None:
 @pytest.mark.slow
 def test_an_empty_cell_leaks_half_the_claim() -> None:
     """The bound is 1.5 of a claim of 1.9, with standard deviation .05: 11 of them above the half."""
-    plan, learner = settings(), BayesianNetworkLearner(structure="independent")
+    plan, learner = settings(), PaperNetwork(structure="independent")
     scores = attack_margins(learner, plan, 20_000)
     assert bound(scores, plan, ALARM).epsilon >= 0.5 * claim(EMPTY_CELL[0], ONE_COLUMN, learner, plan)
 
@@ -173,16 +174,14 @@ def test_an_empty_cell_leaks_half_the_claim() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("learner", "runs"),
-    [(BayesianNetworkLearner(structure="independent"), 40_000), (AdaptiveLearner(), 4_000)],
+    [(PaperNetwork(structure="independent"), 40_000), (AdaptiveNetwork(), 4_000)],
 )
 def test_an_empty_cell_with_a_small_delta(learner, runs: int) -> None:
     plan = settings(delta=1e-3)
     told = claim(EMPTY_CELL[0], ONE_COLUMN, learner, plan)
     scores = attack_margins(learner, plan, runs)
     assert bound(scores, plan, ALARM).epsilon <= told
-    if isinstance(
-        learner, BayesianNetworkLearner
-    ):  # the bound is .59 of the claim, with standard deviation .03
+    if isinstance(learner, PaperNetwork):  # the bound is .59 of the claim, with standard deviation .03
         assert bound(scores, plan, ALARM).epsilon >= 0.25 * told
 
 
@@ -199,7 +198,7 @@ def attack_sizes(plan: Settings, smaller: int, runs: int):
 def test_a_group_of_equal_rows_never_leaks_more_than_the_claim(monkeypatch) -> None:
     """n - 1 equal rows and a target that is equal to them: its group's noisy size."""
     plan = settings(omega=0, delta=SEEDS_DELTA, k=2)
-    told = claim(codes(1, width=2), TWO_COLUMNS, UniformLearner(), plan)
+    told = claim(codes(1, width=2), TWO_COLUMNS, Uniform(), plan)
     assert told <= 1.0
     assert bound(attack_sizes(plan, 20, 500), plan, ALARM).epsilon <= told
     exact = noise.discrete_laplace
@@ -216,14 +215,14 @@ def test_a_group_of_equal_rows_never_leaks_more_than_the_claim(monkeypatch) -> N
 def test_a_group_of_equal_rows_leaks_half_the_claim() -> None:
     """The bound is .80 of a claim of .97, with standard deviation .027: 11 of them above the half."""
     plan = settings(omega=0, delta=SEEDS_DELTA, k=2)
-    told = claim(codes(1, width=2), TWO_COLUMNS, UniformLearner(), plan)
+    told = claim(codes(1, width=2), TWO_COLUMNS, Uniform(), plan)
     assert bound(attack_sizes(plan, 20, 5000), plan, ALARM).epsilon >= 0.5 * told
 
 
 def test_a_group_that_first_appears_is_paid_for_by_delta(monkeypatch) -> None:
     """One record alone in its group, k = 1. Control: without the margin above k every appearance tells."""
     plan = settings(omega=0, delta=SEEDS_DELTA, k=1)
-    told = claim(codes(1, width=2), TWO_COLUMNS, UniformLearner(), plan)
+    told = claim(codes(1, width=2), TWO_COLUMNS, Uniform(), plan)
     assert bound(attack_sizes(plan, 0, 400), plan, ALARM).epsilon <= told
     monkeypatch.setattr(
         type(plan.test), "margin", 0
@@ -236,7 +235,7 @@ def test_a_group_that_first_appears_is_paid_for_by_delta(monkeypatch) -> None:
 
 def test_all_rows_of_a_person_never_leak_more_than_the_claim(monkeypatch) -> None:
     """Six equal rows of one person in an otherwise empty cell. Control: the noise that one row needs."""
-    plan, learner = settings(neighbours=Neighbours(rows=6)), BayesianNetworkLearner(structure="independent")
+    plan, learner = settings(neighbours=Neighbours(rows=6)), PaperNetwork(structure="independent")
     absent, present = codes(100), codes(100, *[(1,)] * 6)
 
     def attack(runs: int):
@@ -255,7 +254,7 @@ def test_a_persons_group_that_first_appears_is_paid_for_by_delta(monkeypatch) ->
     """A group of three rows of one person, k = 1. Control: the margin that one row needs."""
     plan = settings(omega=0, delta=SEEDS_DELTA, k=1, epsilon0=3.0, neighbours=Neighbours(rows=3))
     absent, present = codes(30, width=2), codes(30, *[(1, 1)] * 3, width=2)
-    told = claim(codes(1, width=2), TWO_COLUMNS, UniformLearner(), plan)
+    told = claim(codes(1, width=2), TWO_COLUMNS, Uniform(), plan)
     assert bound(collect_scores(size_score(plan), present, absent, 400), plan, ALARM).epsilon <= told
     monkeypatch.setattr(type(plan.test), "margin", release_margin(3.0, plan.test.delta))
     # Released in 1 / (1 + exp(-1)) of the runs, never without the person: the bound is 4.3 of a claim of
@@ -276,12 +275,14 @@ WIDE = Domain(
 
 def attack_rows(plan: Settings, runs: int):
     """k - 1 equal records among 4900 others, the target makes them k; the score counts released rows that are like them."""
-    others = [(1, 1)] * (plan.k - 1)
+    others = [(1, 1)] * (plan.test.k - 1)
     absent, present = codes(4900, *others, width=2), codes(4900, *others, (1, 1), width=2)
 
     def scores(rows: np.ndarray) -> np.ndarray:  # nothing is learned: one fit, many independent calls
-        released, _ = fit(rows, WIDE, UniformLearner(), plan)
-        made = (released.sample(plan.row_cap, {}, released.coins.spawn("sample", i)) for i in range(runs))
+        released, _ = fit(rows, WIDE, Uniform(), plan)
+        made = (
+            released.sample(plan.test.row_cap, {}, released.coins.spawn("sample", i)) for i in range(runs)
+        )
         return np.array([(y[:, 0] == 1).sum() for y in made])
 
     return scores(present), scores(absent)
@@ -291,7 +292,7 @@ def test_released_rows_stay_within_the_claim(monkeypatch) -> None:
     """Privacy Test 2 keeps the first column. Control: with a sharp threshold the same rows contradict the ledger."""
     plan = settings(
         omega=1,
-        privacy_test="randomized",
+        test="randomized",
         k=100,
         epsilon0=0.3,
         delta=0.04,
@@ -299,7 +300,7 @@ def test_released_rows_stay_within_the_claim(monkeypatch) -> None:
         seed_free_share=0.5,
         least_rows=4500,
     )
-    told = claim(codes(4999, width=2), WIDE, UniformLearner(), plan)
+    told = claim(codes(4999, width=2), WIDE, Uniform(), plan)
     assert told < 1
     assert bound(attack_rows(plan, 500), plan, ALARM).epsilon <= told
     monkeypatch.setattr(type(plan.test), "passes", lambda self, c, coins: c >= self.k)

@@ -24,6 +24,7 @@ from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import RandomizedTest
+from tests.flat import bound
 
 HALF = Fraction(1, 2)
 GAMMA = Fraction(2)
@@ -84,8 +85,15 @@ def test_the_randomised_test_stays_within_its_charge_and_planted_faults_do_not(n
     of 34 (k 2 to 4; 6, 8, 20 rows; epsilon0 0.5 to 2; one row) the first is seen at all, the second at 22.
     """
     epsilon0 = 1.0
-    charged = RandomizedTest(
-        k=3, gamma=2.0, epsilon0=epsilon0, delta=0.1, row_cap=num_rows, seed_free_share=0.5, least_rows=8
+    charged = bound(
+        RandomizedTest,
+        k=3,
+        gamma=2.0,
+        epsilon0=epsilon0,
+        delta=0.1,
+        row_cap=num_rows,
+        seed_free_share=0.5,
+        least_rows=8,
     ).charge(1.0)[-1]
 
     def audited(test: exact.PassProbability):
@@ -137,7 +145,7 @@ def test_a_rejection_that_shows_and_one_that_cannot_end():
 
 @pytest.mark.parametrize(("k", "delta"), [(1, 0.3), (2, 0.2)])
 def test_the_release_test_stays_within_its_charge_and_a_smaller_margin_does_not(k, delta):
-    test = ReleaseTest(k=k, epsilon0=EPSILON0, delta=delta)
+    test = bound(ReleaseTest, k=k, epsilon0=EPSILON0, delta=delta)
     claim = [loss for entry in test.charge(1.0) for loss in entry.losses]
     tables = tables_of_sizes(2, range(5))
 

@@ -1,51 +1,70 @@
-"""Options and the constructor are the same parameters, with the same defaults: nothing is said twice."""
+"""What is written on the command line arrives as the constructor's arguments, in the values that hold it."""
 
 from __future__ import annotations
 
 import argparse
-import inspect
 import json
-import typing
+import re
 
+import pandas as pd
 import pytest
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
-from sdv_plausible.commands import fitting, parameters
+from sdv_plausible import (
+    AdaptiveNetwork,
+    DeterministicTest,
+    PaperNetwork,
+    Person,
+    RandomizedTest,
+    ReleaseTest,
+    metadata_of,
+)
+from sdv_plausible.commands import fitting
 from sdv_plausible.commands.files import UsageError
-from sdv_plausible.commands.parameters import OTHERWISE, add_parameters, documented, given, opened_budget
+from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
+from sdv_plausible.fit.options import OPTIONS
 
+FRAME = pd.DataFrame({"age": [1]})
 TYPES = {"age": {"sdtype": "numerical"}, "sex": {"sdtype": "categorical"}}
-WRITTEN = {  # option -> what the constructor is to get
+WRITTEN = {  # options -> what the constructor is to get
     "--no-enforce-min-max-values": ("enforce_min_max_values", False),
     "--no-enforce-rounding": ("enforce_rounding", False),
     "--locales de_DE": ("locales", ["de_DE"]),
     "--epsilon inf": ("epsilon", float("inf")),
     "--delta 1e-6": ("delta", 1e-6),
-    "--k 7": ("k", 7),
-    "--gamma 2.5": ("gamma", 2.5),
-    "--epsilon0 0.5": ("epsilon0", 0.5),
-    "--omega 5-11": ("omega", (5, 11)),
-    "--privacy-test randomized": ("privacy_test", "randomized"),
+    "--k 7": ("test", ReleaseTest(k=7)),
+    "--epsilon0 0.5 --omega 5-11": ("test", ReleaseTest(epsilon0=0.5, omega=(5, 11))),
+    "--test randomized": ("test", "randomized"),
+    "--test deterministic --gamma 2.5 --row-cap 30": ("test", DeterministicTest(gamma=2.5, row_cap=30)),
+    "--test randomized --seed-free-share 0.25 --least-rows 500 --threshold-noise laplace": (
+        "test", RandomizedTest(seed_free_share=0.25, least_rows=500, threshold_noise="laplace"),
+    ),
+    "--test randomized --max-plausible 60 --max-check-plausible 900 --hidden-omega": (
+        "test", RandomizedTest(max_plausible=60, max_check_plausible=900, hidden_omega=True),
+    ),
     "--model independent": ("model", "independent"),
-    "--structure chow_liu": ("structure", "chow_liu"),
-    '--model-parameters {"max_cost":300}': ("model_parameters", {"max_cost": 300}),
+    "--structure cfs": ("model", PaperNetwork()),
+    "--split 0.25,0.25,0.5": ("model", PaperNetwork(split=(0.25, 0.25, 0.5))),
+    "--model independent --noise paper --accounting paper": (
+        "model", PaperNetwork(structure="independent", noise="paper", accounting="paper"),
+    ),
+    '--model-parameters {"max_cost":300}': ("model", AdaptiveNetwork(max_cost=300)),
     "--undeclared infer": ("undeclared", "infer"),
     "--max-bins 9": ("max_bins", 9),
-    "--split 0.25,0.25,0.5": ("split", (0.25, 0.25, 0.5)),
-    "--row-cap 30": ("row_cap", 30),
-    "--seed-free-share 0.25": ("seed_free_share", 0.25),
-    "--least-rows 500": ("least_rows", 500),
     "--random-state 3": ("random_state", 3),
     "--person home": ("person", "home"),
-    "--rows-per-person 4": ("rows_per_person", 4),
+    "--person home --rows-per-person 4": ("person", Person("home", rows=4)),
     "--neighbours replace_one": ("neighbours", "replace_one"),
-    "--max-plausible 60": ("max_plausible", 60),
-    "--max-check-plausible 900": ("max_check_plausible", 900),
-    "--hidden-omega": ("hidden_omega", True),
-    "--threshold-noise laplace": ("threshold_noise", "laplace"),
-    "--noise paper": ("noise", "paper"),
-    "--accounting paper": ("accounting", "paper"),
-    "--public-source Office": ("public_source", "Office"),
+}  # fmt: skip
+NO_PART = {  # options, of which one plays no part -> it
+    "--row-cap 30": "--row-cap",
+    "--test release --gamma 3": "--gamma",
+    "--test deterministic --epsilon0 3": "--epsilon0",
+    "--test deterministic --least-rows 3": "--least-rows",
+    "--model latent --structure cfs": "structure",
+    "--model correlated --split 0.2,0.3,0.5": "split",
+    "--model independent --structure cfs": "structure",
+    "--rows-per-person 3": "rows_per_person (3) needs person",
+    "--public-source Office": "public (NoneType) must be a DataFrame",
 }
 
 
@@ -55,15 +74,26 @@ def parsed(text: str) -> argparse.Namespace:
     return parser.parse_args(text.split())
 
 
-def signature() -> dict[str, inspect.Parameter]:
-    found = inspect.signature(PlausibleDeniabilitySynthesizer.__init__).parameters
-    return {name: parameter for name, parameter in found.items() if name not in ("self", "metadata")}
+def test_every_option_is_written_somewhere():
+    written = " ".join([*WRITTEN, *NO_PART]).replace("--no-", "--")
+    assert [option.flag for option in OPTIONS.values() if option.flag not in written.split()] == []
 
 
-def test_every_parameter_is_an_option_or_is_said_otherwise():
-    options = {name for name, _ in WRITTEN.values()}
-    assert options | set(OTHERWISE) - {"metadata"} == set(signature())
-    assert not options & set(OTHERWISE)
+@pytest.mark.parametrize("text", NO_PART)
+def test_an_option_that_plays_no_part_is_refused_in_one_line(text):
+    with pytest.raises(ValueError, match=re.escape(NO_PART[text])) as error:
+        given(parsed(text))
+    assert str(error.value).startswith(NO_PART[text])
+    assert "\n" not in str(error.value)
+
+
+def test_the_old_spelling_says_the_new_one(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        parsed("--privacy-test randomized")
+    assert "--test randomized" in capsys.readouterr().err
+    parser = argparse.ArgumentParser()
+    add_parameters(parser)
+    assert "privacy-test" not in parser.format_help()
 
 
 @pytest.mark.parametrize("text", WRITTEN)
@@ -79,25 +109,14 @@ def test_nothing_that_was_not_written_is_passed_on():
     assert given(options) == {}
 
 
-def test_what_help_says_is_the_constructors():
-    hints = typing.get_type_hints(PlausibleDeniabilitySynthesizer.__init__)
-    for parameter in parameters.parameters():
-        real = signature()[parameter.name]
-        if parameter.default.isupper():  # a name, which help does not show
-            assert "default" not in parameter.help
-        else:
-            assert eval(parameter.default) == real.default
-            assert ("(default: " in parameter.help) == (real.default not in (None, ()))
-        if parameter.choices and parameter.name != "model":
-            assert set(parameter.choices) == set(typing.get_args(hints[parameter.name]))
-        assert len(parameter.words) > 10
-
-
-def test_a_parameter_that_nobody_explains_is_seen():
-    assert documented("What.\n\nParameters\n----------\na, b : int, optional\n    Two\n    lines.\n") == {
-        "a": ("int", "Two lines."),
-        "b": ("int", "Two lines."),
-    }
+def test_help_says_every_option_with_its_default():
+    parser = argparse.ArgumentParser()
+    add_parameters(parser)
+    told = " ".join(parser.format_help().split())
+    for option in OPTIONS.values():
+        assert option.flag in told
+        assert len(option.help) > 10
+    assert "(default: 1000000)" in told
 
 
 @pytest.mark.parametrize("text", ["--omega few", "--split 1,2", "--k many", "--undeclared guess"])
@@ -109,7 +128,9 @@ def test_what_cannot_be_is_refused(text, capsys):
 
 def test_a_mapping_can_be_a_file(tmp_path):
     (tmp_path / "s.json").write_text(json.dumps({"age": ["sex"], "sex": []}))
-    assert given(parsed(f"--structure {tmp_path / 's.json'}")) == {"structure": {"age": ["sex"], "sex": []}}
+    assert given(parsed(f"--structure {tmp_path / 's.json'}")) == {
+        "model": PaperNetwork(structure={"age": ["sex"], "sex": []})
+    }
 
 
 @pytest.mark.parametrize("text", ["--model-parameters [1]", "--structure none.json", "--structure {age"])
@@ -120,10 +141,16 @@ def test_what_is_no_mapping_is_refused_where_it_is_used(text):
 
 
 def test_the_synthesizer_gets_them():
-    options = parsed("--k 7 --epsilon 2")
+    options = parsed("--k 7 --epsilon 2 --test randomized")
     options.domain, options.rules = None, None
     synth = fitting.synthesizer(options, metadata_of(TYPES), k=9, row_cap=5)
-    assert (synth.k, synth.epsilon, synth.row_cap, synth.delta) == (7, 2, 5, 1e-9)
+    assert (synth.test, synth.epsilon, synth.delta) == (RandomizedTest(k=7, row_cap=5), 2, 1e-9)
+
+
+def test_who_published_a_table_that_is_not_read_yet_waits_for_it():
+    options = parsed("--public old.csv --public-source Office")
+    assert given(options) == {}
+    assert given(options, public=FRAME)["public"].source == "Office"
 
 
 def test_a_budget_is_opened(tmp_path):

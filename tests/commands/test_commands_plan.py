@@ -26,7 +26,7 @@ def test_a_plan_needs_no_table_and_is_the_synthesizers(holder, declared, capsys)
 
 
 def test_where_every_row_costs_the_rows_asked_for_are_planned(holder, capsys):
-    options = ["plan", "--domain", str(holder / "domain.json"), "--privacy-test", "randomized", "--json"]
+    options = ["plan", "--domain", str(holder / "domain.json"), "--test", "randomized", "--json"]
     costs = []
     for more in (["-n", "300"], ["-n", "300", "--row-cap", "3000"], []):
         assert main([*options, *more]) == 0

@@ -39,7 +39,7 @@ def test_without_a_claim_only_on_demand_and_before_anything_is_fitted(holder, tm
 
 
 def test_records_are_not_released(holder, tmp_path, capsys):
-    assert fit(holder, tmp_path / "p.release", "--privacy-test", "deterministic") == 2
+    assert fit(holder, tmp_path / "p.release", "--test", "deterministic") == 2
     assert "keeps records" in capsys.readouterr().err
 
 

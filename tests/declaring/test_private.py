@@ -17,7 +17,7 @@ from sdv_plausible.declaring.files import read_domain_file
 from sdv_plausible.declaring.private import Earlier, earlier_losses, learned_file
 from sdv_plausible.declaring.schema import schema_document
 from sdv_plausible.declaring.voted import with_voted
-from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, Person
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.release_file.release import Release
@@ -25,9 +25,10 @@ from sdv_plausible.sdv import synthesizer as synthesizer_module
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.domain_file import DomainFile
+from tests.flat import values
 
 ROWS = 4000
-FIVE = Neighbours.parse("add_remove", "id", 5)
+FIVE = Neighbours.parse("add_remove", Person("id", rows=5))
 TYPES = DomainFile(
     columns={
         "age": {"sdtype": "numerical"},
@@ -58,7 +59,7 @@ def learned(tmp_path):
 
 
 def synthesizer(path, **more):
-    return PlausibleDeniabilitySynthesizer(metadata_of(path), domain=str(path), **more)
+    return PlausibleDeniabilitySynthesizer(metadata_of(path), domain=str(path), **values(**more))
 
 
 def test_what_the_file_holds(learned):
@@ -133,7 +134,7 @@ def test_a_damaged_record_is_refused(learned, damage, words):
 
 def test_the_same_unit(learned):
     with pytest.raises(ValueError, match="learned for the addition or removal"):
-        earlier_losses(str(learned), Neighbours.parse("replace_one", None, 1))
+        earlier_losses(str(learned), Neighbours.parse("replace_one", None))
 
 
 def test_one_budget_is_drawn_from_once(tmp_path):
@@ -203,8 +204,8 @@ def test_noise_grows_with_the_rows_of_a_person_and_the_fit_must_protect_the_same
     assert needed[1] > 4 * needed[0]
     for others in (
         ONE_ROW,
-        Neighbours.parse("add_remove", "id", 4),
-        Neighbours.parse("replace_one", "id", 5),
+        Neighbours.parse("add_remove", Person("id", rows=4)),
+        Neighbours.parse("replace_one", Person("id", rows=5)),
     ):
         with pytest.raises(ValueError, match="learned for the addition or removal"):
             earlier_losses(str(path), others)
@@ -216,9 +217,13 @@ def test_noise_grows_with_the_rows_of_a_person_and_the_fit_must_protect_the_same
 
 def test_the_persons_column_must_be_there_and_is_not_learned():
     with pytest.raises(ValueError, match="must be a column of the table"):
-        learned_file(people(), TYPES, 1.0, 1e-9, neighbours=Neighbours.parse("add_remove", "home", 2))
+        learned_file(
+            people(), TYPES, 1.0, 1e-9, neighbours=Neighbours.parse("add_remove", Person("home", rows=2))
+        )
     with pytest.raises(ValueError, match='give it "sdtype": "id"'):
-        learned_file(people(), TYPES, 1.0, 1e-9, neighbours=Neighbours.parse("add_remove", "town", 2))
+        learned_file(
+            people(), TYPES, 1.0, 1e-9, neighbours=Neighbours.parse("add_remove", Person("town", rows=2))
+        )
 
 
 def test_the_command_protects_persons(tmp_path, capsys):
@@ -241,7 +246,7 @@ OPEN = {"age": {"sdtype": "numerical"}, "town": {"sdtype": "categorical"}}
 
 def fitted(domain=None, table=None, **more):
     metadata = metadata_of(OPEN if domain is None else domain)
-    synth = PlausibleDeniabilitySynthesizer(metadata, domain=domain, **more)
+    synth = PlausibleDeniabilitySynthesizer(metadata, domain=domain, **values(**more))
     synth.fit(people()[["age", "town"]] if table is None else table)
     return synth
 

@@ -14,7 +14,14 @@ import pandas as pd
 import pytest
 from tables import COLUMNS, DECLARED, ENGINES, SEED, document, held, in_memory, table
 
-from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, fit_source
+from sdv_plausible import (
+    Budget,
+    PaperNetwork,
+    PlausibleDeniabilitySynthesizer,
+    Release,
+    ReleaseTest,
+    fit_source,
+)
 from sdv_plausible.declaring.private import Earlier, earlier_losses, learned_file
 from sdv_plausible.fit.run import Fit
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
@@ -22,6 +29,7 @@ from sdv_plausible.rules import Forbidden
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.sources.source import FrameSource
 from sdv_plausible.table.domain_file import DomainFile
+from tests.flat import values
 
 FRAME = table()
 
@@ -81,10 +89,9 @@ def test_seeds_and_split_are_asked_in_parts(tmp_path: Path) -> None:
         held("parquet", FRAME, tmp_path),
         COLUMNS,
         DECLARED,
-        omega=(3, 4),
-        k=20,
-        split=(0.2, 0.3, 0.5),
         rows=700,
+        test=ReleaseTest(omega=(3, 4), k=20),
+        model=PaperNetwork(split=(0.2, 0.3, 0.5)),
     )
     assert found.ledger.claims_privacy
     assert len(found.sample(20)) == 20
@@ -127,8 +134,8 @@ FITS: dict[str, dict[str, Any]] = {
 
 def at_door(door: str, **parameters: Any) -> PrivacyLedger:
     if door == "source":
-        return fit_source(SMALL, TYPES, **parameters).ledger
-    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(TYPES), **parameters)
+        return fit_source(SMALL, TYPES, **values(**parameters)).ledger
+    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(TYPES), **values(**parameters))
     synth.fit(SMALL)
     return synth.privacy_ledger()
 
@@ -173,10 +180,10 @@ def test_a_fit_that_forgets_what_a_domain_cost_is_caught(door: str, monkeypatch:
     ("wrong", "says"),
     [
         ({"person": "key"}, "person"),
-        ({"privacy_test": "randomized"}, "all records in memory"),
+        ({"test": "randomized"}, "all records in memory"),
         ({"model": "latent"}, "learns from records"),
         ({"rows": 0}, "rows"),
-        ({"domain": "metadata"}, "domain"),
+        ({"domain": "written"}, "domain"),
         ({"domain": {"key": {"sdtype": "id"}}, "metadata": None}, "declare no column"),
         ({"epsilon": 0}, "epsilon"),
     ],
@@ -189,7 +196,7 @@ def test_what_cannot_be_is_refused_before_a_row_is_read(wrong: dict[str, Any], s
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sdv_plausible.fit.source.open_source", lambda *_, **__: Unread(FRAME))
         with pytest.raises(ValueError, match=says):
-            fit_source(FRAME, **({"metadata": COLUMNS} | wrong))
+            fit_source(FRAME, **values(**{"metadata": COLUMNS} | wrong))
 
 
 @pytest.mark.parametrize(
@@ -203,9 +210,9 @@ def test_what_cannot_be_is_refused_before_a_row_is_read(wrong: dict[str, Any], s
 def test_without_a_claim_it_asks_before_a_row_is_read(more: dict[str, Any], why: str, tmp_path: Path) -> None:
     budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
     with pytest.raises(ValueError, match=f"No differential-privacy claim.*{why}.*allow_no_claim=True"):
-        fit_source(FRAME, COLUMNS, DECLARED, budget=budget, **more)
+        fit_source(FRAME, COLUMNS, DECLARED, budget=budget, **values(**more))
     fit_source(FRAME, COLUMNS, DECLARED, budget=budget)  # nothing was drawn from it
-    found = fit_source(FRAME, COLUMNS, DECLARED, allow_no_claim=True, **more)
+    found = fit_source(FRAME, COLUMNS, DECLARED, allow_no_claim=True, **values(**more))
     assert not found.ledger.claims_privacy
 
 

@@ -10,10 +10,11 @@ import pytest
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.fit.public_table import public_entries, starts, with_public
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
-from sdv_plausible.models.adaptive.public import PublicTable
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.public import PublicCodes
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.rule_set import RuleSet
+from tests.flat import values
 
 DOMAIN = {
     "ward": {"range_values": ["A", "B", "C"]},
@@ -31,7 +32,9 @@ def people(rows: int, seed: int) -> pd.DataFrame:
 
 
 def made(**options) -> PlausibleDeniabilitySynthesizer:
-    return PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), domain=DOMAIN, epsilon=0.5, **options)
+    return PlausibleDeniabilitySynthesizer(
+        metadata_of(DOMAIN), domain=DOMAIN, epsilon=0.5, **values(**options)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +116,8 @@ def test_rules_need_their_columns():
         ({"public": people(5, 1).assign(x=1)}, r"leave out \['x'\]"),
         ({"public": people(5, 1)[["ward", "ward"]]}, "once each"),
         ({"public": people(5, 1), "model": "independent"}, "goes with the default learner"),
-        ({"public": people(5, 1), "public_source": 3}, r"public_source \(3\) must be a text"),
-        ({"public_source": MARK}, "names a published table: give it as public="),
+        ({"public": "file.csv", "public_source": MARK}, r"public \(str\) must be"),
+        ({"public": people(5, 1), "public_source": 3}, r"its source \(3\) must be a text"),
     ],
 )
 def test_what_is_refused(options, told):
@@ -123,8 +126,8 @@ def test_what_is_refused(options, told):
 
 
 def test_no_table_comes_in_by_way_of_a_learner():
-    hidden = PublicTable(codes=np.zeros((9, 3), dtype=np.int32))
-    for options in ({"model_parameters": {"public": hidden}}, {"model": AdaptiveLearner(public=hidden)}):
+    hidden = PublicCodes(codes=np.zeros((9, 3), dtype=np.int32))
+    for options in ({"model_parameters": {"public": hidden}}, {"model": AdaptiveNetwork(public=hidden)}):
         with pytest.raises(ValueError, match="no parameter of the learner"):
             made(**options)
 

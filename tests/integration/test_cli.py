@@ -56,7 +56,7 @@ def test_synthesize_csv_to_parquet_and_back(people, tmp_path, capsys):
                 str(csv),
                 "--rows",
                 "7",
-                "--privacy-test",
+                "--test",
                 "deterministic",
                 "--k",
                 "5",
@@ -77,7 +77,7 @@ def test_synthesize_csv_to_parquet_and_back(people, tmp_path, capsys):
         (["--rows", "-3"], "num_rows (-3)"),
         (["--metadata", "nowhere.json"], "nowhere.json"),
         (["--domain", "nowhere.json"], "nowhere.json"),
-        (["--domain", "metadata"], "--domain metadata needs --metadata"),
+        (["--domain", "written"], "--domain written needs --metadata"),
         (["--model", "gan"], "model ('gan')"),
         (["--encoding", "utf-99"], "encoding ('utf-99')"),
         (["--separator", ";;"], "separator (';;')"),
@@ -125,7 +125,7 @@ def test_ranges_written_in_a_metadata_file_are_declared(tmp_path, capsys):
         "METADATA_SPEC_VERSION": "V2",
     }
     written.write_text(json.dumps(document))
-    options = ["--metadata", str(written), "--domain", "metadata", "--rows", "5"]
+    options = ["--metadata", str(written), "--domain", "written", "--rows", "5"]
     assert main(["synthesize", str(two_columns(tmp_path)), "-o", str(output), *options]) == 0
     assert capsys.readouterr().out.startswith("Total epsilon")
 

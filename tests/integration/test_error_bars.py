@@ -17,7 +17,7 @@ import pytest
 from scipy.stats import binom
 
 from sdv_plausible.intervals.margins import margins, measured_tables
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -46,7 +46,7 @@ def fit(seed: int) -> tuple[np.ndarray, tuple[NoisyAnswer, ...]]:
     b = np.where(rng.random(ROWS) < 0.5, 4 * a + rng.integers(0, 4, ROWS), rng.integers(0, 12, ROWS))
     c = rng.integers(0, 2, ROWS)
     codes = np.column_stack([a, b, c, np.where(rng.random(ROWS) < 0.15, c, rng.integers(0, 2, ROWS))])
-    learner, transcript, budget = AdaptiveLearner(), Transcript(), ModelBudget(epsilon=2.0, delta=1e-6)
+    learner, transcript, budget = AdaptiveNetwork(), Transcript(), ModelBudget(epsilon=2.0, delta=1e-6)
     rows = Queryable(
         CodeArray(codes, DOMAIN.cardinalities), PrivacyLedger(delta=1e-6), learner.plan(DOMAIN, budget),
         Coins.from_seed(seed), transcript=transcript,

@@ -9,7 +9,7 @@ import pytest
 from sdv.errors import SamplingError
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.sdv.versions import metadata_from_columns
 
 COLUMNS = {
@@ -41,14 +41,14 @@ def make() -> PlausibleDeniabilitySynthesizer:
 
 def interrupt(patch: pytest.MonkeyPatch, when: str) -> None:
     """Ctrl-C while the model is learned, before or after it looked at the rows."""
-    honest = AdaptiveLearner.fit
+    honest = AdaptiveNetwork.fit
 
     def fit(*args, **options):
         if when == "after":
             honest(*args, **options)
         raise KeyboardInterrupt
 
-    patch.setattr(AdaptiveLearner, "fit", fit)
+    patch.setattr(AdaptiveNetwork, "fit", fit)
 
 
 def held(synth: PlausibleDeniabilitySynthesizer) -> str:
@@ -101,9 +101,9 @@ def test_rows_that_stay_would_be_found(monkeypatch):
 def test_who_watches_a_fit_sees_every_charge_before_the_rows_are_asked(monkeypatch, tmp_path):
     synth, seen, asked = make(), [], []
     synth.watch = lambda ledger: seen.append([entry.name for entry in ledger.entries])
-    honest = AdaptiveLearner.fit
+    honest = AdaptiveNetwork.fit
     monkeypatch.setattr(
-        AdaptiveLearner, "fit", lambda *args, **options: asked.append(seen[-1]) or honest(*args, **options)
+        AdaptiveNetwork, "fit", lambda *args, **options: asked.append(seen[-1]) or honest(*args, **options)
     )
     synth.fit(table())
     final = [entry.name for entry in synth.privacy_ledger().entries]

@@ -18,7 +18,7 @@ import pytest
 from sdv.errors import InvalidDataError
 from tables import ENGINES, held
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source
+from sdv_plausible import PaperNetwork, PlausibleDeniabilitySynthesizer, Release, fit_source
 from sdv_plausible.cli import main
 from sdv_plausible.commands import files, fitting
 from sdv_plausible.declaring.private import learned_file
@@ -26,6 +26,7 @@ from sdv_plausible.release.budget import Budget
 from sdv_plausible.rules import Multiple
 from sdv_plausible.sdv.versions import metadata_from_columns, metadata_from_table
 from sdv_plausible.table.domain_file import DomainFile
+from tests.flat import values
 
 COLUMNS = {
     "home": {"sdtype": "id"},
@@ -67,13 +68,15 @@ def by_synthesizer(budget: Budget, table: pd.DataFrame, **options: Any) -> None:
     }
     metadata = options.pop("metadata", None) or metadata_from_columns(columns)
     synth = PlausibleDeniabilitySynthesizer(
-        metadata, **{**domain, "budget": budget, "model": "independent", **options}
+        metadata, **values(**{**domain, "budget": budget, "model": "independent", **options})
     )
     synth.fit(table)
 
 
 def by_source(budget: Budget, table: Any, **options: Any) -> None:
-    fit_source(**{"source": table, "domain": DOMAIN, "budget": budget, "model": "independent", **options})
+    fit_source(
+        **values(**{"source": table, "domain": DOMAIN, "budget": budget, "model": "independent", **options})
+    )
 
 
 DOORS: dict[str, tuple[Door, Any]] = {
@@ -240,7 +243,7 @@ def test_persons_rows_are_chosen_after_the_draw(tmp_path, monkeypatch):
     by_source(budget, table(), person="home", scratch=Path(tmp_path))
     from sdv_plausible.privacy.neighbours import Neighbours
 
-    person = Neighbours.parse("add_remove", "home", 1)
+    person = Neighbours.parse("add_remove", "home")
     learned_file(table(), PRIVATE, 0.5, 1e-9, budget=budget, neighbours=person)
     assert len(seen) == 3
     assert seen == sorted(set(seen))
@@ -358,7 +361,7 @@ def test_what_only_the_rows_could_tell_is_refused_before_the_draw(case, tmp_path
     columns = options.get("metadata", COLUMNS)
     domain = {n: {k: v for k, v in s.items() if k != "sdtype"} for n, s in DOMAIN.items() if n != "home"}
     given = {"domain": domain, "model": "independent", **options, "metadata": metadata_from_columns(columns)}
-    synth = PlausibleDeniabilitySynthesizer(budget=budget, **given)
+    synth = PlausibleDeniabilitySynthesizer(budget=budget, **values(**given))
     with pytest.raises((ValueError, InvalidDataError), match=words):
         fit(synth)
     assert charged(budget) == 0
@@ -372,9 +375,11 @@ def test_a_published_table_that_cannot_be_used_is_refused_when_it_is_given():
     given = {"domain": domain, "rules": [Inequality("low", "high")]}
     metadata = metadata_from_columns(columns)
     with pytest.raises(ValueError, match=r"public lacks columns \['high'\] of the rules"):
-        PlausibleDeniabilitySynthesizer(metadata, public=pd.DataFrame({"low": [1]}), **given)
+        PlausibleDeniabilitySynthesizer(metadata, **values(public=pd.DataFrame({"low": [1]}), **given))
     with pytest.raises(ValueError, match="column 'low' holds lists"):
-        PlausibleDeniabilitySynthesizer(metadata, public=pd.DataFrame({"low": [[1]], "high": [2]}), **given)
+        PlausibleDeniabilitySynthesizer(
+            metadata, **values(public=pd.DataFrame({"low": [[1]], "high": [2]}), **given)
+        )
 
 
 @pytest.mark.parametrize(
@@ -490,7 +495,7 @@ def test_rules_whose_rows_are_drawn_again_ask_for_a_cap(tmp_path, capsys):
         str(tmp_path / "o.csv"),
         "-n",
         "5",
-        "--privacy-test",
+        "--test",
         "randomized",
     ]
     wanted += ["--rules", str(tmp_path / "r.json"), "--budget", str(tmp_path / "b"), "2", "1e-8"]
@@ -539,7 +544,7 @@ def test_what_is_no_budget_is_refused_at_every_door():
 def test_a_cap_below_the_rows_asked_for_costs_nothing(tmp_path, capsys):
     table().drop(columns="home").to_csv(tmp_path / "t.csv", index=False)
     (tmp_path / "d.json").write_text(json.dumps({n: w for n, w in DOMAIN.items() if n != "home"}))
-    words = ["synthesize", "t.csv", "-o", "o.csv", "--domain", "d.json", "--privacy-test", "randomized"]
+    words = ["synthesize", "t.csv", "-o", "o.csv", "--domain", "d.json", "--test", "randomized"]
     words = [str(tmp_path / word) if "." in word else word for word in words]
     more = ["--rows", "300", "--row-cap", "100", "--budget", str(tmp_path / "b"), "2", "1e-8"]
     assert main([*words, *more]) == 2
@@ -559,7 +564,11 @@ def synthesized(rows: pd.DataFrame, domain: Any, **options: Any) -> None:
 def test_tables_that_no_memory_holds_cost_nothing(door, tmp_path):
     budget = Budget(2.0, 1e-8, tmp_path / "b")
     rows = pd.DataFrame({name: ["v0", "v1"] * 50 for name in WIDE})
-    options = {"domain": WIDE, "budget": budget, "structure": {"c0": [f"c{i}" for i in range(1, 8)]}}
+    options = {
+        "domain": WIDE,
+        "budget": budget,
+        "model": PaperNetwork(structure={"c0": [f"c{i}" for i in range(1, 8)]}),
+    }
     fit = fit_source if door == "source" else synthesized
     with pytest.raises(ValueError, match="above 50,000,000"):
         fit(rows, **options)
@@ -574,7 +583,7 @@ def test_tables_of_learned_columns_that_no_memory_holds_end_no_fit(monkeypatch):
     columns = {name: {"sdtype": "categorical"} for name in ("c0", "c1", "c2")}
     rows = pd.DataFrame({name: ["a", "b", "c", "d"] * 500 for name in columns})
     with pytest.warns(UserWarning, match="parents were left out \\(c2 of c0\\)"):
-        release = fit_source(rows, domain=columns, structure={"c0": ["c1", "c2"]})
+        release = fit_source(rows, domain=columns, model=PaperNetwork(structure={"c0": ["c1", "c2"]}))
     assert release.ledger.claims_privacy
 
 

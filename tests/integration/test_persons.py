@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible import Person, PlausibleDeniabilitySynthesizer
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.privacy.noise.mechanisms import record_calls
@@ -19,6 +19,7 @@ from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv import synthesizer as _synthesizer
 from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns
 from sdv_plausible.sources import rows as _rows
+from tests.flat import values
 
 COLUMNS: dict[str, dict[str, Any]] = {
     "home": {"sdtype": "categorical"},
@@ -54,7 +55,7 @@ def fitted(
     **options: Any,
 ) -> PlausibleDeniabilitySynthesizer:
     options = {"undeclared": "private", "epsilon": 8.0, **options}
-    synth = PlausibleDeniabilitySynthesizer(metadata or metadata_from_columns(COLUMNS), **options)
+    synth = PlausibleDeniabilitySynthesizer(metadata or metadata_from_columns(COLUMNS), **values(**options))
     synth.fit(table() if frame is None else frame)
     return synth
 
@@ -201,7 +202,7 @@ def test_a_forecast_is_for_the_noise_of_the_unit() -> None:
     near = {}
     for rows in (1, 10):
         synth = PlausibleDeniabilitySynthesizer(
-            metadata_from_columns(COLUMNS), domain=DECLARED, person="home", rows_per_person=rows
+            metadata_from_columns(COLUMNS), domain=DECLARED, person=Person("home", rows=rows)
         )
         near[rows] = synth.plan(table_rows=6000).forecast.columns["age"]
     assert near[10] > 5 * near[1]
@@ -212,7 +213,7 @@ def test_save_and_load_keep_the_unit(tmp_path: Path) -> None:
     synth.save(tmp_path / "synth.pkl")
     loaded = PlausibleDeniabilitySynthesizer.load(tmp_path / "synth.pkl")
     assert str(loaded.privacy_ledger()) == str(synth.privacy_ledger())
-    assert loaded.get_parameters()["rows_per_person"] == 3
+    assert loaded.get_parameters()["person"] == Person("home", rows=3)
     pd.testing.assert_frame_equal(loaded.sample(50), synth.sample(50))
 
 
@@ -226,7 +227,7 @@ def test_row_by_row_tests_count_people(privacy_test: str, k: int, seeds: int) ->
         "least_rows": 500,
         "epsilon0": 3.0,
     }
-    synth = fitted(person="home", rows_per_person=3, privacy_test=privacy_test, k=k, **options)
+    synth = fitted(person="home", rows_per_person=3, test=privacy_test, k=k, **options)
     ledger = synth.privacy_ledger()
     assert f"{seeds} " in str(ledger)  # k - 1 people have one row less, at most
     assert f"{k} people" in str(ledger)
@@ -238,7 +239,7 @@ def test_the_number_of_rows_that_is_confirmed_is_that_of_the_rows_used() -> None
     options = {
         "domain": DECLARED,
         "undeclared": "infer",
-        "privacy_test": "randomized",
+        "test": "randomized",
         "k": 20,
         "row_cap": 50,
     }
@@ -259,12 +260,13 @@ def test_errors_name_the_column_and_the_way_out() -> None:
     metadata = metadata_from_columns(COLUMNS)
     with pytest.raises(ValueError, match=r"person \('house'\) must be one of the metadata's columns"):
         PlausibleDeniabilitySynthesizer(metadata, person="house")
-    with pytest.raises(ValueError, match=r"rows_per_person \(4\) needs person"):
-        PlausibleDeniabilitySynthesizer(metadata, rows_per_person=4)
+    with pytest.raises(ValueError, match=r"person \(None\) must name the column"):
+        PlausibleDeniabilitySynthesizer(metadata, person=Person(None, rows=4))
     with pytest.raises(ValueError, match=r"domain of column 'home' .* is invented, not modelled"):
         PlausibleDeniabilitySynthesizer(metadata, person="home", domain={"home": {"range_values": ["a"]}})
     synth = PlausibleDeniabilitySynthesizer(metadata, domain=DECLARED, person="home")
     with pytest.raises(Exception, match=r"columns \['home'\] of the metadata are not in the data"):
         synth.fit(table().drop(columns="home"))
-    synth.fit(table(500).assign(home=[[SECRET]] * 500))  # what can be no name is nobody's, and ends no fit
+    with pytest.warns(UserWarning, match="can name nobody"):  # which ends no fit
+        synth.fit(table(500).assign(home=[[SECRET]] * 500))
     assert len(synth.sample(5)) == 5

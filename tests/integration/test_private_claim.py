@@ -15,6 +15,7 @@ from sdv_plausible.release_file.release import Release
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 from sdv_plausible.table import private_domain
+from tests.flat import values
 
 pytestmark = pytest.mark.filterwarnings("ignore:We strongly recommend saving the metadata:UserWarning")
 
@@ -35,7 +36,7 @@ COLUMNS = {
 
 def make(columns=None, **options):
     metadata = sdv_compat.metadata_from_columns(columns or COLUMNS)
-    return PlausibleDeniabilitySynthesizer(metadata, **{"undeclared": "private", **options})
+    return PlausibleDeniabilitySynthesizer(metadata, **values(**{"undeclared": "private", **options}))
 
 
 def fitted(table, columns=None, **options):
@@ -86,13 +87,8 @@ def test_declared_and_private_columns_together(mixed_table):
 def test_missing_values_ruled_out_in_the_users_metadata():
     table = pd.DataFrame({"x": ["a"] * 2000 + [f"rare {i}" for i in range(2000)]})
     columns = {"x": {"sdtype": "categorical", "range_is_nullable": False}}
-    for domain, nullable in ((None, True), ("metadata", False)):
-        assert (
-            fitted(table, columns, domain=domain, source=domain and "written", epsilon=5.0)
-            ._codec.domain["x"]
-            .nullable
-            is nullable
-        )
+    for domain, nullable in ((None, True), ("written", False)):
+        assert fitted(table, columns, domain=domain, epsilon=5.0)._codec.domain["x"].nullable is nullable
 
 
 def test_without_noise_nothing_is_private(mixed_table):
@@ -399,7 +395,7 @@ def test_the_plan_refuses_odd_numbers_and_warns_of_hardly_any_protection():
     synth = make(
         domain={"age": {"range_min": 0, "range_max": 110}},
         columns={"age": COLUMNS["age"]},
-        privacy_test="randomized",
+        test="randomized",
     )
     for odd in (-5, "many", 0):
         with pytest.raises(ValueError, match=r"table_rows .* must be a whole number of at least 1"):

@@ -15,6 +15,7 @@ from joblib import Parallel, delayed
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.sdv import synthesizer
+from tests.flat import values
 
 DOMAIN = {"age": {"range_min": 0, "range_max": 99}, "sex": {"range_values": ["f", "m"]}}
 ROWS = pd.DataFrame({"age": [i % 100 for i in range(1200)], "sex": ["f", "m", "m"] * 400})
@@ -26,7 +27,7 @@ Drawn = tuple[list[int], list[str]]
 
 def fitted(**options: Any) -> PlausibleDeniabilitySynthesizer:
     synth = PlausibleDeniabilitySynthesizer(
-        metadata_of(DOMAIN), domain=DOMAIN, model="independent", **options
+        metadata_of(DOMAIN), domain=DOMAIN, **values(model="independent", **options)
     )
     synth.fit(ROWS)
     return synth
@@ -88,7 +89,7 @@ def test_copies_that_repeat_say_so_once_in_each_process(way: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"random_state": 1}, {"privacy_test": "randomized", "row_cap": 60, "least_rows": 100}]
+    "options", [{"random_state": 1}, {"test": "randomized", "row_cap": 60, "least_rows": 100}]
 )
 def test_seeded_ones_and_row_tests_say_so_too(options: dict[str, Any]) -> None:
     """Rows of a test must repeat: each copy would release up to its cap, and the ledger covers one."""
@@ -113,7 +114,7 @@ def test_what_repeats_nothing_says_nothing(tmp_path: Path) -> None:
     synth.save(tmp_path / "x.pkl")
     (_, told), (_, _) = Parallel(n_jobs=2)(delayed(drawn_from)(tmp_path / "x.pkl") for _ in range(2))
     assert not told
-    tested = fitted(privacy_test="randomized", row_cap=40, least_rows=100)
+    tested = fitted(test="randomized", row_cap=40, least_rows=100)
     assert len(tested.sample(40, processes=2)) == 40
 
 

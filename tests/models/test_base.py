@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from networks import FALSE_ALARM, UNIVERSE, network, p_value
 
 from sdv_plausible.models import base
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import (
     HasStructure,
     ModelBudget,
@@ -25,7 +25,7 @@ from sdv_plausible.models.base import (
     planned_entries,
     plausible_gamma,
 )
-from sdv_plausible.models.uniform import UniformLearner
+from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, PureDP
 from sdv_plausible.privacy.ledger import LedgerEntry
@@ -88,7 +88,7 @@ def test_a_learner_that_charges_nothing_ends_the_claim():
     (entry,) = planned_entries(Silent(), DOMAIN, budget)
     assert entry.status == "no claim"
     assert planned_entries(Plans(), DOMAIN, budget) == Plans().plan(DOMAIN, budget)
-    assert [e.status for e in planned_entries(UniformLearner(), DOMAIN, budget)] == ["declared"]
+    assert [e.status for e in planned_entries(Uniform(), DOMAIN, budget)] == ["declared"]
 
 
 def test_only_prefix_models_have_equally_likely_plausible_seeds():
@@ -99,7 +99,7 @@ def test_only_prefix_models_have_equally_likely_plausible_seeds():
         assert (makes(told), plausible_gamma(told, 4.0)) == (SeedModel, 4.0)
     told.makes = PrefixModel
     assert plausible_gamma(told, 4.0) == 1.0
-    assert plausible_gamma(AdaptiveLearner(), 4.0) == 1.0
+    assert plausible_gamma(AdaptiveNetwork(), 4.0) == 1.0
     assert makes(Silent()) is SeedModel
 
 

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from sdv_plausible import check_learner, check_model
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import PrefixModel, Proposals, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
-from sdv_plausible.models.uniform import UniformLearner
+from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.ledger import BudgetExceededError
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis, CountTable, NumberOfRows
@@ -38,11 +38,11 @@ def network() -> BayesianNetwork:
 @pytest.mark.parametrize(
     "learner",
     [
-        AdaptiveLearner(),
-        BayesianNetworkLearner(structure="cfs"),
-        BayesianNetworkLearner(structure="independent"),
-        BayesianNetworkLearner(structure={}, parameters="posterior"),
-        UniformLearner(),
+        AdaptiveNetwork(),
+        PaperNetwork(structure="cfs"),
+        PaperNetwork(structure="independent"),
+        PaperNetwork(structure={}, parameters="posterior"),
+        Uniform(),
     ],
     ids=["adaptive", "cfs", "independent", "no arcs, posterior", "uniform"],
 )

@@ -10,10 +10,10 @@ from doors import learn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.forecast import looks_numeric, noise_distance, rows_needed
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.models.projection import project_to_simplex
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -21,7 +21,7 @@ from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.table.domain import Attribute, Domain
 
 DELTA = 1e-9
-LEARNERS = [AdaptiveLearner(), BayesianNetworkLearner(), BayesianNetworkLearner(structure="independent")]
+LEARNERS = [AdaptiveNetwork(), PaperNetwork(), PaperNetwork(structure="independent")]
 
 
 def domain(*cardinalities: int) -> Domain:
@@ -59,13 +59,13 @@ def test_columns_are_moved_as_forecast(epsilon):
     moved = []
     for seed in range(4):
         network = learn(
-            AdaptiveLearner(), codes, domain(*cards), budget, PrivacyLedger(delta=1e-6), Coins.from_seed(seed)
+            AdaptiveNetwork(), codes, domain(*cards), budget, PrivacyLedger(delta=1e-6), Coins.from_seed(seed)
         )
         rows = network.sample(200_000, Coins.from_seed(seed))
         tables = [np.bincount(rows[:, j], minlength=c) / len(rows) for j, c in enumerate(cards)]
         moved.append([np.abs(t - np.bincount(codes[:, j]) / n).sum() / 2 for j, t in enumerate(tables)])
-    forecast = AdaptiveLearner().forecast(domain(*cards), budget, n)
-    wrong = AdaptiveLearner().forecast(domain(*cards), budget, n // 10)
+    forecast = AdaptiveNetwork().forecast(domain(*cards), budget, n)
+    wrong = AdaptiveNetwork().forecast(domain(*cards), budget, n // 10)
     assert forecast is not None
     assert wrong is not None
     assert 0.5 * forecast.mean < np.mean(moved) < 1.25 * forecast.mean
@@ -75,7 +75,7 @@ def test_columns_are_moved_as_forecast(epsilon):
 def test_links_above_the_forecast_are_learned_and_those_below_are_not():
     cards, n = (4,) * 8, 20_000
     budget = ModelBudget(epsilon=0.2, delta=DELTA)
-    forecast = AdaptiveLearner().forecast(domain(*cards), budget, n)
+    forecast = AdaptiveNetwork().forecast(domain(*cards), budget, n)
     assert forecast is not None
     assert forecast.link is not None
 
@@ -88,7 +88,7 @@ def test_links_above_the_forecast_are_learned_and_those_below_are_not():
         )  # x1 = x0 with this probability: the pair is 0.75 of it from independence
         codes[copied, 1] = codes[copied, 0]
         network = learn(
-            AdaptiveLearner(), codes, domain(*cards), budget, PrivacyLedger(delta=1e-6), Coins.from_seed(seed)
+            AdaptiveNetwork(), codes, domain(*cards), budget, PrivacyLedger(delta=1e-6), Coins.from_seed(seed)
         )
         rows = network.sample(200_000, Coins.from_seed(seed))
         table = np.bincount(rows[:, 0] * 4 + rows[:, 1], minlength=16).reshape(4, 4) / len(rows)
@@ -119,7 +119,7 @@ def test_no_noise_no_forecast():
 
 
 def test_rows_needed_is_the_first_good_size():
-    learner, table, budget = AdaptiveLearner(), domain(2, 30, 7, 100), ModelBudget(epsilon=1.0, delta=DELTA)
+    learner, table, budget = AdaptiveNetwork(), domain(2, 30, 7, 100), ModelBudget(epsilon=1.0, delta=DELTA)
     needed = rows_needed(lambda rows: learner.forecast(table, budget, rows))
     assert needed is not None
     assert learner.forecast(table, budget, needed).is_good  # type: ignore[union-attr]
@@ -128,7 +128,7 @@ def test_rows_needed_is_the_first_good_size():
 
 
 def test_one_column_has_no_links():
-    forecast = AdaptiveLearner().forecast(domain(5), ModelBudget(epsilon=1.0, delta=DELTA), 1000)
+    forecast = AdaptiveNetwork().forecast(domain(5), ModelBudget(epsilon=1.0, delta=DELTA), 1000)
     assert forecast is not None
     assert forecast.link is None
     assert "links" not in str(forecast)
@@ -162,7 +162,7 @@ def test_too_many_columns_are_said_and_what_helps():
 
     def crowded(columns: int, epsilon: float, rows: int) -> list[str]:
         budget = ModelBudget(epsilon=epsilon, delta=DELTA)
-        forecast = AdaptiveLearner().forecast(domain(*(5,) * columns), budget, rows)
+        forecast = AdaptiveNetwork().forecast(domain(*(5,) * columns), budget, rows)
         assert forecast is not None
         return [w for w in forecast.warnings() if "too many for the budget to carry their links" in w]
 
@@ -184,7 +184,7 @@ def test_what_many_columns_cost_is_the_noise_on_the_scores(columns):
     codes = np.random.default_rng(0).integers(0, 3, (n, columns)).astype(np.int32)
     with record_calls() as calls:
         learn(
-            AdaptiveLearner(),
+            AdaptiveNetwork(),
             codes,
             domain(*(3,) * columns),
             budget,
@@ -193,7 +193,7 @@ def test_what_many_columns_cost_is_the_noise_on_the_scores(columns):
         )
     [scale] = [c.scale for c in calls if c.shape == (math.comb(columns, 2),)][:1]
     forecast, wrong = (
-        AdaptiveLearner().forecast(domain(*(3,) * m), budget, n) for m in (columns, 2 * columns)
+        AdaptiveNetwork().forecast(domain(*(3,) * m), budget, n) for m in (columns, 2 * columns)
     )
     assert forecast is not None
     assert wrong is not None

@@ -19,9 +19,9 @@ from comparing import check_same
 from doors import fit_codes
 from test_asked_sensitivities import CARDS, DOMAIN, LEARNERS, RELEASES, settings
 
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
-from sdv_plausible.models.adaptive.public import PublicTable
+from sdv_plausible.models.adaptive.public import PublicCodes
 from sdv_plausible.models.adaptive.sets import SetTables
 from sdv_plausible.models.paper import learner as paper_learner
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -118,7 +118,7 @@ def numbers(n: int, seed: int) -> np.ndarray:
 
 
 def test_a_published_table_makes_buckets_finer_for_the_same_answers():
-    learner = replace(LEARNERS["adaptive"], public=PublicTable(codes=numbers(1500, 2)))
+    learner = replace(LEARNERS["adaptive"], public=PublicCodes(codes=numbers(1500, 2)))
     other = numbers(300, 3)
     other[:, 1] = 7
 
@@ -159,7 +159,7 @@ def test_types_are_voted_for_by_the_same_questions_for_the_same_answers(texts):
 
 def true_number_of_rows(patch: pytest.MonkeyPatch) -> None:
     """The schedule is decided by the number of rows itself."""
-    honest = AdaptiveLearner.fit
+    honest = AdaptiveNetwork.fit
 
     def fit(self: Any, rows: Queryable, *args: Any) -> Any:
         ask = rows.ask
@@ -173,7 +173,7 @@ def true_number_of_rows(patch: pytest.MonkeyPatch) -> None:
         rows.ask = told  # type: ignore[method-assign]
         return honest(self, rows, *args)
 
-    patch.setattr(AdaptiveLearner, "fit", fit)
+    patch.setattr(AdaptiveNetwork, "fit", fit)
 
 
 def true_margins_in_estimates(patch: pytest.MonkeyPatch) -> None:
@@ -200,7 +200,7 @@ def true_tables_of_sets(patch: pytest.MonkeyPatch) -> None:
 
 def true_buckets(patch: pytest.MonkeyPatch) -> None:
     """Codes that rows hold, and codes that none holds, are put together."""
-    honest = paper_learner.BayesianNetworkLearner.fit
+    honest = paper_learner.PaperNetwork.fit
 
     def fit(self: Any, rows: Queryable, domain: Any, *args: Any) -> Any:
         codes = rows._rows.records()
@@ -215,7 +215,7 @@ def true_buckets(patch: pytest.MonkeyPatch) -> None:
             inner.setattr(paper_learner, "default_buckets", buckets)
             return honest(self, rows, domain, *args)
 
-    patch.setattr(paper_learner.BayesianNetworkLearner, "fit", fit)
+    patch.setattr(paper_learner.PaperNetwork, "fit", fit)
 
 
 def true_size_in_the_domain(patch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ import pytest
 import spies
 from doors import fit_codes
 
-from sdv_plausible.models.adaptive.public import PublicTable
+from sdv_plausible.models.adaptive.public import PublicCodes
 from sdv_plausible.models.paper import learner as paper_learner
 from sdv_plausible.models.paper.entropies import Entropies
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -40,6 +40,7 @@ from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.lattice import Lattice
 from sdv_plausible.table.private_domain import learn_attributes
 from sdv_plausible.table.type_votes import vote_types
+from tests.flat import settings_of
 
 CARDS = (3, 2, 4)
 UNIVERSE = oracles.universe(CARDS)
@@ -72,7 +73,7 @@ LEARNERS = guarded.learners({"c": ["a", "b"]})
 PUBLISHED = np.array(
     [(i % 3, i % 3 == 1, (i + i // 7) % 4 if i % 5 else -1) for i in range(300)], dtype=np.int32
 )
-LEARNERS["public"] = replace(LEARNERS["adaptive"], public=PublicTable(codes=PUBLISHED))
+LEARNERS["public"] = replace(LEARNERS["adaptive"], public=PublicCodes(codes=PUBLISHED))
 ROWS_ALONE = ("as printed", "latent")  # which say so, and refuse other units
 RELEASES: dict[str, dict[str, Any]] = {
     "model alone": {},
@@ -84,10 +85,10 @@ RELEASES: dict[str, dict[str, Any]] = {
 
 def settings(**changed: Any) -> Settings:
     usual: dict[str, Any] = {
-        "epsilon": 1.0, "delta": 1e-6, "k": 2, "gamma": 4.0, "epsilon0": 1.0, "omega": None, "privacy_test": "release",
+        "epsilon": 1.0, "delta": 1e-6, "k": 2, "gamma": 4.0, "epsilon0": 1.0, "omega": None, "test": "release",
         "row_cap": 1, "seed_free_share": 0.5,
     }  # fmt: skip
-    return Settings(**{**usual, **changed})
+    return settings_of(**{**usual, **changed})
 
 
 def fitted(learner: str, codes: np.ndarray, unit: Neighbours = ONE_ROW, **changed: Any) -> list[spies.Asked]:
@@ -229,7 +230,7 @@ def test_at_any_noise(learner, unit):
 @pytest.mark.parametrize("unit", guarded.UNITS)
 def test_the_randomised_test_asks_for_the_number_of_rows(unit):
     who, codes = guarded.UNITS[unit], np.tile(TABLES["every row once"], (150, 1))
-    seen = fitted("independent", codes, who, privacy_test="randomized", k=50, omega=2)
+    seen = fitted("independent", codes, who, test="randomized", k=50, omega=2)
     assert seen[0].kind == "count_rows"
     check(seen, coded_neighbours(who), who)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import guarded
 import pytest
@@ -15,24 +15,20 @@ from test_replay import CASES, DECLARED, RANDOMISED, ROW_BY_ROW, first_table
 from test_replay_of_doors import RUNS, SOURCES
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, cli, fit_source
+from sdv_plausible.fit.options import OPTIONS
 from sdv_plausible.models import NAMES
 from sdv_plausible.privacy.neighbours import RELATIONS
 from sdv_plausible.release import settings
 from sdv_plausible.rules.files import KINDS
 from sdv_plausible.sources.opening import ENGINES, Engine, engine_of
+from tests.flat import values
 
 # Parameters, and values of them, that no case of replay gives.
-NO_CLAIM = (
-    "random_state",
-    "types='detected'",
-    "undeclared='infer'",
-    "privacy_test='deterministic'",
-    "model_kwargs",
-)
+NO_CLAIM = ("random_state", "types='detected'", "undeclared='infer'", "test='deterministic'")
 OWN_TEST = ("rules", "budget")
 EVERY_CASE = ("self", "metadata", "source")
 FOR_THE_HOLDER = ("allow_no_claim", "progress")
-ONE_VALUE_ALONE = ("privacy_test",)  # of fit_source
+NO_CASE = ("moved",)  # of 0.1, which is refused
 
 
 def test_every_model_has_a_case() -> None:
@@ -46,7 +42,7 @@ def test_every_value_of_a_learners_closed_parameters_has_a_case(monkeypatch: pyt
         rest = {case: words for case, words in cases.items() if case != name}
         with monkeypatch.context() as patch:
             patch.setattr(guarded, "models", lambda arcs, rest=rest: rest)
-            assert f"BayesianNetworkLearner.{lacks}" in guarded.models_without_a_case()
+            assert f"PaperNetwork.{lacks}" in guarded.models_without_a_case()
 
 
 def test_every_unit_has_a_case() -> None:
@@ -91,13 +87,31 @@ def test_every_engine_has_a_case(tmp_path: Path) -> None:
 
 
 def test_every_parameter_of_a_fit_has_a_case() -> None:
-    known = {*NO_CLAIM, *OWN_TEST, *EVERY_CASE, *FOR_THE_HOLDER, *ONE_VALUE_ALONE}
-    cases = [*CASES.values(), *({**RANDOMISED, **case} for case in ROW_BY_ROW.values())]
+    known = {*NO_CLAIM, *OWN_TEST, *EVERY_CASE, *FOR_THE_HOLDER, *NO_CASE}
+    cases = [values(**case) for case in every_case()]
     lacking = guarded.parameters_without_a_case(PlausibleDeniabilitySynthesizer.__init__, cases)
     assert lacking <= known
-    sources = guarded.parameters_without_a_case(fit_source, [{"domain": DECLARED}, *SOURCES.values()])
+    of_sources = [{"domain": DECLARED}, *(values(**case) for case in SOURCES.values())]
+    sources = guarded.parameters_without_a_case(fit_source, of_sources)
     assert sources <= known
     assert lacking | sources == known
+
+
+def test_every_option_of_a_value_has_a_case() -> None:
+    assert options_without_a_case(every_case()) == []
+    without = [{name: value for name, value in case.items() if name != "row_cap"} for case in every_case()]
+    assert options_without_a_case(without) == ["row_cap"]
+
+
+def every_case() -> list[dict[str, Any]]:
+    return [*CASES.values(), *({**RANDOMISED, **case} for case in ROW_BY_ROW.values())]
+
+
+def options_without_a_case(cases: list[dict[str, Any]]) -> list[str]:
+    """Options of tests, persons and published tables: those of models are the learners' parameters."""
+    wanted = [o for o in OPTIONS.values() if o.of and o.of != ("PaperNetwork",)]
+    met = {o.name: {case[o.name] for case in cases if o.name in case} - {o.default} for o in wanted}
+    return [o.name for o in wanted if not met[o.name] or {*o.choices} - {o.default} - met[o.name]]
 
 
 def test_a_parameter_without_a_case_is_named() -> None:
@@ -110,7 +124,7 @@ def test_a_parameter_without_a_case_is_named() -> None:
 
 def test_every_privacy_test_and_kind_of_rule_has_a_case() -> None:
     assert (
-        guarded.unequal(settings._TESTS, get_args(settings.TestName)) == []
+        guarded.unequal(settings.TESTS, get_args(settings.TestName)) == []
     )  # whose values are closed parameters
     assert guarded.unequal(KINDS, {rule.kind for rule in ruled.RULES}) == []
     assert guarded.unequal({**KINDS, "odd": None}, {rule.kind for rule in ruled.RULES}) == ["odd"]

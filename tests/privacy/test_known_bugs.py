@@ -14,11 +14,11 @@ import pytest
 from doors import door, learn
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID, count_entropies
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.models.paper.shares import LearningPlan
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity, entropy_sensitivity_in_steps
@@ -33,6 +33,7 @@ from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.table import building as domain_building
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.domain import Attribute, Domain
+from tests.flat import values
 
 CARDS = (3, 2, 4)
 DOMAIN = Domain(
@@ -41,10 +42,10 @@ DOMAIN = Domain(
 BUDGET = ModelBudget(epsilon=1.0, delta=1e-6)
 FREE = ModelBudget(epsilon=math.inf, delta=1e-6)
 LEARNERS = [
-    AdaptiveLearner(),
-    BayesianNetworkLearner(structure="cfs"),
-    BayesianNetworkLearner(structure="independent"),
-    BayesianNetworkLearner(structure={"c1": ["c0"], "c2": ["c1"]}),
+    AdaptiveNetwork(),
+    PaperNetwork(structure="cfs"),
+    PaperNetwork(structure="independent"),
+    PaperNetwork(structure={"c1": ["c0"], "c2": ["c1"]}),
 ]
 by_learner = pytest.mark.parametrize(
     "learner", LEARNERS, ids=["adaptive", "cfs", "independent", "given arcs"]
@@ -113,7 +114,7 @@ def test_a_budget_spent_twice_is_caught(kind: str, monkeypatch) -> None:
         monkeypatch.setattr(
             Queryable, "_noisy", lambda self, exact, sensitivity, share: honest(self, exact, sensitivity, 1.0)
         )
-        learner = AdaptiveLearner()
+        learner = AdaptiveNetwork()
     else:
         monkeypatch.setattr(Meter, "spend", lambda self, **costs: None)
         learner = LEARNERS[3]
@@ -199,7 +200,9 @@ def people(n: int = 300, oldest: int = 80) -> pd.DataFrame:
 def fitted(table: pd.DataFrame, **changes) -> PlausibleDeniabilitySynthesizer:
     ranges = {name: {k: v for k, v in spec.items() if k != "sdtype"} for name, spec in COLUMNS.items()}
     plain = {name: {"sdtype": spec["sdtype"]} for name, spec in COLUMNS.items()}
-    synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(plain), **{"domain": ranges, **changes})
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_from_columns(plain), **values(**{"domain": ranges, **changes})
+    )
     synth.fit(table)
     return synth
 
@@ -280,9 +283,7 @@ class Thief:
     makes = BayesianNetwork
 
     def fit(self, rows, domain, budget, coins):
-        return learn(
-            BayesianNetworkLearner(), rows._rows.records(), domain, FREE, PrivacyLedger(delta=1e-6), coins
-        )
+        return learn(PaperNetwork(), rows._rows.records(), domain, FREE, PrivacyLedger(delta=1e-6), coins)
 
 
 def test_the_ledger_does_not_vouch_for_a_learner_of_the_user_that_charges_nothing() -> None:

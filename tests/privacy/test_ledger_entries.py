@@ -17,6 +17,7 @@ from sdv_plausible.privacy.ledger import LedgerEntry, Part, PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
+from tests.flat import values
 
 LOSS = GaussianLoss(sensitivity_over_sigma=0.1)
 HOSTILE = "<script>alert(\"1\")</script> & 'co' {{ 7 * 7 }} {% endfor %}"
@@ -87,7 +88,9 @@ def planned(**options):
     columns = {name: {"sdtype": "categorical"} for name in "ab"}
     domain = {name: {"range_values": ["x", "y"]} for name in "ab"}
     options = {"domain": domain, **options}
-    return PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), **options).plan(100).ledger
+    return (
+        PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), **values(**options)).plan(100).ledger
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,7 +102,7 @@ def planned(**options):
         ({"structure": "independent"}, False),  # nothing was paid, or declared, for arcs
         ({"model": "uniform"}, True),
         ({"omega": 1}, True),
-        ({"omega": 1, "privacy_test": "randomized", "least_rows": 100_000}, True),
+        ({"omega": 1, "test": "randomized", "least_rows": 100_000}, True),
         ({"undeclared": "private", "domain": {}}, True),
     ],
 )
@@ -115,7 +118,7 @@ def test_every_entry_of_the_package_says_what_it_pays_for(options, covered):
     [
         {"epsilon": float("inf")},
         {"domain": {}, "undeclared": "infer"},
-        {"omega": 1, "privacy_test": "deterministic"},
+        {"omega": 1, "test": "deterministic"},
     ],
 )
 def test_without_a_claim_nothing_is_covered(options):

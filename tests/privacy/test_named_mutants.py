@@ -20,10 +20,10 @@ import guarded
 import pytest
 
 from sdv_plausible.fit.run import Fit
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.datasynthesizer import learner as greedy_learner
-from sdv_plausible.models.gaussian_copula.learner import GaussianCopulaLearner
+from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
 from sdv_plausible.models.latent import gradients
 from sdv_plausible.models.latent.network import WEIGHTS
 from sdv_plausible.models.paper import learner as paper_learner
@@ -103,7 +103,7 @@ MUTANTS = {
         caught_by=((*ASKED_AGAIN, ("adaptive", 1.0)),),
     ),
     "the schedule is given the true number of rows": Mutant(
-        owner=AdaptiveLearner, name="fit", old="float(rows.ask(NumberOfRows(), SIZE_SHARE).values[0])",
+        owner=AdaptiveNetwork, name="fit", old="float(rows.ask(NumberOfRows(), SIZE_SHARE).values[0])",
         new="(rows.ask(NumberOfRows(), SIZE_SHARE), float(rows._rows.num_rows()))[1]",
         caught_by=((*ASKED_AGAIN, ("adaptive", 1.0)),),
     ),
@@ -127,7 +127,7 @@ MUTANTS = {
         caught_by=((*REPLAY, ("published table",)),),
     ),
     "the copula is returned with the true margins": Mutant(
-        owner=GaussianCopulaLearner, name="fit", old="_axes(buckets, ranks), margins)",
+        owner=GaussianCopula, name="fit", old="_axes(buckets, ranks), margins)",
         new="_axes(buckets, ranks), [clean_margin(t.astype(float), t.sum()) for t in rows._rows.tables(codes)])",
         caught_by=((*REPLAY, ("model copula",)),),
     ),
@@ -204,8 +204,8 @@ MUTANTS = {
         ),
     ),
     "whatever is derived from the paper's learner asks each part for one thing alone": Mutant(
-        owner=Settings, name="random_split", old="type(learner) is BayesianNetworkLearner",
-        new="isinstance(learner, BayesianNetworkLearner)",
+        owner=Settings, name="random_split", old="type(learner) is PaperNetwork",
+        new="isinstance(learner, PaperNetwork)",
         caught_by=(("release/test_settings.py", "test_structure_and_parameters_are_apart_for_the_papers_learner_alone", ()),),
     ),
     "a fit may charge what was not planned": Mutant(

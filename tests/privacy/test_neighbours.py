@@ -8,7 +8,7 @@ import neighbouring
 import numpy as np
 import pytest
 
-from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, Person, person_of
 
 RELATIONS = [*neighbouring.RELATIONS, Neighbours(rows=3), Neighbours(rows=3, replace=True)]
 
@@ -55,11 +55,12 @@ def test_so_many_rows_are_surely_those_of_so_many_units(rows):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("add_remove", None, 1), ONE_ROW),
-        (("replace_one", None, 1), Neighbours(replace=True)),
-        (("add_remove", "id", 1), Neighbours(person="id")),
-        (("add_remove", "id", 5), Neighbours(rows=5, person="id")),
-        (("replace_one", "id", 2), Neighbours(rows=2, replace=True, person="id")),
+        (("add_remove", None), ONE_ROW),
+        (("replace_one", None), Neighbours(replace=True)),
+        (("add_remove", "id"), Neighbours(person="id")),
+        (("add_remove", Person("id")), Neighbours(person="id")),
+        (("add_remove", Person("id", rows=5)), Neighbours(rows=5, person="id")),
+        (("replace_one", Person("id", rows=2)), Neighbours(rows=2, replace=True, person="id")),
     ],
 )
 def test_arguments_are_read_as_they_are(arguments, expected):
@@ -69,16 +70,25 @@ def test_arguments_are_read_as_they_are(arguments, expected):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (("remove", None, 1), "neighbours"),
-        (("add_remove", "", 1), "person"),
-        (("add_remove", 3, 1), "person"),
-        (("add_remove", "id", 0), "rows_per_person"),
-        (("add_remove", None, 2), "rows_per_person"),
+        (("remove", None), "neighbours"),
+        (("add_remove", ""), "person"),
+        (("add_remove", 3), "person"),
     ],
 )
 def test_arguments_that_say_no_unit_are_refused(arguments, named):
     with pytest.raises(ValueError, match=rf"^{named} \("):
         Neighbours.parse(*arguments)
+
+
+def test_rows_of_nobody_are_refused():
+    assert person_of(None, 1) is None
+    assert person_of("id", 1) == "id"
+    assert person_of("id", 2) == Person("id", rows=2)
+    with pytest.raises(ValueError, match=r"^rows_per_person \(2\) needs person"):
+        person_of(None, 2)
+    for rows in (0, 2.5, True):
+        with pytest.raises(ValueError, match=r"^rows \(.*whole number of at least 1"):
+            Person("id", rows=rows)
 
 
 def test_words_speak_of_people_where_a_unit_may_have_several_rows():

@@ -29,6 +29,7 @@ from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
 from sdv_plausible.release.row_tests import RandomizedTest
 from sdv_plausible.sdv.versions import metadata_from_columns
+from tests.flat import values
 
 ROWS = 2039  # a prime that occurs nowhere else
 CANARY = (63, "Vrin", 47)
@@ -67,13 +68,13 @@ def fitted(frame: pd.DataFrame | None = None, **changes: Any) -> PlausibleDeniab
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         settings = {"domain": DECLARED, "model": "independent", **changes}
-        synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), **settings)
+        synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), **values(**settings))
         synth.fit(table() if frame is None else frame)
     return synth
 
 
 ROW_BY_ROW = {
-    "privacy_test": "randomized",
+    "test": "randomized",
     "k": 40,
     "epsilon0": 0.3,
     "omega": 2,
@@ -352,7 +353,7 @@ def ledgers(**changes: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     "test",
-    [{}, RELEASE, {"privacy_test": "deterministic", "k": 20, "omega": 2}],
+    [{}, RELEASE, {"test": "deterministic", "k": 20, "omega": 2}],
     ids=["all", "release", "Test 1"],
 )
 @pytest.mark.parametrize("model", ["bayesian_network", "independent"])

@@ -12,28 +12,28 @@ import numpy as np
 import pytest
 from doors import fit_codes
 
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions import queryable
-from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Attribute, Domain
+from tests.flat import settings_of
 
 CARDS = (3, 2, 4, 5)
 DOMAIN = Domain(
     tuple(Attribute(name=f"c{j}", kind="categorical", values=tuple(range(c))) for j, c in enumerate(CARDS))
 )
 CHAIN = {"c1": ["c0"], "c2": ["c1"], "c3": ["c2"]}
-SETTINGS = Settings(
-    epsilon=1.0, delta=1e-6, k=10, gamma=2.0, epsilon0=1.0, omega="all", privacy_test="release", row_cap=10, seed_free_share=0.1
+SETTINGS = settings_of(
+    epsilon=1.0, delta=1e-6, k=10, gamma=2.0, epsilon0=1.0, omega="all", test="release", row_cap=10, seed_free_share=0.1
 )  # fmt: skip
 LEARNERS = {
-    "independent": BayesianNetworkLearner(structure="independent"),
-    "given arcs": BayesianNetworkLearner(structure=CHAIN),
-    "cfs": BayesianNetworkLearner(structure="cfs"),
-    "adaptive": AdaptiveLearner(),
+    "independent": PaperNetwork(structure="independent"),
+    "given arcs": PaperNetwork(structure=CHAIN),
+    "cfs": PaperNetwork(structure="cfs"),
+    "adaptive": AdaptiveNetwork(),
 }
 
 
@@ -113,14 +113,14 @@ def test_noise_on_observed_cells_only_is_caught(name: str, monkeypatch) -> None:
 def test_the_release_test_draws_noise_for_groups_that_are_large_enough_alone() -> None:
     """The one table that is not declared: prefix groups present. What its length tells is paid for by delta, and stays inside."""
     first, _ = tables()
-    settings = Settings(
-        epsilon=1.0, delta=1e-6, k=10, gamma=2.0, epsilon0=1.0, omega=2, privacy_test="release", row_cap=10, seed_free_share=0.1
+    settings = settings_of(
+        epsilon=1.0, delta=1e-6, k=10, gamma=2.0, epsilon0=1.0, omega=2, test="release", row_cap=10, seed_free_share=0.1
     )  # fmt: skip
     ledger = PrivacyLedger(delta=settings.delta)
     with noise.record_calls() as calls:
         released = fit_codes(first, DOMAIN, settings, LEARNERS["given arcs"], ledger, Coins.from_os_entropy())
     assert calls[-1].name == "discrete_laplace"
-    assert calls[-1].scale == pytest.approx(1 / settings.epsilon0)
+    assert calls[-1].scale == pytest.approx(1 / settings.test.epsilon0)
     (part,) = released.seeds.parts
-    assert (part.sizes >= settings.k + settings.test.margin).all()
+    assert (part.sizes >= settings.test.k + settings.test.margin).all()
     assert "seeds" in {entry.name for entry in ledger.entries}

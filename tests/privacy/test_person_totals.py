@@ -32,6 +32,7 @@ from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.questions.budget import Allowance
 from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
 from sdv_plausible.sdv.versions import metadata_from_columns
+from tests.flat import values
 
 PAGE = Path(__file__).parents[2] / "docs/explanation/privacy_promise.md"
 DELTA, EPSILON0, ROWS_OF_ONE = 1e-9, 1.0, (1, 2, 5, 10)
@@ -40,7 +41,7 @@ COLUMNS: dict[str, dict[str, Any]] = {
     **{f"c{i}": {"sdtype": "categorical"} for i in range(6)},
 }
 DOMAIN = {f"c{i}": {"range_values": list("abcdefgh")} for i in range(6)}
-RANDOMIZED = {"domain": DOMAIN, "privacy_test": "randomized", "least_rows": 735_000}
+RANDOMIZED = {"domain": DOMAIN, "test": "randomized", "least_rows": 735_000}
 SETTINGS: dict[str, dict[str, Any]] = {
     "default learner": {"domain": DOMAIN},
     "domain of six categories": {"undeclared": "private"},
@@ -53,7 +54,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 def synth(case: str, rows: int = 1, **options: Any) -> PlausibleDeniabilitySynthesizer:
     person = {"person": "home", "rows_per_person": rows}
     metadata = metadata_from_columns(COLUMNS)
-    return PlausibleDeniabilitySynthesizer(metadata, **{**person, **SETTINGS[case], **options})
+    return PlausibleDeniabilitySynthesizer(metadata, **values(**{**person, **SETTINGS[case], **options}))
 
 
 class SeveralTimes(Loss):

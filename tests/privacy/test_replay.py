@@ -24,11 +24,12 @@ import ruled
 from replaying import check_same, leaves, recorded
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import NoisyAnswer, Transcript
 from sdv_plausible.sdv import base as sdv_base
 from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns
+from tests.flat import values
 
 # The other table is outside every declaration on purpose: the holder is warned of it, and nothing leaves.
 pytestmark = pytest.mark.filterwarnings("ignore:(most )?cells of:UserWarning")
@@ -214,7 +215,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "epsilon 8": {"domain": DECLARED, "epsilon": 8.0, "delta": 1e-6, "max_bins": 20},
     "private": {"undeclared": "private"},
     "partly private": {"domain": {k: DECLARED[k] for k in ("city", "age")}, "undeclared": "private"},
-    "metadata": {"domain": "metadata", "source": "written"},
+    "written": {"domain": "written"},
     "split": {"domain": DECLARED, "split": (0.3, 0.3, 0.4)},
     "seeds": {**SEEDS, "domain": DECLARED, "omega": 5},
     "seeds, range": {**SEEDS, "domain": DECLARED, "omega": (4, 6)},
@@ -256,14 +257,14 @@ ROW_BY_ROW: dict[str, dict[str, Any]] = {
     "counting": {"omega": 6, "max_plausible": 60, "max_check_plausible": 150, "seed_free_share": 0.4},
 }
 RANDOMISED = {
-    "privacy_test": "randomized", "domain": DECLARED, "model": "independent", "k": 20, "epsilon0": 1.0,
+    "test": "randomized", "domain": DECLARED, "model": "independent", "k": 20, "epsilon0": 1.0,
     "row_cap": 20, "least_rows": 100, "delta": 1e-4,
 }  # fmt: skip
 WRITTEN = {name: {**spec, **DECLARED.get(name, {})} for name, spec in COLUMNS.items()}
 
 
 def fit(metadata: Any, table: pd.DataFrame, **options: Any) -> PlausibleDeniabilitySynthesizer:
-    synth = PlausibleDeniabilitySynthesizer(copy.deepcopy(metadata), **options)
+    synth = PlausibleDeniabilitySynthesizer(copy.deepcopy(metadata), **values(**options))
     synth.fit(table)
     return synth
 
@@ -290,7 +291,7 @@ def metadata_for(case: dict[str, Any], source: str) -> Any:
     """Written by hand, or detected on the first table and used on both."""
     if source == "detected":
         return detected(first_table())
-    return metadata_from_columns(WRITTEN if case.get("domain") == "metadata" else COLUMNS)
+    return metadata_from_columns(WRITTEN if case.get("domain") == "written" else COLUMNS)
 
 
 def check(case: dict[str, Any], source: str = "written", see: Seen = shown) -> None:
@@ -402,14 +403,14 @@ def write_real_types(patch: pytest.MonkeyPatch) -> None:
 
 def look_twice(patch: pytest.MonkeyPatch) -> None:
     """A learner that finds its way to an exact count, and keeps it in its model."""
-    honest = AdaptiveLearner.fit
+    honest = AdaptiveNetwork.fit
 
     def fit_and_look(self: Any, rows: Queryable, *args: Any) -> Any:
         model = honest(self, rows, *args)
         model.rows = rows._rows.num_rows()
         return model
 
-    patch.setattr(AdaptiveLearner, "fit", fit_and_look)
+    patch.setattr(AdaptiveNetwork, "fit", fit_and_look)
 
 
 def write_down_exact_answers(patch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,7 @@ from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.domain_file import DomainFile
+from tests.flat import values
 
 pytestmark = pytest.mark.filterwarnings("ignore:(most )?cells of:UserWarning")
 Run = Callable[[pd.DataFrame, Path], dict[str, Any]]
@@ -107,7 +108,9 @@ def source(engine: str = "pandas", **options: Any) -> Run:
 
     def run(frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
         (folder / "scratch").mkdir()
-        return {"release file": fit_source(held(engine, frame, folder), COLUMNS, **usual).to_bytes()}
+        return {
+            "release file": fit_source(held(engine, frame, folder), COLUMNS, **values(**usual)).to_bytes()
+        }
 
     return run
 
@@ -133,7 +136,7 @@ def test_no_fit_of_a_table_in_parts_leaves_anything_of_the_rows(case: str, tmp_p
 def test_rules_of_all_kinds_leave_nothing_of_the_rows_in_parts(tmp_path: Path) -> None:
     def run(frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
         options = {"domain": ruled.DOMAIN, "rules": ruled.RULES, "max_bins": 6, "rows": 90, "epsilon": 4.0}
-        return {"release file": fit_source(frame, ruled.COLUMNS, **options).to_bytes()}
+        return {"release file": fit_source(frame, ruled.COLUMNS, **values(**options)).to_bytes()}
 
     replayed(run, ruled.table(), broken_rules(), tmp_path)
 

@@ -25,6 +25,7 @@ from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import Axis, CountTable
 from sdv_plausible.questions.queryable import MANY_TABLES, Queryable
 from sdv_plausible.release.release_level import ReleaseTest
+from tests.flat import bound
 
 CARDS = (3, 2, 4)
 CODES = np.random.default_rng(0).integers(0, CARDS, (90, 3))
@@ -71,7 +72,7 @@ class Scores(Counts):
 
 
 def groups(neighbours: Neighbours) -> ReleaseTest:
-    return ReleaseTest(k=2, epsilon0=EPSILON, delta=0.01, neighbours=neighbours)
+    return bound(ReleaseTest, k=2, epsilon0=EPSILON, delta=0.01, neighbours=neighbours)
 
 
 # Method -> how it is asked, and the scale of its noise where a unit moves counts so far.

@@ -27,6 +27,7 @@ from sdv_plausible.questions import frequent, queryable
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release import release_level
 from sdv_plausible.release.release_level import ReleaseTest
+from tests.flat import bound
 
 Sizes = tuple[int, ...]
 Law = Mapping[Any, Any]  # outcome -> probability
@@ -174,7 +175,7 @@ def test_planted_the_noise_of_one_row() -> None:
 
 def test_a_released_prefix_has_seeds_of_k_people_surely() -> None:
     for rows, k in itertools.product((1, 2, 5), (1, 2, 4)):
-        test = ReleaseTest(k=k, epsilon0=1.0, delta=0.4, neighbours=Neighbours(rows=rows))
+        test = bound(ReleaseTest, k=k, epsilon0=1.0, delta=0.4, neighbours=Neighbours(rows=rows))
         assert test.least_seeds == (k - 1) * rows + 1  # k - 1 people have one row less, at most
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(release_level.noise, "discrete_laplace", lambda sizes, **_: sizes + 10**6)

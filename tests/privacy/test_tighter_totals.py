@@ -9,10 +9,11 @@ import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.privacy.ledger_record import rounded_up
+from tests.flat import values
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "privacy_promise.md"
 DOMAIN = {f"c{i}": {"range_values": list(range(8))} for i in range(11)}
-RANDOMISED: dict[str, Any] = {"omega": 5, "privacy_test": "randomized"}
+RANDOMISED: dict[str, Any] = {"omega": 5, "test": "randomized"}
 RELEASES: dict[str, dict[str, Any]] = {
     "default, no seeds": {},
     "release test with seeds, k 50, epsilon0 1": {"omega": 5},
@@ -36,6 +37,6 @@ def test_the_table_says_what_they_cost(name):
     *_, coarse, fine = [cell.split(", ")[-1].strip() for cell in line.strip("| ").split("|")]
     for said, delta in ((coarse, 1e-6), (fine, 1e-9)):
         synth = PlausibleDeniabilitySynthesizer(
-            metadata_of(DOMAIN), domain=DOMAIN, delta=delta, **RELEASES[name]
+            metadata_of(DOMAIN), domain=DOMAIN, delta=delta, **values(**RELEASES[name])
         )
         assert rounded_up(synth.plan().ledger.total()) == said

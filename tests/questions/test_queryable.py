@@ -27,11 +27,12 @@ from sdv_plausible.questions.frequent import LEAST_HOLDERS, threshold
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.release.release_level import ReleaseTest
+from tests.flat import bound
 
 CARDS = (3, 2, 4)
 CODES = np.random.default_rng(0).integers(0, CARDS, (90, 3))
 FIRST, SECOND = Axis.of_codes(0, 3), Axis.of_codes(1, 2)
-TEST = ReleaseTest(k=5, epsilon0=0.5, delta=0.01)
+TEST = bound(ReleaseTest, k=5, epsilon0=0.5, delta=0.01)
 PAID = (GaussianLoss(sensitivity_over_sigma=0.5), ApproxDP(epsilon=0.5, delta=0.02))
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import SeedModel, planned_entries
 from sdv_plausible.models.bayesian_network import BayesianNetwork
-from sdv_plausible.models.uniform import UniformLearner
+from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, PureDP
 from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -22,6 +22,7 @@ from sdv_plausible.questions.counts import Axis
 from sdv_plausible.release.fitting import fit_release, split_rows
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Attribute, Domain
+from tests.flat import settings_of
 
 
 def test_a_split_is_disjoint_secret_and_in_proportion():
@@ -53,7 +54,7 @@ DOMAIN = Domain(
 )
 ROWS = np.random.default_rng(0).integers(0, DOMAIN.cardinalities, (2000, 3)).astype(np.int32)
 USUAL = {
-    "epsilon": 1.0, "delta": 1e-6, "k": 30, "gamma": 4.0, "epsilon0": 1.0, "omega": None, "privacy_test": "release",
+    "epsilon": 1.0, "delta": 1e-6, "k": 30, "gamma": 4.0, "epsilon0": 1.0, "omega": None, "test": "release",
     "row_cap": 50, "seed_free_share": 0.5,
 }  # fmt: skip
 
@@ -83,11 +84,11 @@ class Watched(CodeArray):
 
 
 def settings(**changed: Any) -> Settings:
-    return Settings(**{**USUAL, **changed})
+    return settings_of(**{**USUAL, **changed})
 
 
 def fit(rows: Any, made: Settings, ledger: PrivacyLedger, learner: Any = None, coins: Coins | None = None):
-    return fit_release(rows, DOMAIN, made, learner or AdaptiveLearner(), ledger, coins or Coins.from_seed(0))
+    return fit_release(rows, DOMAIN, made, learner or AdaptiveNetwork(), ledger, coins or Coins.from_seed(0))
 
 
 @pytest.mark.parametrize(("privacy_test", "omega"), [("release", None), ("release", 1), ("randomized", 1)])
@@ -95,7 +96,7 @@ def test_every_look_finds_its_entry_in_the_ledger(privacy_test, omega):
     """The seeds' entries come first: what checks a public claim is looked at before the model is paid for."""
     ledger = PrivacyLedger(delta=1e-6)
     rows = Watched(ledger)
-    fit(rows, settings(privacy_test=privacy_test, omega=omega), ledger)
+    fit(rows, settings(test=privacy_test, omega=omega), ledger)
     seeds = ("size", "rows") if privacy_test == "randomized" else ("seeds",)
     whole = (*seeds, "model")
     by_look = dict(reversed(rows.looks))  # the first of each
@@ -111,7 +112,7 @@ def test_every_look_finds_its_entry_in_the_ledger(privacy_test, omega):
 @pytest.mark.parametrize("privacy_test", ["release", "randomized", "deterministic"])
 def test_a_ledger_that_refuses_has_seen_no_row(privacy_test):
     """Control: one that agrees sees the rows touched."""
-    made = settings(privacy_test=privacy_test, omega=1)
+    made = settings(test=privacy_test, omega=1)
     with record_calls() as calls, pytest.raises(BudgetExceededError):
         fit(Untouchable(), made, PrivacyLedger(delta=1e-6, epsilon=1e-3))
     assert not calls
@@ -124,7 +125,7 @@ def test_a_bound_that_does_not_stand_refuses_before_the_rows_cost_more():
     ledger = PrivacyLedger(delta=1e-6)
     rows = Watched(ledger)
     with record_calls() as calls, pytest.raises(ValueError, match=r"least_rows \(1000000\) is not confirmed"):
-        fit(rows, settings(privacy_test="randomized", omega=1, least_rows=10**6), ledger)
+        fit(rows, settings(test="randomized", omega=1, least_rows=10**6), ledger)
     assert [call.name for call in calls] == ["discrete_laplace"]
     assert [name for name, _ in rows.looks] == ["num_rows"]
     assert [entry.name for entry in ledger.entries] == ["size", "rows"]
@@ -137,7 +138,7 @@ def test_the_bound_is_held_against_the_rows_that_are_seeds(split, least_rows):
     """2000 rows, half of them seeds under the split. Control: a bound that stands is fitted."""
     rows, usual = (
         CodeArray(ROWS, DOMAIN.cardinalities),
-        {"privacy_test": "randomized", "omega": 1, "split": split},
+        {"test": "randomized", "omega": 1, "split": split},
     )
     ledger = PrivacyLedger(delta=1e-6)
     with contextlib.suppress(ValueError):
@@ -203,10 +204,8 @@ def test_noise_learning_and_sampling_have_coins_of_their_own():
     """The same sampling coins whatever was learned; and no two stages share a stream."""
     rows = CodeArray(ROWS, DOMAIN.cardinalities)
     samplers = [
-        fit(
-            rows, settings(privacy_test=test, omega=1), PrivacyLedger(delta=1e-6), learner, Coins.from_seed(3)
-        )
-        for test, learner in (("release", UniformLearner()), ("randomized", AdaptiveLearner()))
+        fit(rows, settings(test=test, omega=1), PrivacyLedger(delta=1e-6), learner, Coins.from_seed(3))
+        for test, learner in (("release", Uniform()), ("randomized", AdaptiveNetwork()))
     ]
     drawn = [sampler.coins.spawn("x").uniform(5).tolist() for sampler in samplers]
     assert drawn[0] == drawn[1]
@@ -230,9 +229,9 @@ def test_of_a_split_each_stage_sees_its_own_rows():
             seen["both"] = set(np.flatnonzero(both.values).tolist())
             (no_seeds,) = rows.part("seeds").ask_tables(axis, [0.1])  # of which no learner is given a row
             assert set(np.flatnonzero(no_seeds.values).tolist()) == seen["both"]
-            return UniformLearner().fit(rows, domain, budget, coins)
+            return Uniform().fit(rows, domain, budget, coins)
 
-    made = settings(epsilon=float("inf"), privacy_test="deterministic", omega=1, split=(0.2, 0.3, 0.4))
+    made = settings(epsilon=float("inf"), test="deterministic", omega=1, split=(0.2, 0.3, 0.4))
     sampler = fit_release(
         CodeArray(np.arange(2000).reshape(-1, 1), (2000,)),
         numbered,
@@ -255,7 +254,7 @@ def test_a_learners_entry_is_for_the_rows_that_it_is_given(parts):
         name="own", mechanism="own", losses=(PureDP(epsilon=1.0),), scope="the model", parts=parts
     )
 
-    class Own(UniformLearner):
+    class Own(Uniform):
         def plan(self, domain, budget):
             return [entry]
 

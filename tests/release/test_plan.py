@@ -11,6 +11,7 @@ from doors import fit_codes
 
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import SeedModel
+from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
@@ -18,6 +19,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.plan import HARDLY_ANY, TRIED_EPSILONS, epsilon_for, plan
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.table.domain import Attribute, Domain
+from tests.flat import settings_of
 
 DOMAIN = Domain(
     tuple(
@@ -34,10 +36,10 @@ EXTRA = (
 
 def settings(**changed) -> Settings:
     usual = {
-        "epsilon": 1.0, "delta": 1e-6, "k": 30, "gamma": 4.0, "epsilon0": 1.0, "omega": None, "privacy_test": "release",
+        "epsilon": 1.0, "delta": 1e-6, "k": 30, "gamma": 4.0, "epsilon0": 1.0, "omega": None, "test": "release",
         "row_cap": 50, "seed_free_share": 0.5,
     }  # fmt: skip
-    return Settings(**{**usual, **changed})
+    return settings_of(**{**usual, **changed})
 
 
 @pytest.mark.parametrize("privacy_test", ["release", "randomized", "deterministic"])
@@ -45,8 +47,8 @@ def settings(**changed) -> Settings:
 @pytest.mark.parametrize("structure", [None, "cfs", {"b": ["a"]}, "independent"], ids=str)
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])
 def test_a_plan_is_the_ledger_of_the_fit(privacy_test, omega, structure, epsilon):
-    made = settings(privacy_test=privacy_test, omega=omega, epsilon=epsilon)
-    learner = make_learner("bayesian_network", structure)
+    made = settings(test=privacy_test, omega=omega, epsilon=epsilon)
+    learner = make_learner("bayesian_network") if structure is None else PaperNetwork(structure=structure)
     planned = plan(made, learner, DOMAIN, extra=EXTRA).ledger
     ledger = PrivacyLedger(delta=1e-6, covers=made.test.covers)
     ledger.charge(*EXTRA)
@@ -65,12 +67,12 @@ def test_a_plan_is_told_no_row():
 
 def test_what_to_expect():
     learner = make_learner("bayesian_network")
-    made = plan(settings(privacy_test="randomized", row_cap=50), learner, DOMAIN, num_rows=51, table_rows=999)
+    made = plan(settings(test="randomized", row_cap=50), learner, DOMAIN, num_rows=51, table_rows=999)
     assert [warning.split(" (")[0] for warning in made.warnings[:2]] == ["num_rows", "least_rows"]
     assert made.forecast.rows == 999
     assert "999" in str(made)
     assert str(made.ledger) in str(made)
-    costly = plan(settings(privacy_test="randomized", row_cap=20_000), learner, DOMAIN)
+    costly = plan(settings(test="randomized", row_cap=20_000), learner, DOMAIN)
     assert costly.ledger.total() > HARDLY_ANY
     assert any("hardly any protection" in warning for warning in costly.warnings)
     assert plan(settings(), learner, DOMAIN).forecast is None
@@ -100,7 +102,7 @@ def test_a_learner_that_foresees_nothing_and_one_of_the_wrong_model():
         def fit(self, rows, domain, budget, coins):
             raise NotImplementedError
 
-    made = plan(settings(privacy_test="deterministic"), Plain(), DOMAIN, table_rows=500)
+    made = plan(settings(test="deterministic"), Plain(), DOMAIN, table_rows=500)
     assert (made.forecast, made.rows_needed) == (None, None)
     with pytest.raises(ValueError, match="prefix groups"):
         plan(settings(), Plain(), DOMAIN)

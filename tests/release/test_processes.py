@@ -10,6 +10,7 @@ import pytest
 from release_cases import SEEDS, network
 from sdv.metadata import Metadata
 
+from sdv_plausible import DeterministicTest
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
@@ -92,12 +93,9 @@ def test_synthesizer_gives_the_same_file(monkeypatch):
         synth = PlausibleDeniabilitySynthesizer(
             metadata,
             domain=domain,
-            privacy_test="deterministic",
-            k=5,
             epsilon=5.0,
-            row_cap=300,
-            omega=2,
             random_state=4,
+            test=DeterministicTest(k=5, row_cap=300, omega=2),
         )
         synth.fit(table)
         out = StringIO()

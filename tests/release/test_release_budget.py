@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, PrivacyLedger, Release, fit_source
-from sdv_plausible.models.uniform import UniformLearner
+from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss
 from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -24,6 +24,7 @@ from sdv_plausible.release.budget import only_planned
 from sdv_plausible.release.budget_file import State
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.sources.rows import TableRows
+from tests.flat import values
 
 DELTA = 1e-9
 
@@ -161,12 +162,12 @@ def test_a_ledger_charges_nothing_that_was_not_drawn():
     assert len(drawn.entries) == 1
 
 
-class OfCodes(UniformLearner):
+class OfCodes(Uniform):
     """Plans by the codes of a learned domain, of which a plan knows one for each column."""
 
     def plan(self, domain, budget):
         known = min(domain.cardinalities) > 1
-        return [budget.entry("counts")] if known else UniformLearner.plan(self, domain, budget)
+        return [budget.entry("counts")] if known else Uniform.plan(self, domain, budget)
 
 
 @pytest.mark.parametrize("door", ["synthesizer", "source"])
@@ -276,13 +277,13 @@ def table(n: int = 500) -> pd.DataFrame:
 
 def synthesizer(budget, **options) -> PlausibleDeniabilitySynthesizer:
     options = {"epsilon": 0.6, "domain": DOMAIN, "model": "independent", **options}
-    return PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), budget=budget, **options)
+    return PlausibleDeniabilitySynthesizer(metadata_from_columns(COLUMNS), budget=budget, **values(**options))
 
 
 @pytest.mark.parametrize("options", [
     {}, {"model": "bayesian_network"}, {"domain": None, "undeclared": "private"}, {"structure": "cfs", "model":
     "bayesian_network", "domain": None, "undeclared": "private"}, {"omega": 1, "k": 5},
-    {"privacy_test": "randomized", "row_cap": 5, "epsilon": 0.1, "least_rows": 100},
+    {"test": "randomized", "row_cap": 5, "epsilon": 0.1, "least_rows": 100},
 ], ids=str)  # fmt: skip
 def test_a_fit_draws_its_total(path, options):
     budget = Budget(50.0, 1e-8, path)
@@ -318,9 +319,9 @@ def test_rho_lets_more_through_than_the_sum(path):
 def failing_fit(path, monkeypatch) -> Budget:
     """Draws 0.6 and fails in the middle, after noisy answers."""
     budget = Budget(1.0, 1e-8, path)
-    synth = synthesizer(budget, model=UniformLearner(), domain=None, undeclared="private")
+    synth = synthesizer(budget, model=Uniform(), domain=None, undeclared="private")
     with monkeypatch.context() as patch:
-        patch.setattr(UniformLearner, "fit", lambda *_: 1 / 0)
+        patch.setattr(Uniform, "fit", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             synth.fit(table())
     return budget
@@ -372,7 +373,7 @@ def test_processed_data_is_charged_once(path):
 
 
 @pytest.mark.parametrize("options", [
-    {"random_state": 1}, {"epsilon": math.inf}, {"domain": None, "undeclared": "infer"}, {"types": "detected"}, {"privacy_test": "deterministic"},
+    {"random_state": 1}, {"epsilon": math.inf}, {"domain": None, "undeclared": "infer"}, {"types": "detected"}, {"test": "deterministic"},
 ], ids=str)  # fmt: skip
 def test_a_fit_without_a_claim_cannot_draw(path, options):
     budget = Budget(1.0, 1e-8, path)
@@ -461,7 +462,7 @@ def test_a_parameter_that_does_not_fit_the_columns_costs_nothing(path, mistake, 
     columns = {"a": {"sdtype": "boolean"}, "b": {"sdtype": "boolean"}}
     budget = Budget(3.0, 1e-8, path)
     synth = PlausibleDeniabilitySynthesizer(
-        metadata_from_columns(columns), domain={"a": {}, "b": {}}, budget=budget, **mistake
+        metadata_from_columns(columns), domain={"a": {}, "b": {}}, budget=budget, **values(**mistake)
     )
     with pytest.raises(ValueError, match=words):
         synth.plan()

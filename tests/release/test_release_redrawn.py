@@ -11,6 +11,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.intervals import combine
 from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.release.redrawn import redrawn_models
+from tests.flat import values
 
 DECLARED = {"a": {"range_values": ["x", "y", "z"]}, "b": {"range_min": 0, "range_max": 19}}
 
@@ -22,7 +23,7 @@ def table(rows: int = 3000) -> pd.DataFrame:
 
 
 def fitted(**parameters) -> PlausibleDeniabilitySynthesizer:
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain=DECLARED, **parameters)
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain=DECLARED, **values(**parameters))
     synth.fit(table())
     return synth
 
@@ -78,7 +79,7 @@ def test_saved_synthesizers_do_the_same(synth, tmp_path):
 
 def test_row_by_row_tests_use_up_no_rows():
     """Their rows start from seeds and cost; these come from models alone."""
-    synth = fitted(privacy_test="randomized", row_cap=20, delta=1e-5, k=30, least_rows=2000)
+    synth = fitted(test="randomized", row_cap=20, delta=1e-5, k=30, least_rows=2000)
     assert len(synth.sample_multiple(2, 100)[0]) == 100
     assert synth.margins("a")["basis"].eq("measured").all()
     assert len(synth.sample(20)) == 20

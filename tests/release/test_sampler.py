@@ -18,6 +18,7 @@ from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism, TooFe
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.release.sampler import PrefixSampler, RecordSampler, diagnose, seed_diagnostics
+from tests.flat import bound
 
 ORDER = network().order
 
@@ -33,7 +34,9 @@ def records(test=None, omega=1, gives_up=False) -> RecordSampler:
 
 
 def prefixes() -> PrefixSampler:
-    seeds = release_seeds(network(), SEEDS, 2, ReleaseTest(k=8, epsilon0=1.0, delta=0.01), Coins.from_seed(0))
+    seeds = release_seeds(
+        network(), SEEDS, 2, bound(ReleaseTest, k=8, epsilon0=1.0, delta=0.01), Coins.from_seed(0)
+    )
     return PrefixSampler(model=network(), coins=Coins.from_seed(1), seeds=seeds)
 
 

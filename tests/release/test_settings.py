@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.omega import Omega
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.release.release_level import ReleaseTest
 from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
 from sdv_plausible.release.settings import SEED_DELTA_SHARE, Settings
+from tests.flat import bound, settings_of
 
 GOOD = {
-    "epsilon": 1.0, "delta": 1e-6, "k": 30, "gamma": 4.0, "epsilon0": 0.7, "omega": None, "privacy_test": "release",
+    "epsilon": 1.0, "delta": 1e-6, "k": 30, "gamma": 4.0, "epsilon0": 0.7, "omega": None, "test": "randomized",
     "row_cap": 500, "seed_free_share": 0.4, "split": None, "least_rows": 2000,
 }  # fmt: skip
 
 
 def made(**changed) -> Settings:
-    return Settings(**{**GOOD, **changed})
+    return settings_of(**{**GOOD, **changed})
 
 
 BAD = {
@@ -32,7 +34,7 @@ BAD = {
     "gamma": [0.999, 0.5, math.inf, math.nan, None, "4"],
     "epsilon0": [0, -1, math.inf, None],
     "omega": [-1, (3, 2), "some", 1.5, True],
-    "privacy_test": ["none", None, 3],
+    "test": ["none", None, 3],
     "row_cap": [0, 1.5, math.inf, None],
     "seed_free_share": [0, -0.1, 1.1, math.nan, None],
     "least_rows": [0, 0.5, True],
@@ -73,9 +75,9 @@ def test_good_parameters(changed):
 @pytest.mark.parametrize("omega", [None, "all", 1, (1, 3)])
 def test_delta_is_shared_out_once(privacy_test, omega):
     """Half goes to the seeds where they are used and their test has a delta; else all of it to the model."""
-    settings = made(privacy_test=privacy_test, omega=omega)
+    settings = made(test=privacy_test, omega=omega)
     uses = privacy_test != "release" or omega in (1, (1, 3))
-    assert settings.uses_seeds == uses
+    assert settings.test.uses_seeds == uses
     shared = uses and privacy_test != "deterministic"
     assert settings.seed_delta == pytest.approx(SEED_DELTA_SHARE * 1e-6 if shared else 0.0)
     assert settings.model_delta + settings.seed_delta == 1e-6
@@ -83,13 +85,16 @@ def test_delta_is_shared_out_once(privacy_test, omega):
 
 
 def test_the_test_has_the_parameters_of_the_settings():
-    assert made(omega=1).test == ReleaseTest(
-        k=30, epsilon0=0.7, delta=made(omega=1).seed_delta, uses_seeds=True
+    kept = made(omega=1, test="release")
+    assert kept.test == bound(ReleaseTest, k=30, epsilon0=0.7, delta=kept.seed_delta)
+    free = made(test="release")
+    assert free.test == bound(ReleaseTest, k=30, epsilon0=0.7, delta=1e-6, uses_seeds=False)
+    assert made(test="deterministic").test == bound(
+        DeterministicTest, k=30, gamma=4.0, row_cap=500, delta=1e-6
     )
-    assert made(omega=None).test == ReleaseTest(k=30, epsilon0=0.7, delta=1e-6, uses_seeds=False)
-    assert made(privacy_test="deterministic").test == DeterministicTest(k=30, gamma=4.0, row_cap=500)
-    settings = made(privacy_test="randomized")
-    assert settings.test == RandomizedTest(
+    settings = made(test="randomized")
+    assert settings.test == bound(
+        RandomizedTest,
         k=30,
         gamma=4.0,
         epsilon0=0.7,
@@ -98,12 +103,18 @@ def test_the_test_has_the_parameters_of_the_settings():
         seed_free_share=0.4,
         least_rows=2000,
     )
-    assert settings.test is settings.test
 
 
 def test_omega_is_read_once():
-    assert made(omega=2).omega == Omega(2, 2)
-    assert made(omega=None).omega is None
+    assert made(omega=2).test.omega == Omega(2, 2)
+    assert made(omega=None).test.omega is None
+
+
+def test_settings_bind_the_test_anew():
+    """Else a test of one fit would be charged with another one's delta, or protect others."""
+    other = replace(made(omega=1), delta=1e-3, neighbours=Neighbours(rows=3))
+    assert (other.test.delta, other.test.neighbours) == (other.seed_delta, Neighbours(rows=3))
+    assert RandomizedTest(k=30) == RandomizedTest(k=30).bound(1e-9, ONE_ROW)
 
 
 @pytest.mark.parametrize("neighbours", [Neighbours(rows=3, person="home"), Neighbours(replace=True)], ids=str)
@@ -121,13 +132,13 @@ def test_a_split_lowers_the_total_of_single_rows_alone(neighbours):
 def test_structure_and_parameters_are_apart_for_the_papers_learner_alone():
     """A learner derived from it may ask whichever rows it likes: its two parts count as one."""
 
-    class Derived(BayesianNetworkLearner):
+    class Derived(PaperNetwork):
         pass
 
     split = (0.25, 0.25, 0.5)
     parts = {
-        learner: made(split=split).random_split(learner()).parts for learner in (BayesianNetworkLearner, Derived, AdaptiveLearner)
+        learner: made(split=split).random_split(learner()).parts for learner in (PaperNetwork, Derived, AdaptiveNetwork)
     }  # fmt: skip
     structure, parameters, seeds = ({"structure"}, {"parameters"}, {"seeds"})
-    assert parts[BayesianNetworkLearner] == ((0.25, structure), (0.25, parameters), (0.5, seeds))
-    assert parts[Derived] == parts[AdaptiveLearner] == ((0.5, structure | parameters), (0.5, seeds))
+    assert parts[PaperNetwork] == ((0.25, structure), (0.25, parameters), (0.5, seeds))
+    assert parts[Derived] == parts[AdaptiveNetwork] == ((0.5, structure | parameters), (0.5, seeds))

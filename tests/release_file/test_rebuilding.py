@@ -34,7 +34,7 @@ GENERATORS = (
     "_random",
     "random_states",
 )  # of SDV, reseeded
-DERIVED = ("size", "is_identity", "_log", "_guide", "test")  # kept once computed
+DERIVED = ("size", "is_identity", "_log", "_guide")  # kept once computed
 
 
 def state(thing: Any, path: str = "") -> Iterator[tuple[str, str]]:

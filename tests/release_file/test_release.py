@@ -174,10 +174,10 @@ def test_number_labels_and_key_pairs_survive() -> None:
 # ---- who may not be exported ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("privacy_test", ["randomized", "deterministic"])
-def test_records_are_not_exported(privacy_test: str) -> None:
-    synth = fitted(privacy_test=privacy_test, k=40, delta=1e-6, least_rows=200, row_cap=100)
-    with pytest.raises(ValueError, match="keeps seed records.*fit with privacy_test='release'"):
+@pytest.mark.parametrize("test", ["randomized", "deterministic"])
+def test_records_are_not_exported(test: str) -> None:
+    synth = fitted(test=test, k=40, delta=1e-6, least_rows=200, row_cap=100)
+    with pytest.raises(ValueError, match="keeps seed records.*fit with test='release'"):
         synth.release(allow_no_claim=True)
 
 

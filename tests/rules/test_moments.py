@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sdv.metadata import Metadata
 from sdv.sampling import Condition
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
+from sdv_plausible import PaperNetwork, PlausibleDeniabilitySynthesizer, Release
 from sdv_plausible.rules import DateAndTime, Equal, Inequality, Multiple
 from sdv_plausible.rules.files import rule_from_dict
 from sdv_plausible.rules.moments import DAY
@@ -257,7 +257,9 @@ def test_a_structure_keeps_dates_whole() -> None:
     columns = {"a": DATES, "x": {"sdtype": "categorical"}}
     metadata = Metadata.load_from_dict({"tables": {"t": {"columns": columns}}})
     found = PlausibleDeniabilitySynthesizer(
-        metadata, domain={"a": RANGE, "x": {"range_values": ["u", "v"]}}, structure={"a": [], "x": ["a"]}
+        metadata,
+        domain={"a": RANGE, "x": {"range_values": ["u", "v"]}},
+        model=PaperNetwork(structure={"a": [], "x": ["a"]}),
     )
     found.fit(flights(2000)[["a", "x"]].dropna())
     assert found.get_domain().names == ("a", "x")

@@ -61,7 +61,7 @@ def test_ranges_that_were_detected_declare_nothing() -> None:
                "level": {"sdtype": "numerical", "range_min": 0, "range_max": 9}}  # fmt: skip
     rules = [Inequality("age", "level")]
     assert set(read(domain=None, rules=rules, columns=columns)[0]) == {"seen: time (min)"}  # of any day
-    assert read(domain="metadata", rules=rules, columns=columns)[1]["level - age"]["range_max"] == 9
+    assert read(domain="written", rules=rules, columns=columns)[1]["level - age"]["range_max"] == 9
 
 
 def test_what_ends_the_claim_of_a_column_ends_that_of_its_stand_in() -> None:

@@ -12,12 +12,14 @@ from sdv import single_table
 from sdv.multi_table import HMASynthesizer
 from sdv.single_table import GaussianCopulaSynthesizer
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.checks import check_model
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.sdv.copula import SdvCopulaLearner, learner_of, of_fitted
+from sdv_plausible.sdv.copula import SDVCopula, learner_of, of_fitted
 from sdv_plausible.sdv.versions import from_native, metadata_of, to_native
 from sdv_plausible.table.domain import Attribute, Domain
+from tests.flat import values
 
 DOMAIN = Domain(
     (
@@ -44,7 +46,9 @@ def table(n: int = 1_500) -> pd.DataFrame:
 
 
 def fit(model, rows: pd.DataFrame, **options):
-    synth = PlausibleDeniabilitySynthesizer(metadata_of(DOMAIN), model=model, domain=DOMAIN, **options)
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_of(DOMAIN), domain=DOMAIN, **values(model=model, **options)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         synth.fit(to_native("table", rows))
@@ -66,7 +70,7 @@ def fitted():
 
 @pytest.fixture(scope="module")
 def synth():
-    return fit(GaussianCopulaSynthesizer, table(), model_kwargs={"default_distribution": "norm"})
+    return fit(SDVCopula(GaussianCopulaSynthesizer, default_distribution="norm"), table())
 
 
 def test_the_first_thing_the_ledger_says_is_infinity(synth):
@@ -107,7 +111,7 @@ def test_its_likelihood_belongs_to_its_sampling(fitted):
 
 def test_a_fitted_instance_is_asked_and_not_changed(fitted):
     before = np.asarray(fitted._model.correlation).copy()
-    synth = fit(fitted, table(), privacy_test="randomized", omega=2)
+    synth = fit(fitted, table(), test="randomized", omega=2)
     rows = from_native(synth.sample(20))
     assert len(rows) == 20
     assert (np.asarray(fitted._model.correlation) == before).all()
@@ -117,8 +121,8 @@ def test_a_fitted_instance_is_asked_and_not_changed(fitted):
 
 def test_an_instance_lends_its_arguments():
     instance = GaussianCopulaSynthesizer(metadata_of(DOMAIN), default_distribution="uniform")
-    learner = learner_of(instance, None)
-    assert isinstance(learner, SdvCopulaLearner)
+    learner = learner_of(instance)
+    assert isinstance(learner, SDVCopula)
     assert learner.fitted is None
     assert learner.arguments["default_distribution"] == "uniform"
 
@@ -146,16 +150,24 @@ def test_a_child_table_of_sdvs_hierarchy_is_refused(synth):
         synth._get_parameters()
 
 
-@pytest.mark.parametrize("model", ["bayesian_network", "a learner"])
-def test_arguments_without_a_class_are_refused(model):
-    with pytest.raises(ValueError, match="model_kwargs"):
-        learner_of(model, {"default_distribution": "norm"})
+@pytest.mark.parametrize("model", ["bayesian_network", AdaptiveNetwork(), None])
+def test_what_is_no_class_of_sdvs_has_no_arguments(model):
+    assert learner_of(model) is model
+    with pytest.raises(ValueError, match="tells no probability of a row"):
+        SDVCopula(model, default_distribution="norm")
+
+
+def test_an_instance_takes_no_arguments(fitted):
+    with pytest.raises(
+        ValueError, match="is an instance, which has its arguments: leave out default_distrib"
+    ):
+        SDVCopula(fitted, default_distribution="norm")
 
 
 @pytest.mark.parametrize("given", [{"colour": 1}, {"default_distribution": "nope"}])
 def test_arguments_that_do_not_fit_are_refused(given):
-    with pytest.raises(ValueError, match="model_kwargs"):
-        fit(GaussianCopulaSynthesizer, table(50), model_kwargs=given)
+    with pytest.raises(ValueError, match="SDVCopula: the arguments"):
+        fit(SDVCopula(GaussianCopulaSynthesizer, **given), table(50))
 
 
 def test_a_fitted_instance_keeps_its_dates_whole():
@@ -176,7 +188,7 @@ def test_a_fitted_instance_keeps_its_dates_whole():
         theirs.fit(to_native("table", rows))
     for model in (theirs, GaussianCopulaSynthesizer):
         made = PlausibleDeniabilitySynthesizer(
-            metadata, model=model, domain=domain, k=5, privacy_test="deterministic"
+            metadata, model=model, domain=domain, test=DeterministicTest(k=5)
         )
         made.fit(to_native("table", rows))
         assert ("when" in made.get_domain().names) == (model is theirs)

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from sdv.errors import SamplingError
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
+from sdv_plausible import DeterministicTest, PlausibleDeniabilitySynthesizer, metadata_of
+from sdv_plausible.models.latent.learner import Latent
 from sdv_plausible.models.latent.model import LatentSeeds
 from sdv_plausible.models.latent.network import VALUE_STEP
 from sdv_plausible.models.latent.points import terms
@@ -19,6 +20,7 @@ from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.rules import Forbidden
 from sdv_plausible.sdv import base
 from sdv_plausible.sdv.versions import from_native, to_native
+from tests.flat import values
 
 SIZE, K = 12, 5
 DECLARED = {
@@ -35,13 +37,10 @@ def table(n: int = 3_000) -> pd.DataFrame:
     return pd.DataFrame({"a": a, "b": b, "id": [f"p{i}" for i in range(n)]})
 
 
-def fitted(privacy_test: str = "deterministic", **options) -> PlausibleDeniabilitySynthesizer:
-    given = {"least_rows": 2_000, "row_cap": 600, "k": 40} if privacy_test == "randomized" else {"k": K}
+def fitted(test: str = "deterministic", **options) -> PlausibleDeniabilitySynthesizer:
+    given = {"least_rows": 2_000, "row_cap": 600, "k": 40} if test == "randomized" else {"k": K}
     small = {"steps": 3, "hidden": 4, "latent": 2, "max_buckets": SIZE, "floor": 0.05, "weight": 0.1}
-    made = PlausibleDeniabilitySynthesizer(
-        metadata_of(DECLARED), domain={n: DECLARED[n] for n in "ab"}, privacy_test=privacy_test,
-        **{"model": "latent", "model_parameters": small, **given, **options},
-    )  # fmt: skip
+    made = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain={n: DECLARED[n] for n in "ab"}, **values(test=test, **{"model": "latent", "model_parameters": small, **given, **options}))  # fmt: skip
     made.fit(to_native("table", table()))
     return made
 
@@ -72,12 +71,12 @@ def strangers(rows: pd.DataFrame, points: np.ndarray) -> int:
     return int((rows[["a", "b"]].to_numpy()[shown].astype(int) != spelt(points[shown])).any(axis=1).sum())
 
 
-@pytest.mark.parametrize("privacy_test", ["deterministic", "randomized"])
-def test_every_row_has_its_own_point(monkeypatch, privacy_test):
+@pytest.mark.parametrize("test", ["deterministic", "randomized"])
+def test_every_row_has_its_own_point(monkeypatch, test):
     """Through batches, rules that draw rows again, and ids. Control: the points of the rows before."""
     monkeypatch.setattr(base, "BAR_ROWS", 130)
     rules = [Forbidden({"a": [0, 1, 2], "b": [0, 1, 2]})]
-    synth = with_model(fitted(privacy_test, rules=rules), Echo)
+    synth = with_model(fitted(test, rules=rules), Echo)
     rows, points = synth.sample_with_points(400)
     rows, found = from_native(rows), points.to_numpy()
     assert list(points) == ["latent_1", "latent_2"]
@@ -87,7 +86,7 @@ def test_every_row_has_its_own_point(monkeypatch, privacy_test):
     assert strangers(rows, np.roll(found, 1, axis=0)) > 50
     free = np.isnan(found).all(axis=1)
     assert np.isnan(found).any(axis=1).sum() == free.sum()
-    assert free.any() == (privacy_test == "randomized")
+    assert free.any() == (test == "randomized")
 
 
 def test_rows_are_those_of_sample_and_are_charged_once():
@@ -177,10 +176,7 @@ def test_rows_without_tested_points_are_refused():
 def test_transformers_of_the_user_are_refused():
     from rdt.transformers import UniformEncoder
 
-    synth = PlausibleDeniabilitySynthesizer(
-        metadata_of(DECLARED), domain={"b": DECLARED["b"]}, model="latent", model_parameters={"steps": 1},
-        k=K, privacy_test="deterministic",
-    )  # fmt: skip
+    synth = PlausibleDeniabilitySynthesizer(metadata_of(DECLARED), domain={"b": DECLARED["b"]}, model=Latent(steps=1), test=DeterministicTest(k=K))  # fmt: skip
     given = to_native("table", table())
     synth.auto_assign_transformers(given)
     with pytest.warns(UserWarning, match="Replacing the default"):
@@ -191,8 +187,8 @@ def test_transformers_of_the_user_are_refused():
 
 
 def test_the_ledger_says_what_holds_for_the_pair():
-    for privacy_test, says in (("deterministic", "with its latent"), ("randomized", "holds for the row and")):
-        text = " ".join(str(fitted(privacy_test).privacy_ledger()).split())
+    for test, says in (("deterministic", "with its latent"), ("randomized", "holds for the row and")):
+        text = " ".join(str(fitted(test).privacy_ledger()).split())
         assert says in text
         assert "sample_with_points releases at no further cost" in text
     assert "sample_with_points" not in str(fitted("release").privacy_ledger())

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sdv.sampling import Condition, DataFrameCondition
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible import PaperNetwork, PlausibleDeniabilitySynthesizer
 from sdv_plausible.models import base as models
 from sdv_plausible.sdv.versions import TAKES_DICT, metadata_from_columns
 from sdv_plausible.table.domain import Attribute
@@ -224,9 +224,9 @@ def wide(number: int) -> dict:
 def test_more_columns_than_pairs_can_be_looked_at():
     metadata = metadata_from_columns(wide(models.MOST_COLUMNS + 1))
     words = r"1,001 modelled columns have 500,500 pairs.*at most 1,000 columns \(MOST_COLUMNS\).*model=\"independent\""
-    for structure in (None, "cfs"):
+    for model in ("bayesian_network", PaperNetwork()):
         with pytest.raises(ValueError, match=words):
-            PlausibleDeniabilitySynthesizer(metadata, structure=structure)
+            PlausibleDeniabilitySynthesizer(metadata, model=model)
     PlausibleDeniabilitySynthesizer(metadata, model="independent")
     with pytest.warns(UserWarning, match="fitting takes minutes"):
         PlausibleDeniabilitySynthesizer(metadata_from_columns(wide(models.MANY_COLUMNS + 1)))

@@ -38,7 +38,7 @@ def test_what_was_detected_in_the_rows_is_left_out():
 
 
 def test_details_that_a_user_wrote_are_no_schema_either():
-    """They are declarations where the user says so: `domain="metadata"` reads them before."""
+    """They are declarations where the user says so: `domain="written"` reads them before."""
 
     class Metadata:
         def __init__(self, document):

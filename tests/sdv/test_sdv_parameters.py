@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer
+from sdv_plausible import PaperNetwork, Person, PlausibleDeniabilitySynthesizer
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.rules import Inequality
 from sdv_plausible.sdv import parameters
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.sources.rows import TableRows
 from sdv_plausible.table.domain_file import DomainFile
+from tests.flat import values
 
 COLUMNS = {
     "home": {"sdtype": "id"},
@@ -33,7 +34,7 @@ DOMAIN = {
 NAMES = [
     name
     for name in inspect.signature(PlausibleDeniabilitySynthesizer).parameters
-    if name not in ("metadata", "budget")
+    if name not in ("metadata", "budget", "moved")
 ]
 
 
@@ -47,7 +48,7 @@ def table(n: int = 400) -> pd.DataFrame:
 
 def make(**options: Any) -> PlausibleDeniabilitySynthesizer:
     return PlausibleDeniabilitySynthesizer(
-        metadata_from_columns(COLUMNS), **{"domain": DOMAIN, "model": "independent", **options}
+        metadata_from_columns(COLUMNS), **values(**{"domain": DOMAIN, "model": "independent", **options})
     )
 
 
@@ -64,7 +65,7 @@ def test_every_parameter_is_fixed(name):
 def test_the_cap_on_a_persons_rows_is_read_where_the_ledger_reads_it(monkeypatch):
     """Even by whoever goes around the constructor: noise, ledger and choice have one number."""
     synth, used, honest = make(person="home"), [], TableRows.of_persons
-    vars(synth)["rows_per_person"] = 2000
+    vars(synth)["person"] = Person("home", rows=2000)
 
     def chosen(*given: Any) -> TableRows:
         used.append(honest(*given))
@@ -84,12 +85,8 @@ def change_rules(given: dict[str, Any]) -> None:
     given["rules"].clear()
 
 
-def change_split(given: dict[str, Any]) -> None:
-    given["split"][2] = 0.0
-
-
-def change_model_parameters(given: dict[str, Any]) -> None:
-    given["model_parameters"]["max_cost"] = 2
+def change_model(given: dict[str, Any]) -> None:
+    given["model"].structure["sex"].clear()
 
 
 def change_locales(given: dict[str, Any]) -> None:
@@ -99,8 +96,7 @@ def change_locales(given: dict[str, Any]) -> None:
 CHANGES: list[Callable[[dict[str, Any]], None]] = [
     change_domain,
     change_rules,
-    change_split,
-    change_model_parameters,
+    change_model,
     change_locales,
 ]
 
@@ -109,10 +105,8 @@ def given() -> dict[str, Any]:
     return {
         "domain": {name: dict(spec) for name, spec in DOMAIN.items()},
         "rules": [Inequality("since", "age")],
-        "split": [0.3, 0.3, 0.4],
-        "model_parameters": {"max_cost": 300},
         "locales": ["en_US"],
-        "model": "bayesian_network",
+        "model": PaperNetwork(structure={"sex": ["since"]}),
         "random_state": 3,
     }
 

@@ -18,6 +18,7 @@ import pytest
 import sdv_plausible
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer
 from sdv_plausible.fit import run
+from sdv_plausible.fit.public_table import PublicTable
 from sdv_plausible.sdv import base
 from sdv_plausible.sdv.transient import TRANSIENT
 from sdv_plausible.sdv.versions import metadata_from_columns
@@ -255,7 +256,7 @@ def test_what_is_the_holders_stays(tmp_path: Path) -> None:
     public = table()[["kind"]].replace(f"{MARKER}kind", "x").assign(kind=f"{MARKER}public")
     public.loc[::2, "kind"] = "x"
     synth = make(
-        model="bayesian_network", public=public, public_source="an office",
+        model="bayesian_network", public=PublicTable(public, "an office"),
         budget=Budget(5.0, 1e-6, tmp_path / f"{MARKER}budget"),
     )  # fmt: skip
     synth.check(table(), show=lambda _: None)

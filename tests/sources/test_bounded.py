@@ -19,7 +19,7 @@ import pytest
 from scipy import stats
 from tables import COLUMNS, DECLARED, ENGINES, SEED, document, held, in_memory, table
 
-from sdv_plausible import Budget, fit_source
+from sdv_plausible import Budget, Person, fit_source
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sources import bounded as module
@@ -28,6 +28,7 @@ from sdv_plausible.sources.opening import open_source
 from sdv_plausible.sources.source import FrameSource, LocalSource
 from sdv_plausible.table.column_types import ColumnType, column_types
 from sdv_plausible.table.persons import choose_rows
+from tests.flat import values
 
 ALARM = 1e-6  # chance of a false alarm of the check of uniformity
 CAN = [engine for engine in ENGINES if not engine.startswith("dask")]
@@ -84,10 +85,7 @@ def test_with_room_for_all_rows_the_release_is_that_of_memory(
     engine: str, everything: dict[str, bytes], tmp_path: Path
 ) -> None:
     (tmp_path / "scratch").mkdir()
-    found = fit_source(
-        held(engine, FRAME, tmp_path), COLUMNS, DECLARED, person="key", rows_per_person=100,
-        scratch=tmp_path / "scratch", random_state=SEED, allow_no_claim=True, rows=100,
-    )  # fmt: skip
+    found = fit_source(held(engine, FRAME, tmp_path), COLUMNS, DECLARED, scratch=tmp_path / "scratch", random_state=SEED, allow_no_claim=True, rows=100, person=Person("key", rows=100))  # fmt: skip
     assert document(found) == everything
     assert not list((tmp_path / "scratch").iterdir())
     assert found.sample(5)["key"].nunique() == 5
@@ -115,7 +113,7 @@ def test_what_is_asked_is_asked_of_the_rows_used_alone(
 ) -> None:
     """Value sets too are learned of them: with no noise to speak of, the number of rows is that of the people."""
     monkeypatch.setattr("sdv_plausible.fit.source.open_source", lambda *_, **__: Once(FRAME, 100))
-    found = fit_source(FRAME, COLUMNS, person="key", rows_per_person=1, epsilon=1e6, scratch=tmp_path)
+    found = fit_source(FRAME, COLUMNS, epsilon=1e6, scratch=tmp_path, person=Person("key", rows=1))
     assert found.ledger.claims_privacy
     assert "of which at most 1 is used" in str(found.ledger)
     rows = [answer for answer in found.answers.answers if answer.values.size == 2]
@@ -194,15 +192,18 @@ def test_equal_names_of_several_types_are_one_person(
         ("pandas", {}, "needs scratch"),
         ("dask", {"scratch": "."}, "Write it to Parquet"),
         ("pandas", {"person": "house"}, "metadata or domain names"),
-        ("pandas", {"rows_per_person": 0}, "rows_per_person"),
-        ("pandas", {"person": None, "rows_per_person": 2}, "needs person"),
+        ("pandas", {"rows_per_person": 0}, r"rows \(0\)"),
     ],
 )
 def test_what_cannot_be_costs_no_budget(engine: str, more: dict[str, Any], says: str, tmp_path: Path) -> None:
     budget = Budget(1.5, 1e-8, tmp_path / "budget.json")
     with pytest.raises(ValueError, match=says):
         fit_source(
-            held(engine, FRAME, tmp_path), COLUMNS, DECLARED, budget=budget, **({"person": "key"} | more)
+            held(engine, FRAME, tmp_path),
+            COLUMNS,
+            DECLARED,
+            budget=budget,
+            **values(**{"person": "key"} | more),
         )
     fit_source(FRAME, COLUMNS, DECLARED, budget=budget)
     if engine == "dask":  # the way out that is told
@@ -220,6 +221,6 @@ def test_people_whose_names_are_intervals_are_told_apart(engine: str, tmp_path: 
     rows = pa.table({"key": names, "sex": ["f", "m"] * 35})
     source = rows if engine == "arrow" else pytest.importorskip("duckdb").from_arrow(rows)
     types = {"key": ColumnType(name="key", sdtype="id"), "sex": ColumnType(name="sex", sdtype="categorical")}
-    person = Neighbours.parse("add_remove", "key", 2)
+    person = Neighbours.parse("add_remove", Person("key", rows=2))
     found = bounded(open_source(source, types, 20), person, ["sex"], Coins.from_os_entropy(), tmp_path)
     assert sum(map(len, found.parts(["sex"]))) == 7 * 2

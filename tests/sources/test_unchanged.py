@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tables import COLUMNS, DECLARED, table
 from test_coded import DOMAIN, SETS, Unordered, counts
 
-from sdv_plausible import fit_source
+from sdv_plausible import PaperNetwork, fit_source
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Axis
 from sdv_plausible.sources import coded, unchanged
@@ -178,6 +178,8 @@ def test_every_place_is_told_from_every_other() -> None:
 def test_with_codes_kept_a_database_may_be_split(tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
     with pytest.raises(ValueError, match="give scratch"):
-        fit_source(duckdb.from_df(FRAME), COLUMNS, DECLARED, split=(0.4, 0.3, 0.3))
-    found = fit_source(duckdb.from_df(FRAME), COLUMNS, DECLARED, split=(0.4, 0.3, 0.3), scratch=tmp_path)
+        fit_source(duckdb.from_df(FRAME), COLUMNS, DECLARED, model=PaperNetwork(split=(0.4, 0.3, 0.3)))
+    found = fit_source(
+        duckdb.from_df(FRAME), COLUMNS, DECLARED, scratch=tmp_path, model=PaperNetwork(split=(0.4, 0.3, 0.3))
+    )
     assert found.ledger.claims_privacy

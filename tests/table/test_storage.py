@@ -110,7 +110,7 @@ def by_source(rows: pd.DataFrame, columns: Columns, budget: Budget, person: str 
 
 def by_declaration(rows: pd.DataFrame, columns: Columns, budget: Budget, person: str | None) -> None:
     rows, columns = rows.assign(more="x"), {**columns, "more": {"sdtype": "categorical"}}
-    who = ONE_ROW if person is None else Neighbours.parse("add_remove", person, 1)
+    who = ONE_ROW if person is None else Neighbours.parse("add_remove", person)
     learned_file(rows, DomainFile(columns=columns), 0.5, 1e-9, budget=budget, neighbours=who)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from sdv_plausible.audit.attacks.bounds import AttackBounds, attack_bounds, provable
 from sdv_plausible.audit.membership import FloatArray
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import Learner, ModelBudget, planned_entries
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
@@ -201,7 +201,7 @@ def white_box_of_default(
     """
     domain = Domain(tuple(Attribute(name=n, kind="categorical", values=(0, 1)) for n in ("x", "y")))
     budget = ModelBudget(epsilon=epsilon, delta=delta)
-    return white_box(AdaptiveLearner(), domain, budget, *worst_tables(), runs=runs, false_alarm=false_alarm)
+    return white_box(AdaptiveNetwork(), domain, budget, *worst_tables(), runs=runs, false_alarm=false_alarm)
 
 
 def worst_tables(cardinality: int = 2, rows: int = 1000) -> tuple[np.ndarray, np.ndarray]:

@@ -24,7 +24,7 @@ from typing import ClassVar
 
 from sdv_plausible.models.adaptive.maximum_entropy import fit_network
 from sdv_plausible.models.adaptive.measurements import Measurements
-from sdv_plausible.models.adaptive.public import PublicTable
+from sdv_plausible.models.adaptive.public import PublicCodes
 from sdv_plausible.models.adaptive.refitting import refit_network
 from sdv_plausible.models.adaptive.schedule import SIZE_SHARE, Schedule, forecast
 from sdv_plausible.models.base import ModelBudget, SeedModel
@@ -43,7 +43,7 @@ NUM_SIMULATED = 60_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveLearner:
+class AdaptiveNetwork:
     """The default learner: adaptive measurement, then a maximum-entropy Bayesian network.
 
     Parameters
@@ -51,12 +51,12 @@ class AdaptiveLearner:
     max_cost : int
         Bound on the cells of one conditional table: memory and time grow with it. Parents are coarsened to
         keep to it.
-    public : PublicTable, optional
+    public : PublicCodes, optional
         A published table of the columns: see :mod:`sdv_plausible.models.adaptive.public`.
     """
 
     max_cost: int = 300_000
-    public: PublicTable | None = None
+    public: PublicCodes | None = None
     makes: ClassVar[type[SeedModel]] = BayesianNetwork
     looks_at_pairs: ClassVar[bool] = True
 

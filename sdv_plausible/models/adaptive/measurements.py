@@ -22,7 +22,7 @@ from sdv_plausible.models.adaptive.denoising import (
     trim_ends,
 )
 from sdv_plausible.models.adaptive.estimates import Estimates
-from sdv_plausible.models.adaptive.public import PublicTable, Trust, share_of
+from sdv_plausible.models.adaptive.public import PublicCodes, Trust, share_of
 from sdv_plausible.models.adaptive.schedule import (
     BUCKET_FLOOR,
     PUBLIC_BUCKETS,
@@ -56,12 +56,12 @@ class Measurements:
         The columns.
     schedule : Schedule
         Shares of the budget.
-    public : PublicTable, optional
+    public : PublicCodes, optional
         A published table of these columns.
     """
 
     def __init__(
-        self, rows: Queryable, domain: Domain, schedule: Schedule, public: PublicTable | None = None
+        self, rows: Queryable, domain: Domain, schedule: Schedule, public: PublicCodes | None = None
     ) -> None:
         self._rows, self._public = rows, public
         self._pair_sigma, self._worth = schedule.pair_sigma, schedule.worth

@@ -25,7 +25,7 @@ MISFITS = np.geomspace(1, 1e4, 60)  # variances of the difference, in those of t
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublicTable:
+class PublicCodes:
     """A published table as codes.
 
     Attributes

@@ -27,7 +27,7 @@ Node = tuple[Axis, Axes]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CorrelatedLearner:
+class GreedyBayes:
     """DataSynthesizer's correlated attribute mode: a Bayesian network by GreedyBayes, all of it private.
 
     Parameters

@@ -13,7 +13,7 @@ import numpy as np
 from sdv_plausible.models.base import ModelBudget, SeedModel
 from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.gaussian_copula.correlations import factors, latent_scores, polychoric
-from sdv_plausible.models.gaussian_copula.model import GaussianCopula
+from sdv_plausible.models.gaussian_copula.model import CopulaModel
 from sdv_plausible.models.paper.parameters import clean_margin
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
@@ -29,7 +29,7 @@ MARGINS = 0.5  # share of mu**2 for one-way counts; the pairs get the rest
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianCopulaLearner:
+class GaussianCopula:
     """Margins and polychoric correlations from noisy counts.
 
     Parameters
@@ -39,7 +39,7 @@ class GaussianCopulaLearner:
     """
 
     max_buckets: int = 10
-    makes: ClassVar[type[SeedModel]] = GaussianCopula
+    makes: ClassVar[type[SeedModel]] = CopulaModel
     looks_at_pairs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class GaussianCopulaLearner:
         asked = [("margins", "one-way counts", m), ("pairs", "counts of pairs of buckets", m * (m - 1) // 2)]
         return [_entry(name, what, mu, _share(name, m), count) for name, what, count in asked if count]
 
-    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> GaussianCopula:  # noqa: ARG002
+    def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> CopulaModel:  # noqa: ARG002
         """Ask for margins, then for pairs of buckets made from them."""
         m = len(domain)
         codes = [[Axis.of_codes(j, c)] for j, c in enumerate(domain.cardinalities)]
@@ -73,7 +73,7 @@ class GaussianCopulaLearner:
         masses = [np.bincount(bucket, margin) for bucket, margin in zip(buckets, margins, strict=True)]
         ranks = _ranks(domain, tables, masses, sigma / max(total, 1.0))
         correlations = _correlations(tables, sigma, total, masses, ranks)
-        return GaussianCopula.of_margins(factors(correlations), _axes(buckets, ranks), margins)
+        return CopulaModel.of_margins(factors(correlations), _axes(buckets, ranks), margins)
 
 
 def _ranks(domain: Domain, tables: Tables, masses: Sequence[np.ndarray], noise: float) -> list[np.ndarray]:

@@ -23,7 +23,7 @@ _TINY = 1e-300
 _GRID = np.linspace(-9.0, 9.0, 2001)  # latent values between which thresholds are interpolated
 
 
-class GaussianCopula(NodeMixture):
+class CopulaModel(NodeMixture):
     """Codes of columns whose latent normals are correlated.
 
     Parameters
@@ -71,7 +71,7 @@ class GaussianCopula(NodeMixture):
     @classmethod
     def of_margins(
         cls, loadings: np.ndarray, axes: Sequence[np.ndarray], margins: Sequence[np.ndarray]
-    ) -> GaussianCopula:
+    ) -> CopulaModel:
         """Copula whose columns have given margins, one probability for each code."""
         loadings = np.asarray(loadings, dtype=np.float64)
         spreads = np.sqrt(np.maximum(1.0 - (loadings**2).sum(axis=1), LEAST_SPREAD**2))
@@ -128,7 +128,7 @@ class GaussianCopula(NodeMixture):
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Arrays) -> GaussianCopula:
+    def from_arrays(cls, arrays: Arrays) -> CopulaModel:
         """Model of such arrays.
 
         Raises
@@ -151,4 +151,4 @@ class GaussianCopula(NodeMixture):
         return cls(np.asarray(arrays["loadings"]).reshape(len(cards), -1), axes, thresholds)
 
 
-register_model_type("gaussian_copula", GaussianCopula, GaussianCopula.to_arrays, GaussianCopula.from_arrays)
+register_model_type("gaussian_copula", CopulaModel, CopulaModel.to_arrays, CopulaModel.from_arrays)

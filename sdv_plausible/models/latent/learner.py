@@ -31,7 +31,7 @@ _PARTS: tuple[Part, ...] = ("structure", "parameters")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LatentLearner:
+class Latent:
     """Encoder and decoder by private gradient descent; nothing here depends on the rows.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -36,9 +36,11 @@ from sdv_plausible.questions.counts import Axis, NumberOfRows
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.table.domain import Domain
 
+Accounting = Literal["proved", "paper"]
+
 
 @dataclass(frozen=True, kw_only=True)
-class BayesianNetworkLearner:
+class PaperNetwork:
     """Learns structure and parameters of a Bayesian network, with or without noise.
 
     Parameters
@@ -60,6 +62,12 @@ class BayesianNetworkLearner:
         paper's, by its formulas and before its amplification; the ledger's total is another number.
     conditionals : {"table", "normal"}
         ``"normal"``: numbers and dates are Normal given their parents, at no further cost.
+    split : (float, float, float), optional
+        The paper's split: probabilities with which a row serves structure, parameters or seeds; each > 0, sum
+        at most 1 (the rest of the rows is not used). None: every row serves all three.
+    accounting : {"proved", "paper"}
+        ``"paper"``: the ledger also says what the paper's formulas give; it needs ``noise="paper"``. The
+        total stays the proved one.
     """
 
     structure: Structure = "cfs"
@@ -69,6 +77,8 @@ class BayesianNetworkLearner:
     parameters: ParameterDraw = "mean"
     noise: Literal["calibrated", "paper"] = "calibrated"
     conditionals: Literal["table", "normal"] = "table"
+    split: tuple[float, float, float] | None = None
+    accounting: Accounting = "proved"
     makes: ClassVar[type[SeedModel]] = BayesianNetwork
 
     @property
@@ -99,6 +109,14 @@ class BayesianNetworkLearner:
             )
         if self.noise not in ("calibrated", "paper"):
             raise ValueError(f'noise ({self.noise!r}) must be "calibrated" or "paper"')
+        if self.accounting not in ("proved", "paper"):
+            raise ValueError(f'accounting ({self.accounting!r}) must be "proved" or "paper"')
+        if self.accounting == "paper" and self.noise != "paper":
+            raise ValueError(
+                'accounting ("paper") needs noise="paper": the printed formulas are for the printed noise'
+            )
+        if self.split is not None:
+            check_split(self.split)
 
     def printed_plan(self, domain: Domain, budget: ModelBudget) -> PrintedPlan:
         """Scales of the noise as printed."""
@@ -232,3 +250,20 @@ def least_rows(rows: Queryable, plan: LearningPlan) -> int:
     # bound, because the sensitivity is that of the smaller of two neighbouring tables.
     tail = math.sqrt(-2 * math.log(plan.size_failure)) * number.sigma if plan.size_failure else 0.0
     return max(1, int(number.values[0]) - math.ceil(tail) - rows.neighbours.rows)
+
+
+def given_structure(learner: Any) -> Mapping[str, Sequence[str]] | None:
+    """Arcs that a learner was given, by names of columns; None if it finds its own."""
+    structure = getattr(learner, "structure", None)
+    return structure if isinstance(structure, Mapping) else None
+
+
+def check_split(parts: Any) -> None:
+    """Raise ValueError unless these are shares of structure, parameters and seeds."""
+    three = isinstance(parts, (tuple, list)) and len(parts) == 3
+    shares = three and all(isinstance(p, (int, float)) and not isinstance(p, bool) and p > 0 for p in parts)
+    if not shares or sum(parts) > 1 + 1e-9:
+        raise ValueError(
+            f"split ({parts!r}) must be three shares > 0 for structure, parameters and seeds with a sum of "
+            "at most 1; try (0.25, 0.25, 0.5)"
+        )

@@ -139,7 +139,7 @@ class RhoFilter(PrivacyFilter):
             else:
                 raise ValueError(
                     f"filter ('rho') counts Gaussian noise and thresholds, and this fit also has a "
-                    f"{type(loss).__name__}: use a budget with filter='sum', or privacy_test='release' with "
+                    f"{type(loss).__name__}: use a budget with filter='sum', or test='release' with "
                     "omega='all'"
                 )
         return {"rho": math.fsum(rho), "failure": math.fsum(failure)}

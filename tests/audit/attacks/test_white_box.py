@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from sdv_plausible.audit.attacks.white_box import white_box, worst_tables
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.gaussian_copula.learner import GaussianCopulaLearner
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
-from sdv_plausible.models.uniform import UniformLearner
+from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
+from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.losses import DiscreteLaplaceLoss, GaussianLoss
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.noise import mechanisms as noise
@@ -31,12 +31,12 @@ HONEST = noise.discrete_gaussian
 
 
 def attack(runs: int, learner=None, budget: ModelBudget = TEN, false_alarm: float = ALARM):
-    learner = learner or AdaptiveLearner()
+    learner = learner or AdaptiveNetwork()
     return white_box(learner, DOMAIN, budget, *worst_tables(), runs=runs, false_alarm=false_alarm)
 
 
 @pytest.mark.parametrize(
-    "learner", [AdaptiveLearner(), BayesianNetworkLearner(structure="independent"), GaussianCopulaLearner()]
+    "learner", [AdaptiveNetwork(), PaperNetwork(structure="independent"), GaussianCopula()]
 )
 def test_the_answers_stay_within_the_claim_and_use_it(learner) -> None:
     """The answers' mu is known exactly: the claim's. The bound of so few runs is .70, with standard deviation .11."""
@@ -90,7 +90,7 @@ class OnlyScores:
         axes = [Axis.of_codes(j, 2) for j in range(3)]
         pairs = [[axes[a], axes[b]] for a, b in ((0, 1), (0, 2), (1, 2))]
         rows.ask(Distances(pairs, [np.full((2, 2), 1000.0)] * 3), 1.0)
-        return UniformLearner().fit(rows, domain, budget, coins)
+        return Uniform().fit(rows, domain, budget, coins)
 
 
 def test_scores_as_they_are_stay_within_the_claim() -> None:
@@ -116,7 +116,7 @@ class CountsRows:
     def fit(self, rows, domain, budget, coins):
         if self.epsilon:
             rows.count_rows(self.epsilon, 0.0)
-        return UniformLearner().fit(rows, domain, budget, coins)
+        return Uniform().fit(rows, domain, budget, coins)
 
 
 def test_a_learner_that_asks_nothing_tells_nothing() -> None:

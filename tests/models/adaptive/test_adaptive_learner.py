@@ -10,7 +10,7 @@ import pytest
 from doors import door, learn
 
 from sdv_plausible.models.adaptive import learner
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.schedule import Schedule
 from sdv_plausible.models.base import ModelBudget
@@ -52,7 +52,7 @@ def fit(codes: np.ndarray, epsilon: float = 1.0, coins: Coins | None = None) -> 
     ledger = PrivacyLedger(delta=1e-6)
     with record_calls() as calls:
         budget = ModelBudget(epsilon=epsilon, delta=1e-6)
-        learn(AdaptiveLearner(), codes, domain(), budget, ledger, coins or Coins.from_os_entropy())
+        learn(AdaptiveNetwork(), codes, domain(), budget, ledger, coins or Coins.from_os_entropy())
     return ledger, calls
 
 
@@ -114,7 +114,7 @@ def test_nothing_is_looked_at_before_it_is_charged():
 
     budget = ModelBudget(epsilon=1.0, delta=1e-6)
     with record_calls() as calls, pytest.raises(BudgetExceededError, match="no"):
-        learn(AdaptiveLearner(), table(30), domain(), budget, Refuses(delta=1e-6), Coins.from_seed(0))
+        learn(AdaptiveNetwork(), table(30), domain(), budget, Refuses(delta=1e-6), Coins.from_seed(0))
     assert not calls
 
 
@@ -164,12 +164,12 @@ def test_the_last_fit_is_told_that_it_is(codes, epsilon, fits, monkeypatch):
     columns = [Attribute(name=f"c{j}", kind="ordinal", values=(0, 1)) for j in range(codes.shape[1])]
     made = domain() if len(columns) == len(CARDS) else Domain(tuple(columns))
     budget, ledger = ModelBudget(epsilon=epsilon, delta=1e-6), PrivacyLedger(delta=1e-6)
-    learn(AdaptiveLearner(), codes.astype(np.int32), made, budget, ledger, Coins.from_seed(3))
+    learn(AdaptiveNetwork(), codes.astype(np.int32), made, budget, ledger, Coins.from_seed(3))
     assert told == [False] * (fits - 1) + [True]
 
 
 def test_a_table_has_a_cell_at_least():
-    assert AdaptiveLearner() == AdaptiveLearner(max_cost=300_000)
-    assert AdaptiveLearner(max_cost=1).max_cost == 1
+    assert AdaptiveNetwork() == AdaptiveNetwork(max_cost=300_000)
+    assert AdaptiveNetwork(max_cost=1).max_cost == 1
     with pytest.raises(ValueError, match=r"max_cost \(0\) must be a whole number of at least 1"):
-        AdaptiveLearner(max_cost=0)
+        AdaptiveNetwork(max_cost=0)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sdv_plausible.models.adaptive import measurements
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
-from sdv_plausible.models.adaptive.public import PublicTable, Trust, share_of, shrunk
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+from sdv_plausible.models.adaptive.public import PublicCodes, Trust, share_of, shrunk
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -54,7 +54,7 @@ def renamed(table: np.ndarray, seed: int) -> np.ndarray:
 
 def fitted(rows: np.ndarray, public: np.ndarray | None, seed: int) -> tuple[np.ndarray, tuple]:
     """Rows of a model, and what was asked."""
-    learner = AdaptiveLearner(public=None if public is None else PublicTable(codes=public))
+    learner = AdaptiveNetwork(public=None if public is None else PublicCodes(codes=public))
     transcript = Transcript()
     door = Queryable(
         CodeArray(rows, CARDS), PrivacyLedger(delta=1e-9), learner.plan(DOMAIN, BUDGET),
@@ -116,7 +116,7 @@ def test_a_table_from_elsewhere_does_no_harm(alone, spoil):
 
 def test_planted_weights_that_ignore_the_noisy_answers_are_caught(alone, monkeypatch):
     """Margins and dependence believed whatever was answered: far worse than without."""
-    monkeypatch.setattr(PublicTable, "_margin", _believed)
+    monkeypatch.setattr(PublicCodes, "_margin", _believed)
     monkeypatch.setattr(measurements, "Trust", _Blind)
     assert mean_distance(renamed(codes(300, 2), 3)) > 1.5 * alone
 
@@ -166,8 +166,8 @@ def test_chance_in_a_small_table_is_no_dependence():
     buckets = [np.arange(size) for size in CARDS]
     coarse = [np.bincount(c, minlength=s) / len(table) for c, s in zip(table.T, CARDS, strict=True)]
     ordered = [a.is_ordered for a in DOMAIN]
-    assert len(PublicTable(codes=table).pairs(buckets, coarse, ordered)) <= 2
-    assert (0, 1) in PublicTable(codes=codes(300, 4)).pairs(buckets, coarse, ordered)
+    assert len(PublicCodes(codes=table).pairs(buckets, coarse, ordered)) <= 2
+    assert (0, 1) in PublicCodes(codes=codes(300, 4)).pairs(buckets, coarse, ordered)
 
 
 def test_columns_may_be_absent():
@@ -178,7 +178,7 @@ def test_columns_may_be_absent():
     table = codes(1000, 7)
     counts = [np.bincount(c, minlength=s).astype(float) for c, s in zip(table.T, CARDS, strict=True)]
     sigmas = [9.0] * len(CARDS)
-    after, left, _ = PublicTable(codes=public).margins(counts, sigmas, 1000.0)
+    after, left, _ = PublicCodes(codes=public).margins(counts, sigmas, 1000.0)
     assert (after[1] == counts[1]).all()
     assert (left[1], left[0] < 9.0) == (9.0, True)
 
@@ -195,6 +195,6 @@ BUDGET_MU = BUDGET.gaussian()
 
 
 def test_the_learner_that_is_kept_has_no_table():
-    kept = AdaptiveLearner()
-    assert replace(kept, public=PublicTable(codes=codes(5, 0))) != kept
+    kept = AdaptiveNetwork()
+    assert replace(kept, public=PublicCodes(codes=codes(5, 0))) != kept
     assert kept.public is None

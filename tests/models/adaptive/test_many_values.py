@@ -9,7 +9,7 @@ import pytest
 from doors import door, learn
 
 from sdv_plausible.models.adaptive import measurements, schedule
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.adaptive.schedule import Schedule
 from sdv_plausible.models.base import ModelBudget
@@ -48,7 +48,7 @@ def distance(epsilon: float, *, grouped: bool = False) -> float:
     """Total variation distance of the pair between training rows and as many synthetic ones."""
     codes = table()
     budget, ledger = ModelBudget(epsilon=epsilon, delta=1e-9), PrivacyLedger(delta=1e-9)
-    network = learn(AdaptiveLearner(), codes, domain(grouped=grouped), budget, ledger, Coins.from_seed(2))
+    network = learn(AdaptiveNetwork(), codes, domain(grouped=grouped), budget, ledger, Coins.from_seed(2))
     made = network.sample(ROWS, Coins.from_seed(3))
     real, drawn = (np.bincount(c[:, 0] * STATES + c[:, 1], minlength=VALUES * STATES) for c in (codes, made))
     return float(np.abs(real - drawn).sum() / (2 * ROWS))

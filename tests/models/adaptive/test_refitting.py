@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -39,7 +39,7 @@ def codes() -> np.ndarray:
 @pytest.fixture(scope="module")
 def fitted():
     """A network, its answers and the learner: two rounds of pairs and one of sets."""
-    learner, transcript = AdaptiveLearner(), Transcript()
+    learner, transcript = AdaptiveNetwork(), Transcript()
     budget = ModelBudget(epsilon=2.0, delta=1e-9)
     rows = Queryable(
         CodeArray(codes(), DOMAIN.cardinalities), PrivacyLedger(delta=1e-9), learner.plan(DOMAIN, budget),

@@ -11,7 +11,7 @@ import spies
 from doors import door, learn
 
 from sdv_plausible.models.adaptive.estimates import Estimates
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.adaptive.schedule import Schedule, SetRound
 from sdv_plausible.models.adaptive.sets import SetTables, candidates, make_levels, with_sets
 from sdv_plausible.models.base import ModelBudget
@@ -46,7 +46,7 @@ def fitted(codes: np.ndarray, epsilon: float) -> np.ndarray:
     """Rows of a network that was learned."""
     budget = ModelBudget(epsilon=epsilon, delta=1e-9)
     ledger, coins = PrivacyLedger(delta=1e-9), Coins.from_seed(4)
-    network = learn(AdaptiveLearner(), codes, DOMAIN, budget, ledger, coins)
+    network = learn(AdaptiveNetwork(), codes, DOMAIN, budget, ledger, coins)
     return network.complete(np.zeros((20_000, len(CARDS)), dtype=np.int32), 0, Coins.from_seed(2))
 
 

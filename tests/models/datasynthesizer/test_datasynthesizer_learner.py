@@ -13,7 +13,7 @@ from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.checks import check_learner
 from sdv_plausible.models.datasynthesizer import learner as learning
 from sdv_plausible.models.datasynthesizer.information import GRID, rows_times_information
-from sdv_plausible.models.datasynthesizer.learner import CorrelatedLearner
+from sdv_plausible.models.datasynthesizer.learner import GreedyBayes
 from sdv_plausible.models.datasynthesizer.shares import GreedyPlan
 from sdv_plausible.privacy.accounting.losses import BoundedRangeLoss
 from sdv_plausible.privacy.accounting.sensitivity import information_sensitivity_in_steps
@@ -42,14 +42,12 @@ def chain(n: int, seed: int = 0) -> np.ndarray:
 
 
 def fit(codes: np.ndarray, budget: ModelBudget = BUDGET, **options):
-    return learn(
-        CorrelatedLearner(**options), codes, DOMAIN, budget, PrivacyLedger(delta=1e-6), Coins.from_seed(1)
-    )
+    return learn(GreedyBayes(**options), codes, DOMAIN, budget, PrivacyLedger(delta=1e-6), Coins.from_seed(1))
 
 
 @pytest.mark.slow
 def test_public_checks():
-    check_learner(CorrelatedLearner())
+    check_learner(GreedyBayes())
 
 
 @pytest.mark.parametrize("max_parents", [1, 2, 4])
@@ -92,7 +90,7 @@ def test_what_is_charged_is_what_is_drawn():
     """Every choice has the charged range, at a sensitivity for more rows than there are; tables hide what is empty."""
     n, ledger = 500, PrivacyLedger(delta=1e-6)
     with record_calls() as calls:
-        learn(CorrelatedLearner(), chain(n), DOMAIN, BUDGET, ledger, Coins.from_os_entropy())
+        learn(GreedyBayes(), chain(n), DOMAIN, BUDGET, ledger, Coins.from_os_entropy())
     (loss,) = [x for entry in ledger.entries for x in entry.losses if isinstance(x, BoundedRangeLoss)]
     choices = [call for call in calls if call.name == "exponential_choice"]
     assert len(choices) == loss.count == M - 1
@@ -121,23 +119,23 @@ def test_too_few_rows_for_any_table_leave_columns_independent_and_valid(n, epsil
 )
 def test_options_are_checked(options):
     with pytest.raises(ValueError, match=next(iter(options))):
-        CorrelatedLearner(**options)
+        GreedyBayes(**options)
 
 
 @pytest.mark.parametrize("budget", [BUDGET, FREE])
 @pytest.mark.parametrize("m", [1, 2])
 def test_one_column_is_alone_and_two_are_linked(m, budget):
     few, ledger = Domain(DOMAIN.attributes[:m]), PrivacyLedger(delta=1e-6)
-    network = learn(CorrelatedLearner(), chain(5_000)[:, :m], few, budget, ledger, Coins.from_seed(1))
+    network = learn(GreedyBayes(), chain(5_000)[:, :m], few, budget, ledger, Coins.from_seed(1))
     assert [len(parents) for _, parents in network.structure()] == [0, 1][:m]
 
 
 def test_usual_and_least_options():
     usual = {"max_parents": 4, "usefulness": 4.0, "max_cells": 300_000, "max_candidates": 1000}
-    assert CorrelatedLearner() == CorrelatedLearner(**usual)
-    CorrelatedLearner(max_parents=1, usefulness=0, max_cells=4, max_candidates=1)
+    assert GreedyBayes() == GreedyBayes(**usual)
+    GreedyBayes(max_parents=1, usefulness=0, max_cells=4, max_candidates=1)
     with pytest.raises(ValueError, match="max_cells"):
-        CorrelatedLearner(max_cells=3)
+        GreedyBayes(max_cells=3)
 
 
 # ---- the bound on the number of rows, on which the choices' sensitivity rests ----------------------------------------
@@ -183,10 +181,10 @@ def test_a_table_has_rows_enough_for_its_cells():
     """So many per cell on average, in deviations of its noise."""
     rows = SimpleNamespace(sigma=lambda share: 5.0 if share == PLAN.share_each("tables") else math.nan)
     for learner, total, cells in (
-        (CorrelatedLearner(usefulness=4.0), 1000.0, 50.0),
-        (CorrelatedLearner(usefulness=4.0), -3.0, 1 / 20),
-        (CorrelatedLearner(usefulness=4.0, max_cells=40), 1000.0, 40.0),
-        (CorrelatedLearner(usefulness=0, max_cells=40), 1000.0, 40.0),
+        (GreedyBayes(usefulness=4.0), 1000.0, 50.0),
+        (GreedyBayes(usefulness=4.0), -3.0, 1 / 20),
+        (GreedyBayes(usefulness=4.0, max_cells=40), 1000.0, 40.0),
+        (GreedyBayes(usefulness=0, max_cells=40), 1000.0, 40.0),
     ):
         assert learner._most_cells(total, rows, PLAN) == pytest.approx(cells)
 

@@ -13,7 +13,7 @@ from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.checks import check_learner
 from sdv_plausible.models.gaussian_copula import learner as learning
-from sdv_plausible.models.gaussian_copula.learner import GaussianCopulaLearner
+from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
@@ -43,11 +43,11 @@ def rows(n: int) -> np.ndarray:
 
 def fit(codes: np.ndarray, budget: ModelBudget = BUDGET, ledger: PrivacyLedger | None = None):
     ledger = ledger or PrivacyLedger(delta=1e-6)
-    return learn(GaussianCopulaLearner(), codes, DOMAIN, budget, ledger, Coins.from_seed(1))
+    return learn(GaussianCopula(), codes, DOMAIN, budget, ledger, Coins.from_seed(1))
 
 
 def test_public_checks():
-    check_learner(GaussianCopulaLearner())
+    check_learner(GaussianCopula())
 
 
 @pytest.mark.parametrize(("budget", "tolerance"), [(FREE, 0.03), (BUDGET, 0.05)])
@@ -93,13 +93,13 @@ def test_noise_of_nine_tenths_the_scale_would_be_noticed():
 @pytest.mark.parametrize("m", [1, 2, 3])
 def test_the_whole_budget_is_for_as_many_tables_as_are_asked(m):
     few, ledger = Domain(DOMAIN.attributes[:m]), PrivacyLedger(delta=1e-6)
-    learn(GaussianCopulaLearner(), rows(500)[:, :m], few, BUDGET, ledger, Coins.from_seed(1))
+    learn(GaussianCopula(), rows(500)[:, :m], few, BUDGET, ledger, Coins.from_seed(1))
     counts = {entry.name: loss.count for entry in ledger.entries for loss in entry.losses}
     assert counts == ({"margins": m, "pairs": math.comb(m, 2)} if m > 1 else {"margins": 1})
     assert 0.99 <= ledger.total() <= 1
 
 
-class Greedy(GaussianCopulaLearner):
+class Greedy(GaussianCopula):
     """Planted bug: looks a second time for what it paid once."""
 
     def fit(self, rows, domain, budget, coins):
@@ -133,9 +133,9 @@ def test_too_few_rows_give_a_valid_model(n):
 
 def test_options_are_checked():
     with pytest.raises(ValueError, match="max_buckets"):
-        GaussianCopulaLearner(max_buckets=1)
-    assert GaussianCopulaLearner() == GaussianCopulaLearner(max_buckets=10)
-    assert GaussianCopulaLearner(max_buckets=2).max_buckets == 2
+        GaussianCopula(max_buckets=1)
+    assert GaussianCopula() == GaussianCopula(max_buckets=10)
+    assert GaussianCopula(max_buckets=2).max_buckets == 2
 
 
 def test_scores_know_the_noise_of_a_cell_in_shares_of_the_rows(monkeypatch):

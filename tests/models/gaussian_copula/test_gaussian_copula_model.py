@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chisquare, multivariate_normal
 
 from sdv_plausible.models.checks import check_model
-from sdv_plausible.models.gaussian_copula.model import GaussianCopula
+from sdv_plausible.models.gaussian_copula.model import CopulaModel
 from sdv_plausible.models.node_mixture import NODES
 from sdv_plausible.privacy.noise.coins import Coins
 
@@ -19,8 +19,8 @@ MARGINS = [np.array([0.2, 0.3, 0.5]), np.array([0.9, 0.1]), np.array([0.5, 0.5])
 CARDS = (3, 2, 2)
 
 
-def copula() -> GaussianCopula:
-    return GaussianCopula.of_margins(LOADINGS, AXES, MARGINS)
+def copula() -> CopulaModel:
+    return CopulaModel.of_margins(LOADINGS, AXES, MARGINS)
 
 
 def universe() -> np.ndarray:
@@ -31,7 +31,7 @@ def test_likelihood_belongs_to_sampling():
     check_model(copula(), CARDS)
 
 
-class Forgetful(GaussianCopula):
+class Forgetful(CopulaModel):
     """Planted bug: draws the node as if nothing had been kept, and tells the right likelihood."""
 
     def _choose(self, codes, columns, uniform):
@@ -86,7 +86,7 @@ def test_a_known_code_that_contradicts_a_kept_one_weighs_nothing():
 
 def test_more_prefixes_than_a_block():
     """Ten columns of four codes: thousands of prefixes, each with its own weights; the law of one is unmoved."""
-    model = GaussianCopula.of_margins(np.full((10, 1), 0.7), [np.arange(4)] * 10, [np.full(4, 0.25)] * 10)
+    model = CopulaModel.of_margins(np.full((10, 1), 0.7), [np.arange(4)] * 10, [np.full(4, 0.25)] * 10)
     start = model.sample(3_000, Coins.from_seed(0))
     ends = model.complete(start.copy(), 9, Coins.from_seed(1))
     assert (ends[:, :9] == start[:, :9]).all()
@@ -122,4 +122,4 @@ DAMAGE = {
 def test_damaged_arrays_are_refused(what):
     arrays = {**copula().to_arrays(), **DAMAGE[what]}
     with pytest.raises(ValueError, match="must|has"):
-        GaussianCopula.from_arrays(arrays)
+        CopulaModel.from_arrays(arrays)

@@ -9,11 +9,16 @@ import pandas as pd
 import pytest
 from doors import learn
 
-from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, metadata_of
+from sdv_plausible import (
+    DeterministicTest,
+    PlausibleDeniabilitySynthesizer,
+    Release,
+    metadata_of,
+)
 from sdv_plausible.models.base import ModelBudget, plausible_gamma
 from sdv_plausible.models.checks import check_learner
 from sdv_plausible.models.latent import learner as learning
-from sdv_plausible.models.latent.learner import LatentLearner
+from sdv_plausible.models.latent.learner import Latent
 from sdv_plausible.models.latent.network import WEIGHTS
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import GaussianLoss
@@ -24,6 +29,7 @@ from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.questions.queryable import Answer
 from sdv_plausible.sdv.versions import from_native, to_native
 from sdv_plausible.table.domain import Attribute, Domain
+from tests.flat import values
 
 DOMAIN = Domain(
     tuple(Attribute(name=name, kind="categorical", values=tuple(range(3))) for name in ("a", "b", "c"))
@@ -38,26 +44,26 @@ def rows(n: int) -> np.ndarray:
     return np.stack([first, first, other], axis=1).astype(np.int32)
 
 
-def fit(learner: LatentLearner, codes: np.ndarray, budget: ModelBudget = BUDGET, ledger=None):
+def fit(learner: Latent, codes: np.ndarray, budget: ModelBudget = BUDGET, ledger=None):
     ledger = ledger or PrivacyLedger(delta=budget.delta)
     return learn(learner, codes, DOMAIN, budget, ledger, Coins.from_seed(1))
 
 
 @pytest.mark.slow
 def test_public_checks():
-    check_learner(LatentLearner(**SMALL))
+    check_learner(Latent(**SMALL))
 
 
 def test_it_finds_what_goes_together():
     """Seeded coins: no false alarm. Independent columns would be equal in a third of the rows."""
-    made = fit(LatentLearner(latent=2, hidden=12, steps=60), rows(20_000)).sample(5_000, Coins.from_seed(2))
+    made = fit(Latent(latent=2, hidden=12, steps=60), rows(20_000)).sample(5_000, Coins.from_seed(2))
     assert (made[:, 0] == made[:, 1]).mean() > 0.55
     assert abs((made[:, 0] == made[:, 2]).mean() - 1 / 3) < 0.05
 
 
 def test_the_total_is_the_budget_and_is_charged_first():
     ledger = PrivacyLedger(delta=1e-6)
-    fit(LatentLearner(**SMALL), rows(100), ledger=ledger)
+    fit(Latent(**SMALL), rows(100), ledger=ledger)
     assert [entry.name for entry in ledger.entries] == ["margins", "training"]
     assert 0.99 <= ledger.total() <= 1
 
@@ -76,7 +82,7 @@ class Answers:
 def test_the_model_is_a_function_of_noisy_answers():
     """No number of rows, no batch size: the stand-in has none to give."""
     first, second = (
-        LatentLearner(**SMALL).fit(Answers(), DOMAIN, BUDGET, Coins.from_seed(4)).to_arrays() for _ in "ab"
+        Latent(**SMALL).fit(Answers(), DOMAIN, BUDGET, Coins.from_seed(4)).to_arrays() for _ in "ab"
     )
     assert all(np.array_equal(first[name], second[name]) for name in first)
 
@@ -84,12 +90,12 @@ def test_the_model_is_a_function_of_noisy_answers():
 def test_what_was_spent_before_is_counted():
     """A domain learned privately, say: the total with it stays within the budget."""
     spent = (GaussianLoss(sensitivity_over_sigma=0.1),)
-    entries = LatentLearner(**SMALL).plan(DOMAIN, ModelBudget(epsilon=1.0, delta=1e-6, spent=spent))
+    entries = Latent(**SMALL).plan(DOMAIN, ModelBudget(epsilon=1.0, delta=1e-6, spent=spent))
     losses = [loss for entry in entries for loss in entry.losses]
     assert 0.99 <= compose([*spent, *losses], 1e-6) <= 1
 
 
-class Greedy(LatentLearner):
+class Greedy(Latent):
     """Planted bug: trains a second time for what it paid once."""
 
     def fit(self, rows, domain, budget, coins):
@@ -106,16 +112,16 @@ def test_persons_and_replaced_rows_are_refused_in_the_plan():
     for neighbours in (Neighbours(rows=2, person="home"), Neighbours(replace=True)):
         budget = ModelBudget(epsilon=1.0, delta=1e-6, neighbours=neighbours)
         with pytest.raises(ValueError, match="single rows added or removed"):
-            LatentLearner().plan(DOMAIN, budget)
+            Latent().plan(DOMAIN, budget)
 
 
 def test_the_whole_partition_counts_under_the_row_tests():
-    assert 4 < plausible_gamma(LatentLearner(), 4.0) < 4.00001
+    assert 4 < plausible_gamma(Latent(), 4.0) < 4.00001
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_too_few_rows_give_a_valid_model(n):
-    found = fit(LatentLearner(**SMALL), rows(n), ModelBudget(epsilon=0.05, delta=1e-6))
+    found = fit(Latent(**SMALL), rows(n), ModelBudget(epsilon=0.05, delta=1e-6))
     assert len(found.sample(50, Coins.from_seed(0))) == 50
 
 
@@ -133,7 +139,7 @@ def test_too_few_rows_give_a_valid_model(n):
 )
 def test_options_are_checked(name, value):
     with pytest.raises(ValueError, match=name):
-        LatentLearner(**{name: value})
+        Latent(**{name: value})
 
 
 def test_usual_and_outermost_options():
@@ -146,17 +152,17 @@ def test_usual_and_outermost_options():
         "sample": 0.125,
         "weight": 1.0,
     }
-    assert LatentLearner() == LatentLearner(**usual)
-    assert LatentLearner().looks_at_records  # what refuses it where a table stays in parts
-    LatentLearner(floor=1 / 32, latent=1, hidden=1, max_buckets=2, steps=1, sample=1.0, weight=0.0)
-    LatentLearner(floor=1.0, latent=16, hidden=1024, max_buckets=1024)
+    assert Latent() == Latent(**usual)
+    assert Latent().looks_at_records  # what refuses it where a table stays in parts
+    Latent(floor=1 / 32, latent=1, hidden=1, max_buckets=2, steps=1, sample=1.0, weight=0.0)
+    Latent(floor=1.0, latent=16, hidden=1024, max_buckets=1024)
     for name, value in (("latent", 0), ("hidden", 1025), ("max_buckets", 1025), ("weight", -1.0)):
         with pytest.raises(ValueError, match=name):
-            LatentLearner(**{name: value})
+            Latent(**{name: value})
 
 
 def test_a_fifth_of_what_a_gaussian_budget_buys_is_for_the_margins():
-    margins, training = LatentLearner(**SMALL).plan(DOMAIN, BUDGET)
+    margins, training = Latent(**SMALL).plan(DOMAIN, BUDGET)
     (loss,) = margins.losses
     assert loss.count == len(DOMAIN)
     assert loss.count * loss.sensitivity_over_sigma**2 == pytest.approx(0.2 * BUDGET.gaussian() ** 2)
@@ -168,7 +174,7 @@ def test_the_noise_is_the_one_that_was_planned():
     """Each answer as its entry says: a share of the margins' budget per column, and a step's of the training's."""
     ledger = PrivacyLedger(delta=1e-6)
     with record_calls() as calls:
-        fit(LatentLearner(**SMALL), rows(100), ledger=ledger)
+        fit(Latent(**SMALL), rows(100), ledger=ledger)
     margins, training = (entry.losses[0] for entry in ledger.entries)
     assert len(calls) == len(DOMAIN) + SMALL["steps"]
     for i, call in enumerate(calls):
@@ -184,7 +190,7 @@ def test_training_starts_from_the_margins_and_their_number_of_rows(monkeypatch):
         return honest(self, start, rows, buckets, total, coins)
 
     monkeypatch.setattr(learning.Training, "run", run)
-    found = LatentLearner(**SMALL).fit(Answers(), DOMAIN, BUDGET, Coins.from_seed(4))
+    found = Latent(**SMALL).fit(Answers(), DOMAIN, BUDGET, Coins.from_seed(4))
     ((start, buckets, total),) = told
     assert total == 10.0
     assert [bucket.tolist() for bucket in buckets] == [[0, 1, 2]] * 3
@@ -201,7 +207,7 @@ DECLARED = {
 
 def synthesizer(**options):
     made = PlausibleDeniabilitySynthesizer(
-        metadata_of(DECLARED), model="latent", model_parameters=SMALL, domain=DECLARED, **options
+        metadata_of(DECLARED), domain=DECLARED, **values(model="latent", model_parameters=SMALL, **options)
     )
     made.fit(to_native("table", TABLE))
     return made
@@ -225,7 +231,7 @@ def test_known_values_and_kept_columns_work_under_the_release_test():
 @pytest.mark.parametrize("test", ["deterministic", "randomized"])
 def test_the_row_tests_look_at_the_point_and_say_so(test):
     options = {"least_rows": 2_000, "row_cap": 100, "k": 20} if test == "randomized" else {}
-    synth = synthesizer(privacy_test=test, **{"k": 5, **options})
+    synth = synthesizer(test=test, **{"k": 5, **options})
     assert len(from_native(synth.sample(30))) == 30
     assert "latent point" in str(synth.privacy_ledger())
     assert math.isinf(synth.privacy_ledger().total()) == (test == "deterministic")
@@ -237,10 +243,7 @@ def test_seeds_are_used_whatever_the_columns_are(codes, columns):
     """No column of a seed is kept, so its number of codes must not decide whether there is a seed at all."""
     named = {"sdtype": "categorical", "range_values": list(range(codes)), "range_is_nullable": False}
     declared = dict.fromkeys(columns, named)
-    made = PlausibleDeniabilitySynthesizer(
-        metadata_of(declared), model="latent", model_parameters=SMALL, domain=declared, k=5,
-        privacy_test="deterministic", epsilon=math.inf,
-    )  # fmt: skip
+    made = PlausibleDeniabilitySynthesizer(metadata_of(declared), model=Latent(**SMALL), domain=declared, epsilon=math.inf, test=DeterministicTest(k=5))  # fmt: skip
     made.fit(to_native("table", TABLE[list(columns)]))
     mechanism = made._sampler.mechanism_with_records
     omega, _ = mechanism._draw_omega(20, Coins.from_seed(0))
@@ -251,7 +254,7 @@ def test_seeds_are_used_whatever_the_columns_are(codes, columns):
 
 def test_kept_columns_are_refused_under_the_row_tests():
     with pytest.raises(ValueError, match=r"omega \(1\).*latent"):
-        synthesizer(privacy_test="deterministic", omega=1, k=5)
+        synthesizer(test="deterministic", omega=1, k=5)
 
 
 @pytest.mark.parametrize(
@@ -259,8 +262,8 @@ def test_kept_columns_are_refused_under_the_row_tests():
     [
         {"neighbours": "replace_one"},
         {"person": "a", "rows_per_person": 2},
-        {"privacy_test": "deterministic", "omega": 1, "k": 5},
-        {"privacy_test": "deterministic", "hidden_omega": True, "k": 5},
+        {"test": "deterministic", "omega": 1, "k": 5},
+        {"test": "deterministic", "hidden_omega": True, "k": 5},
     ],
 )
 def test_what_is_refused_has_cost_nothing(options):
@@ -269,7 +272,7 @@ def test_what_is_refused_has_cost_nothing(options):
 
     def fitted() -> None:
         made = PlausibleDeniabilitySynthesizer(
-            metadata_of(columns), model="latent", model_parameters=SMALL, **options
+            metadata_of(columns), **values(model="latent", model_parameters=SMALL, **options)
         )
         made.fit(to_native("table", TABLE))
 

@@ -17,6 +17,7 @@ from sdv_plausible.models.latent.points import LOG_STEP, draw, features, law, lo
 from sdv_plausible.privacy.accounting.losses import ApproxDP
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.release.row_tests import RandomizedTest
+from tests.flat import bound
 
 FLOOR, DRAWS = 0.2, 20_000
 
@@ -147,8 +148,15 @@ def test_rows_that_hold_such_a_point_are_charged():
 
 
 def rows_of(model, row_cap):
-    test = RandomizedTest(
-        k=50, gamma=4.0, epsilon0=1.0, delta=1e-9, row_cap=row_cap, seed_free_share=0.5, least_rows=5_000
+    test = bound(
+        RandomizedTest,
+        k=50,
+        gamma=4.0,
+        epsilon0=1.0,
+        delta=1e-9,
+        row_cap=row_cap,
+        seed_free_share=0.5,
+        least_rows=5_000,
     )
     learner = make_learner(model)
     return test.charge(plausible_gamma(learner, 4.0), far_share(learner, 4.0))

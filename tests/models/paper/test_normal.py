@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.paper import learner as learning
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.models.paper.normal import normal_rows
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
@@ -68,7 +68,7 @@ def ages(n: int = 4000) -> np.ndarray:
     return np.column_stack([sex, age])
 
 
-def fitted(learner: BayesianNetworkLearner, epsilon: float) -> Any:
+def fitted(learner: PaperNetwork, epsilon: float) -> Any:
     budget, ledger = ModelBudget(epsilon=epsilon, delta=1e-6), PrivacyLedger(delta=1e-6)
     return learn(learner, ages(), DOMAIN, budget, ledger, Coins.from_seed(1))
 
@@ -76,7 +76,7 @@ def fitted(learner: BayesianNetworkLearner, epsilon: float) -> Any:
 @pytest.mark.parametrize("noise", ["calibrated", "paper"])
 def test_a_learned_number_is_normal_given_its_parents(noise):
     """Without noise the mean of each group within 4 standard errors, 0.6; with it a smooth bell all the same."""
-    learner = BayesianNetworkLearner(structure=ARCS, conditionals="normal", noise=noise)
+    learner = PaperNetwork(structure=ARCS, conditionals="normal", noise=noise)
     free = fitted(learner, math.inf)
     table = next(table for table in free.tables if table.child == 1).probabilities[:, :100]
     means = (table @ np.arange(100)) / table.sum(axis=1)
@@ -87,7 +87,7 @@ def test_a_learned_number_is_normal_given_its_parents(noise):
     assert (turns <= 1).all()
 
 
-def looks(learner: BayesianNetworkLearner) -> list[Any]:
+def looks(learner: PaperNetwork) -> list[Any]:
     """Every noisy number that a fit takes, and what is charged."""
     with record_calls() as calls:
         fitted(learner, 1.0)
@@ -98,7 +98,7 @@ def looks(learner: BayesianNetworkLearner) -> list[Any]:
 def test_normal_conditionals_take_no_further_answer(noise, monkeypatch):
     """Same noise calls, same charge; planted: a learner that asks for counts again to take its moments of."""
     tables, normal = (
-        BayesianNetworkLearner(structure=ARCS, conditionals=kind, noise=noise) for kind in ("table", "normal")
+        PaperNetwork(structure=ARCS, conditionals=kind, noise=noise) for kind in ("table", "normal")
     )
     plain = looks(tables)
     assert plain
@@ -114,4 +114,4 @@ def test_normal_conditionals_take_no_further_answer(noise, monkeypatch):
 
 def test_other_conditionals_are_refused():
     with pytest.raises(ValueError, match=r"conditionals \('regression'\) must be .* not offered"):
-        BayesianNetworkLearner(conditionals="regression")
+        PaperNetwork(conditionals="regression")

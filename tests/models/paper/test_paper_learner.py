@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.buckets import MAX_BUCKETS
 from sdv_plausible.models.paper import learner as learning
 from sdv_plausible.models.paper import structure as structures
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.models.paper.shares import LearningPlan
 from sdv_plausible.models.paper.structure import check_structure, check_tables
-from sdv_plausible.models.uniform import UniformLearner
+from sdv_plausible.models.uniform import Uniform
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
 from sdv_plausible.privacy.ledger import PrivacyLedger
@@ -45,12 +45,12 @@ DOMAIN = Domain(
 BUDGET = ModelBudget(epsilon=1.0, delta=1e-6)
 FREE = ModelBudget(epsilon=math.inf, delta=1e-6)
 LEARNERS: dict[str, Any] = {
-    "cfs": BayesianNetworkLearner(),
-    "independent": BayesianNetworkLearner(structure="independent"),
-    "given": BayesianNetworkLearner(structure={"c": ["a", "b"], "b": ["a"]}),
-    "posterior": BayesianNetworkLearner(parameters="posterior", max_parents=1, concentration=0.01),
-    "adaptive": AdaptiveLearner(),
-    "uniform": UniformLearner(),
+    "cfs": PaperNetwork(),
+    "independent": PaperNetwork(structure="independent"),
+    "given": PaperNetwork(structure={"c": ["a", "b"], "b": ["a"]}),
+    "posterior": PaperNetwork(parameters="posterior", max_parents=1, concentration=0.01),
+    "adaptive": AdaptiveNetwork(),
+    "uniform": Uniform(),
 }
 LOOKING = [name for name in LEARNERS if name != "uniform"]
 
@@ -326,7 +326,7 @@ def test_the_forecast_of_a_link_is_the_noise_of_a_table_with_one_parent(neighbou
     assert found.link == pytest.approx(0.4 * middle * min(middle, MAX_BUCKETS) * sigma / 5000)
     assert (found.rows, found.assumed, set(found.columns)) == (5000, (), set(DOMAIN.names))
     assert LEARNERS["independent"].forecast(DOMAIN, budget, 5000).link is None
-    for learner, money in ((LEARNERS["cfs"], FREE), (BayesianNetworkLearner(noise="paper"), BUDGET)):
+    for learner, money in ((LEARNERS["cfs"], FREE), (PaperNetwork(noise="paper"), BUDGET)):
         assert learner.forecast(DOMAIN, money, 5000) is None
 
 
@@ -340,7 +340,7 @@ def test_tables_are_drawn_to_their_margins_as_far_as_there_is_noise(name, monkey
         return honest(counts, prior, strength, *rest)
 
     monkeypatch.setattr(learning, "dirichlet_table", table)
-    learner = BayesianNetworkLearner(structure=name, concentration=2.5)
+    learner = PaperNetwork(structure=name, concentration=2.5)
     learn(learner, codes(), DOMAIN, BUDGET, PrivacyLedger(delta=1e-6), Coins.from_seed(1))
     sigma = 1 / LearningPlan.make(name, DOMAIN, BUDGET).mu_each("tables") if name == "cfs" else 0.0
     assert strengths == pytest.approx([2.5 + sigma * math.sqrt(c) for c in DOMAIN.cardinalities])
@@ -386,7 +386,7 @@ def test_the_lower_bound_is_never_below_one():
 )  # fmt: skip
 def test_bad_parameters_are_named(options):
     with pytest.raises(ValueError, match=f"^{next(iter(options))} "):
-        BayesianNetworkLearner(**options)
+        PaperNetwork(**options)
 
 
 def test_usual_parameters_are_those_of_the_docs():
@@ -397,23 +397,21 @@ def test_usual_parameters_are_those_of_the_docs():
         "concentration": 1.0,
         "parameters": "mean",
     }
-    assert BayesianNetworkLearner() == BayesianNetworkLearner(
-        **usual, noise="calibrated", conditionals="table"
-    )
-    assert AdaptiveLearner() == AdaptiveLearner(max_cost=300_000, public=None)
+    assert PaperNetwork() == PaperNetwork(**usual, noise="calibrated", conditionals="table")
+    assert AdaptiveNetwork() == AdaptiveNetwork(max_cost=300_000, public=None)
 
 
 def test_the_least_parameters_are_allowed():
-    learner = BayesianNetworkLearner(max_cost=1, max_parents=0)
+    learner = PaperNetwork(max_cost=1, max_parents=0)
     network = learn(learner, codes(), DOMAIN, BUDGET, PrivacyLedger(delta=1e-6), Coins.from_seed(1))
     assert {table.parents for table in network.tables} == {()}
-    assert BayesianNetworkLearner(max_parents=1).max_parents == 1
+    assert PaperNetwork(max_parents=1).max_parents == 1
 
 
 @pytest.mark.parametrize("max_cost", [0, 1.5, True, "a"])
 def test_bad_cost_of_the_adaptive_learner(max_cost):
     with pytest.raises(ValueError, match="^max_cost "):
-        AdaptiveLearner(max_cost=max_cost)
+        AdaptiveNetwork(max_cost=max_cost)
 
 
 def test_a_given_structure_too_large_for_memory_is_refused():
@@ -433,7 +431,7 @@ def test_a_table_of_as_many_cells_as_are_allowed_is_made(monkeypatch):
             for name, c in zip("abc", (3, 4, 2), strict=True)
         )
     )
-    learner = BayesianNetworkLearner(structure={"c": ["a", "b"]})
+    learner = PaperNetwork(structure={"c": ["a", "b"]})
 
     def made() -> BayesianNetwork:
         rows = np.zeros((5, 3), dtype=np.int32)

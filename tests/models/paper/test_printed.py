@@ -11,7 +11,7 @@ import pytest
 from sdv_plausible.models.base import ModelBudget
 from sdv_plausible.models.paper import learner
 from sdv_plausible.models.paper.entropies import ENTROPY_GRID
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.models.paper.printed import PrintedEntropies, PrintedPlan, cut_at_zero, uniform_prior
 from sdv_plausible.privacy.accounting.paper_formulas import paper_entropy_sensitivity, paper_shares
 from sdv_plausible.privacy.accounting.sensitivity import entropy_sensitivity_in_steps
@@ -42,7 +42,7 @@ def learn(n: int, epsilon: float):  # type: ignore[no-untyped-def]
     ledger = PrivacyLedger(delta=DELTA)
     with record_calls() as calls:
         model = learn_model(
-            {"learning": CodeArray(rows(n), DOMAIN.cardinalities)}, DOMAIN, BayesianNetworkLearner(noise="paper"),
+            {"learning": CodeArray(rows(n), DOMAIN.cardinalities)}, DOMAIN, PaperNetwork(noise="paper"),
             ModelBudget(epsilon=epsilon, delta=DELTA), ledger, Coins.from_seed(3),
         )  # fmt: skip
     return model, ledger, calls
@@ -129,13 +129,13 @@ def test_without_noise_nothing_is_claimed() -> None:
 
 def test_words_and_neighbours_are_checked() -> None:
     with pytest.raises(ValueError, match="calibrated"):
-        BayesianNetworkLearner(noise="printed")  # type: ignore[arg-type]
+        PaperNetwork(noise="printed")  # type: ignore[arg-type]
     people = Neighbours(rows=2, person="home")
-    BayesianNetworkLearner().check_neighbours(people)
-    BayesianNetworkLearner(noise="paper").check_neighbours(ONE_ROW)
+    PaperNetwork().check_neighbours(people)
+    PaperNetwork(noise="paper").check_neighbours(ONE_ROW)
     with pytest.raises(ValueError, match="noise .'paper'. is for single rows"):
-        BayesianNetworkLearner(noise="paper").check_neighbours(people)
-    replaced = ModelBudget(epsilon=1.0, delta=DELTA, neighbours=Neighbours.parse("replace_one", None, 1))
+        PaperNetwork(noise="paper").check_neighbours(people)
+    replaced = ModelBudget(epsilon=1.0, delta=DELTA, neighbours=Neighbours.parse("replace_one", None))
     with pytest.raises(ValueError, match="single rows"):
         PrintedPlan.make(3, replaced, learns_structure=True)
 

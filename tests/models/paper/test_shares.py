@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdv_plausible.models.adaptive.learner import AdaptiveLearner
+from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.base import ModelBudget
-from sdv_plausible.models.paper.learner import BayesianNetworkLearner
+from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.models.paper.shares import SHARES, SIZE_FAILURE, LearningPlan
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss
@@ -28,9 +28,9 @@ def domain(m: int) -> Domain:
 @given(st.floats(0.01, 20), st.floats(1e-12, 1e-2), st.integers(1, 30))
 def test_plans_keep_to_their_budget(epsilon, delta, m):
     for learner in (
-        BayesianNetworkLearner(),
-        BayesianNetworkLearner(structure="independent"),
-        AdaptiveLearner(),
+        PaperNetwork(),
+        PaperNetwork(structure="independent"),
+        AdaptiveNetwork(),
     ):
         entries = learner.plan(domain(m), ModelBudget(epsilon=epsilon, delta=delta))
         assert compose([loss for entry in entries for loss in entry.losses], delta) <= epsilon * (1 + 1e-9)

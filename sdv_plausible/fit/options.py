@@ -1,0 +1,167 @@
+"""Every option once: the constructor's, ``fit_source``'s, the command line's and the app's are these.
+
+Options belong to the constructor, or to a value that one of its arguments takes: a test, a model, a person or
+a published table. On the command line and in release files they are flat. Nothing is imported, so that
+``--help`` is there without SDV.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+MODELS = {
+    "bayesian_network": "Bayesian network, adaptive (default)",
+    "correlated": "correlated attributes (DataSynthesizer)",
+    "independent": "independent attributes (DataSynthesizer)",
+    "random": "random: declared values alone (DataSynthesizer)",
+    "gaussian_copula": "Gaussian copula",
+    "latent": "autoencoder",
+    "uniform": "the same as random",
+}
+TESTS = {
+    "release": "one guarantee for any number of rows (default)",
+    "randomized": "row by row, randomised: every row costs",
+    "deterministic": "row by row, plausible deniability without an epsilon",
+}
+VALUES = {
+    "ReleaseTest": "test", "RandomizedTest": "test", "DeterministicTest": "test", "PaperNetwork": "model",
+    "Person": "person", "PublicTable": "public",
+}  # fmt: skip
+"""Values, and the constructor's argument that takes them."""
+NAMED = {"release": "ReleaseTest", "randomized": "RandomizedTest", "deterministic": "DeterministicTest"}
+_TESTS = tuple(NAMED.values())
+_BY_ROW = _TESTS[1:]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option.
+
+    Attributes
+    ----------
+    name, kind, default, help
+        What it is called where options are flat, of which type it is, and what is said of it in a line.
+    of : tuple of str
+        Values that hold it; none where it is the constructor's own.
+    choices : mapping or tuple
+        All its values, with what each is for a form.
+    within, written : str
+        What it is called in them, and how its value is shown on the command line, where that differs.
+    """
+
+    name: str
+    kind: type
+    default: Any
+    help: str
+    of: tuple[str, ...] = ()
+    choices: Mapping[str, str] | tuple[str, ...] = ()
+    within: str = ""
+    written: str = ""
+
+    @property
+    def flag(self) -> str:
+        """What it is called on the command line."""
+        return f"--{self.name.replace('_', '-')}"
+
+
+_PAPER = ("PaperNetwork",)
+_LIST = (
+    Option("enforce_min_max_values", bool, True, "kept for SDV's sake: values never leave the domain"),
+    Option("enforce_rounding", bool, True, "round numbers to the digits of the domain"),
+    Option("locales", list, ["en_US"], "locales of personal data that is invented", written="LOCALE"),
+    Option("epsilon", float, 1.0, "privacy budget; inf learns without noise and without a claim"),
+    Option("delta", float, 1e-9, "failure probability of the whole release, in (0, 1)"),
+    Option("model", str, "bayesian_network", f"{', '.join(MODELS)}", choices=MODELS, written="NAME"),
+    Option("test", str, "release", "the privacy test", choices=TESTS),
+    Option(
+        "undeclared", str, "private",
+        "domains of undeclared columns: learned with noise, or read off the rows without a claim",
+        choices=("private", "infer"),
+    ),
+    Option("max_bins", int, 100, "numbers and dates with more values are put into so many bins"),
+    Option("person", str, None, "column that says whose a row is: all of one's rows are protected",
+           written="COLUMN"),
+    Option("neighbours", str, "add_remove", "tables with a row (or person) more, or with another one",
+           choices=("add_remove", "replace_one")),
+    Option("random_state", int, None, "reproducible runs for tests; the ledger then makes no claim"),
+    Option("k", int, 50, "plausible seeds that a released row must have, >= 1", _TESTS),
+    Option("epsilon0", float, 1.0, "inverse scale of the test's noise", _TESTS[:2]),
+    Option("omega", object, None, "attributes that are resampled (default: the test's choice)", _TESTS,
+           written="N|LOW-HIGH|all"),
+    Option("gamma", float, 4.0, 'factor within which probabilities are "about the same"', _BY_ROW),
+    Option("row_cap", int, 1_000_000, "rows that one fit may ever release; all are charged", _BY_ROW),
+    Option("max_plausible", int, None, "counting plausible seeds stops at so many", _BY_ROW),
+    Option("max_check_plausible", int, None, "so many seeds are looked at", _BY_ROW),
+    Option("hidden_omega", bool, False, "likelihoods of the mixture over a range of omega", _BY_ROW),
+    Option("seed_free_share", float, 0.5, "probability that a proposal resamples everything", _BY_ROW[:1]),
+    Option("least_rows", int, 1000, "a public number that the count of seeds reaches", _BY_ROW[:1]),
+    Option("threshold_noise", str, "discrete_laplace", "noise of the threshold; laplace is the paper's",
+           _BY_ROW[:1], ("discrete_laplace", "laplace")),
+    Option("structure", object, "cfs", "of the paper's network: cfs, independent, or {child: [parents]}",
+           _PAPER, written="NAME|JSON"),
+    Option("split", tuple, None, "of the paper's network: shares for structure, parameters and seeds", _PAPER,
+           written="A,B,C"),
+    Option("noise", str, "calibrated", "of the paper's network: paper is the noise as printed", _PAPER,
+           ("calibrated", "paper")),
+    Option("accounting", str, "proved", "of the paper's network: paper adds what its formulas give", _PAPER,
+           ("proved", "paper")),
+    Option("rows_per_person", int, 1, "so many rows of each person are used, at most", ("Person",),
+           within="rows"),
+    Option("public_source", str, None, "who published --public, for the ledger", ("PublicTable",),
+           within="source"),
+)  # fmt: skip
+OPTIONS = {option.name: option for option in _LIST}
+_MOVED = {
+    "privacy_test": "give test={value}",
+    "source": 'give domain="written"',
+    "model_parameters": "give model= a value with them, such as AdaptiveNetwork(max_cost=10_000)",
+    "model_kwargs": "give model=SDVCopula(GaussianCopulaSynthesizer, ...)",
+    "rows_per_person": 'give person=Person("column", rows={value})',
+    "public_source": "give public=PublicTable(frame, source={value})",
+}
+"""Arguments of 0.1 that are no option of a value by the same name, and where they went."""
+
+
+def default_of(name: str) -> Any:
+    """The default of an option."""
+    return OPTIONS[name].default
+
+
+def moved_to(name: str, value: Any) -> str | None:
+    """Where an argument of 0.1 went; None for what was none.
+
+    Parameters
+    ----------
+    name : str
+        What it was called.
+    value : object
+        What was given.
+    """
+    shown = repr(value) if isinstance(value, (str, int, float, tuple, type(None))) else "..."
+    if name in _MOVED:
+        return _MOVED[name].format(value=shown)
+    of = OPTIONS[name].of if name in OPTIONS else ()
+    return f"give {VALUES[of[0]]}={of[0]}({name}={shown})" if of else None
+
+
+def refuse_moved(where: str, given: Mapping[str, Any]) -> None:
+    """Refuse keyword arguments that are none, and say where those of 0.1 went.
+
+    Raises
+    ------
+    TypeError
+        If there is one.
+    """
+    for name, value in given.items():
+        way = moved_to(name, value)
+        raise TypeError(f"{where}() has no argument {name!r}" if way is None else f"{name}: {way}")
+
+
+def misplaced(test: str, given: Mapping[str, Any]) -> str | None:
+    """The first of some flat options that plays no part in a test; None if there is none."""
+    tests = {
+        name: OPTIONS[name].of for name in given if VALUES.get(next(iter(OPTIONS[name].of), "")) == "test"
+    }
+    return next((name for name, of in tests.items() if NAMED[test] not in of), None)

@@ -1,0 +1,168 @@
+"""One list of options: the constructor, ``fit_source``, the values and the command line agree with it."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import typing
+from dataclasses import MISSING, fields, replace
+from typing import Any
+
+import pytest
+
+import sdv_plausible
+from sdv_plausible import (
+    DeterministicTest,
+    PaperNetwork,
+    Person,
+    PlausibleDeniabilitySynthesizer,
+    PublicTable,
+    RandomizedTest,
+    ReleaseTest,
+    fit_source,
+    metadata_of,
+)
+from sdv_plausible.commands.parameters import OTHERWISE, add_parameters
+from sdv_plausible.fit import options
+from sdv_plausible.fit.options import MODELS, NAMED, OPTIONS, VALUES, Option, misplaced, moved_to
+from sdv_plausible.models import NAMES, OF_PAPER
+from sdv_plausible.release.settings import TESTS
+
+MADE = {
+    value.__name__: value
+    for value in (ReleaseTest, RandomizedTest, DeterministicTest, PaperNetwork, Person, PublicTable)
+}
+ARGUMENTS = (
+    "metadata", "enforce_min_max_values", "enforce_rounding", "locales", "epsilon", "delta", "model", "test",
+    "domain", "types", "undeclared", "max_bins", "person", "neighbours", "budget", "rules", "public",
+    "random_state",
+)  # fmt: skip
+OF_SOURCES = ("source", "table_name", "rows", "scratch", "progress", "allow_no_claim")
+WITHOUT_OPTION = ("metadata", *OTHERWISE)
+BY_JSON = ("max_cost", "max_parents", "concentration", "parameters", "conditionals")  # --model-parameters
+
+
+def arguments(function: Any) -> dict[str, inspect.Parameter]:
+    found = inspect.signature(function).parameters.values()
+    return {p.name: p for p in found if p.name != "self" and p.kind is not p.VAR_KEYWORD}
+
+
+def disagreements(known: dict[str, Option]) -> list[str]:
+    """What the list says otherwise than a door, a value or the command line."""
+    own = {name: option for name, option in known.items() if not option.of}
+    found = []
+    doors = {"synthesizer": PlausibleDeniabilitySynthesizer.__init__, "fit_source": fit_source}
+    for door, function in doors.items():
+        there = arguments(function)
+        if door == "synthesizer":
+            found += [f"{door}: {name}" for name in {*own} ^ ({*there} - {*WITHOUT_OPTION})]
+        else:
+            found += [f"{door}: {name}" for name in {*there} - {*own, *WITHOUT_OPTION, *OF_SOURCES}]
+        for name in {*own} & {*there}:
+            default = there[name].default
+            same = (list(default) if isinstance(default, tuple) else default) == own[name].default
+            found += [] if same else [f"{door}: the default of {name}"]
+    for name, made in MADE.items():
+        defaults = {f.name: f.default for f in fields(made) if f.init and f.name not in BY_JSON}
+        said = {o.within or o.name: o.default for o in known.values() if name in o.of}
+        left = {f for f, default in defaults.items() if default is MISSING}
+        found += [f"{name}: {f}" for f in {*defaults} ^ {*said} ^ left]
+        found += [f"{name}: the default of {f}" for f in said if f in defaults and said[f] != defaults[f]]
+        hints = typing.get_type_hints(made)
+        for option in known.values():
+            if name in option.of and option.choices:
+                literal = typing.get_args(hints[option.within or option.name])
+                found += [] if literal == tuple(option.choices) else [f"{name}: the choices of {option.name}"]
+    parser = argparse.ArgumentParser()
+    add_parameters(parser)
+    flags = {flag for action in parser._actions for flag in action.option_strings}
+    found += [f"command line: {option.flag}" for option in known.values() if option.flag not in flags]
+    return sorted(found)
+
+
+def test_doors_values_and_command_line_agree_with_the_list():
+    assert disagreements(OPTIONS) == []
+    assert tuple(arguments(PlausibleDeniabilitySynthesizer.__init__)) == ARGUMENTS
+    assert (*MODELS,) == tuple(sorted(NAMES, key=[*MODELS].index))
+    assert {name: made.__name__ for name, made in TESTS.items()} == NAMED
+    assert tuple(name for name, option in OPTIONS.items() if option.of == ("PaperNetwork",)) == OF_PAPER
+
+
+@pytest.mark.parametrize(
+    ("planted", "named"),
+    [
+        ({"epsilon": {"default": 2.0}}, ["fit_source: the default of epsilon", "synthesizer: the default of epsilon"]),
+        ({"row_cap": {"default": 5}}, ["DeterministicTest: the default of row_cap", "RandomizedTest: the default of row_cap"]),
+        ({"row_cap": {"of": (*NAMED.values(),)}}, ["ReleaseTest: row_cap"]),
+        ({"noise": {"choices": ("calibrated",)}}, ["PaperNetwork: the choices of noise"]),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_planted_disagreement_is_seen(planted, named):
+    (name, changed), *_ = planted.items()
+    assert disagreements({**OPTIONS, name: replace(OPTIONS[name], **changed)}) == named
+
+
+def test_an_option_that_no_door_has_is_seen():
+    odd = Option("depth", int, 1, "how deep")
+    assert disagreements({**OPTIONS, "depth": odd}) == ["command line: --depth", "synthesizer: depth"]
+
+
+def test_what_plays_no_part_is_no_argument_of_a_test():
+    for name in OPTIONS:
+        for test, value in NAMED.items():
+            if VALUES.get(next(iter(OPTIONS[name].of), "")) == "test":
+                assert (misplaced(test, {name: 1}) is None) == (value in OPTIONS[name].of)
+    with pytest.raises(TypeError):
+        ReleaseTest(row_cap=5)
+
+
+OLD = {  # argument of 0.1: what was given, and where it went
+    "k": (20, "k: give test=ReleaseTest(k=20)"),
+    "gamma": (2.0, "gamma: give test=RandomizedTest(gamma=2.0)"),
+    "epsilon0": (0.5, "epsilon0: give test=ReleaseTest(epsilon0=0.5)"),
+    "omega": ((1, 2), "omega: give test=ReleaseTest(omega=(1, 2))"),
+    "privacy_test": ("randomized", "privacy_test: give test='randomized'"),
+    "structure": ("cfs", "structure: give model=PaperNetwork(structure='cfs')"),
+    "model_parameters": ({"max_cost": 3}, "AdaptiveNetwork(max_cost=10_000)"),
+    "split": ((0.2, 0.3, 0.5), "split: give model=PaperNetwork(split=(0.2, 0.3, 0.5))"),
+    "row_cap": (9, "row_cap: give test=RandomizedTest(row_cap=9)"),
+    "seed_free_share": (0.1, "RandomizedTest"),
+    "least_rows": (10, "RandomizedTest"),
+    "rows_per_person": (3, 'rows_per_person: give person=Person("column", rows=3)'),
+    "source": ("written", 'source: give domain="written"'),
+    "max_plausible": (3, "RandomizedTest"),
+    "max_check_plausible": (3, "RandomizedTest"),
+    "hidden_omega": (True, "RandomizedTest(hidden_omega=True)"),
+    "threshold_noise": ("laplace", "RandomizedTest"),
+    "noise": ("paper", "noise: give model=PaperNetwork(noise='paper')"),
+    "accounting": ("paper", "PaperNetwork"),
+    "public_source": ("an office", "public=PublicTable(frame, source='an office')"),
+    "model_kwargs": ({}, "model=SDVCopula("),
+}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_an_argument_of_0_1_says_where_it_went(name):
+    value, way = OLD[name]
+    types = {"age": {"sdtype": "numerical"}}
+    doors = [lambda: PlausibleDeniabilitySynthesizer(metadata_of(types), **{name: value})]
+    if name != "source":  # which is fit_source's own
+        doors.append(lambda: fit_source("none.csv", types, **{name: value}))
+    for door in doors:
+        with pytest.raises(TypeError) as error:
+            door()
+        assert way in str(error.value)
+        assert "\n" not in str(error.value)
+
+
+def test_what_never_was_an_argument_is_no_argument():
+    with pytest.raises(TypeError, match=r"PlausibleDeniabilitySynthesizer\(\) has no argument 'depth'"):
+        PlausibleDeniabilitySynthesizer(metadata_of({"age": {"sdtype": "numerical"}}), depth=3)
+    assert moved_to("depth", 3) is None
+    assert moved_to("epsilon", 3) is None
+
+
+def test_values_are_public_names():
+    assert {*MADE} <= {*sdv_plausible.__all__}
+    assert "sdv_plausible" in options.__name__
