@@ -222,8 +222,8 @@ class Fit:
         """
         ledger, names, transcript = opened.ledger, list(self.specs), Transcript()
         teller.tell_of_public(self.public, rows)
-        teller.tell_of_persons(self.settings.neighbours, rows)
         rows = rows.of_persons(self.settings.neighbours, coins.spawn("persons"))
+        teller.tell_of_persons(self.settings.neighbours.person, rows)
         if isinstance(rows, TableRows) and (errors := self.settings.test.complaints(len(rows))):
             raise ValueError(" ".join(errors))
         folded = rows.folded(names)

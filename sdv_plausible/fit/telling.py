@@ -11,15 +11,11 @@ import pandas as pd
 
 from sdv_plausible.fit.public_table import starts
 from sdv_plausible.models.base import HasStructure
-from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources.rows import Rows
+from sdv_plausible.sources.rows import LOOKED_AT, Rows
 from sdv_plausible.table.checking import mostly_outside, often_missing
 from sdv_plausible.table.declarations import Declarations, Specs
 from sdv_plausible.table.domain import Attribute, Domain
-from sdv_plausible.table.persons import without_names
-
-WARNED_FROM = 5000  # rows that a fit looks at before it warns that a declaration does not fit
 
 FOR_YOU = "for you, not for publication"
 
@@ -53,14 +49,13 @@ class Teller:
                     "them then, whatever the ledger says. Leave it out"
                 )
 
-    def tell_of_persons(self, neighbours: Neighbours, rows: Rows) -> None:
+    def tell_of_persons(self, person: str | None, rows: Rows) -> None:
         """Warn that rows are nobody's, as what is in the persons' column can be no name."""
-        with suppress(Exception):  # what is only told ends no fit
-            if neighbours.person is not None and without_names(rows.persons_of(neighbours, WARNED_FROM)):
-                self.told.append(
-                    f"some cells of {neighbours.person} can name nobody, and their rows were left out "
-                    f"({FOR_YOU}): give each person a whole number or a text"
-                )
+        if rows.unnamed:
+            self.told.append(
+                f"some cells of {person} can name nobody, and their rows were left out ({FOR_YOU}): give "
+                "each person a whole number or a text"
+            )
 
     def tell_of_strangers(self, declared: Declarations, rules: RuleSet, specs: Specs, rows: Rows) -> None:
         """Warn, by column names alone, where a declaration does not fit at all."""
@@ -73,7 +68,7 @@ class Teller:
             noted, lost = "", error
         outside, missing = [], []
         with suppress(Exception):  # what is only told ends no fit
-            first = rows.begins(WARNED_FROM)
+            first = rows.begins(LOOKED_AT)
             first = rules.fold(first) if rules else first
             there = [name for name in declared.names if name in first and name in specs]
             outside = mostly_outside(first, {name: as_read(declared, name, specs) for name in there})

@@ -21,7 +21,7 @@ import pandas as pd
 from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.sources.source import LocalSource, Source, with_objects
-from sdv_plausible.table.persons import identities, numbered, smallest
+from sdv_plausible.table.persons import identities, numbered, smallest, without_names
 from sdv_plausible.table.storage import PERSON, check_storage
 
 FILES = 256  # of 10^8 rows one file's are about a part's
@@ -29,7 +29,9 @@ FILES = 256  # of 10^8 rows one file's are about a part's
 
 @dataclass(frozen=True, eq=False)
 class Deal:
-    """Work: the rows of every part that may be chosen, dealt out to files; what is counted are rows.
+    """Work: the rows of every part that may be chosen, dealt out to files.
+
+    What is counted are parts with cells that can name nobody.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ class Deal:
             at = here[file_of == file]
             with _dealt(self.folder, file).open("ab") as out:
                 pickle.dump((rows.iloc[at], secret[at]), out, protocol=pickle.HIGHEST_PROTOCOL)
-        return len(part)
+        return int(without_names(part[self.person], names))
 
     def merge(self, one: int, other: int) -> int:
         """Add."""
@@ -68,6 +70,8 @@ class Deal:
 
 class ChosenRows(LocalSource):
     """The rows chosen, in files of this fit."""
+
+    unnamed = False  # whether some were left out whose person cannot be told
 
     def __init__(self, folder: Path, empty: pd.DataFrame, rows: int, *, progress: bool = False) -> None:
         super().__init__(rows, progress=progress)
@@ -109,13 +113,15 @@ def bounded(
     """
     assert neighbours.person is not None
     kept = [*names, *({neighbours.person} - set(names))]
-    source.total(Deal(neighbours.person, neighbours.rows, coins, folder), kept)
+    unnamed = source.total(Deal(neighbours.person, neighbours.rows, coins, folder), kept)
     chosen = (_chosen(path, neighbours) for path in sorted(folder.glob("dealt-*")))
     frames = (frame[list(names)] for some in chosen for frame in some)
     for number, part in enumerate(_parts(frames, source.rows)):
         with (folder / f"chosen-{number:06d}").open("wb") as out:
             pickle.dump(part, out, protocol=pickle.HIGHEST_PROTOCOL)
-    return ChosenRows(folder, source.empty(names), source.rows, progress=source.progress)
+    chosen_rows = ChosenRows(folder, source.empty(names), source.rows, progress=source.progress)
+    chosen_rows.unnamed = unnamed > 0
+    return chosen_rows
 
 
 def check_person(source: Source, neighbours: Neighbours, scratch: str | Path | None) -> None:

@@ -21,11 +21,16 @@ from sdv_plausible.sources.source import LocalSource, Source
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.columns import ExactColumns, FrameColumns
 from sdv_plausible.table.domain import Domain
-from sdv_plausible.table.persons import choose_rows
+from sdv_plausible.table.persons import choose_rows, identities, without_names
+
+LOOKED_AT = 5000  # rows, for words to their holder
 
 
 class Rows(Protocol):
     """Rows behind what a fit may do with them."""
+
+    unnamed: bool
+    """Whether some were left out, as what says whose they are can name nobody: for their holder alone."""
 
     def of_persons(self, neighbours: Neighbours, coins: Coins) -> Rows:
         """Of every person at most as many rows as the unit has, chosen secretly."""
@@ -33,10 +38,6 @@ class Rows(Protocol):
 
     def begins(self, most: int) -> pd.DataFrame:
         """At most so many rows as given, for words to their holder; none where they are elsewhere."""
-        ...
-
-    def persons_of(self, neighbours: Neighbours, most: int) -> pd.Series[Any]:
-        """Whose at most so many rows are; none where no column says so, or rows are elsewhere."""
         ...
 
     def schema(self) -> pd.DataFrame:
@@ -69,6 +70,8 @@ class TableRows(SeesRows):
         Whose each row is.
     """
 
+    unnamed = False
+
     def __init__(self, table: pd.DataFrame, rules: RuleSet, persons: pd.Series[Any] | None = None) -> None:
         self._table, self._rules, self._persons = table.reset_index(drop=True), rules, persons
         self._folded: pd.DataFrame | None = None
@@ -77,8 +80,10 @@ class TableRows(SeesRows):
         """Of every person at most as many rows as the unit has, chosen secretly."""
         if neighbours.person is None or self._persons is None:
             return self
-        chosen = choose_rows(self._persons, neighbours.rows, coins)
-        return TableRows(self._table.iloc[chosen], self._rules)
+        used = TableRows(self._table.iloc[choose_rows(self._persons, neighbours.rows, coins)], self._rules)
+        first = self._persons.iloc[:LOOKED_AT]
+        used.unnamed = without_names(first, identities(first))
+        return used
 
     def __len__(self) -> int:
         return len(self._table)
@@ -86,10 +91,6 @@ class TableRows(SeesRows):
     def begins(self, most: int) -> pd.DataFrame:
         """The first rows."""
         return self._table.iloc[:most]
-
-    def persons_of(self, neighbours: Neighbours, most: int) -> pd.Series[Any]:  # noqa: ARG002  it was given
-        """Whose the first rows are."""
-        return pd.Series(dtype=object) if self._persons is None else self._persons.iloc[:most]
 
     def schema(self) -> pd.DataFrame:
         """No row, in the types of the table."""
@@ -127,6 +128,8 @@ class SourceRows(SeesRows):
         Of this fit alone, on a disk of the holder's: for codes that are made once, and a person's rows.
     """
 
+    unnamed = False
+
     def __init__(
         self, source: Source, rules: RuleSet, names: Sequence[str], folder: Path | None = None
     ) -> None:
@@ -139,21 +142,15 @@ class SourceRows(SeesRows):
         assert isinstance(self._source, LocalSource)  # check_person refused others
         assert self._folder is not None
         chosen = bounded(self._source, neighbours, self._names, coins, self._folder)
-        return SourceRows(chosen, self._rules, self._names, self._folder)
+        used = SourceRows(chosen, self._rules, self._names, self._folder)
+        used.unnamed = chosen.unnamed
+        return used
 
     def begins(self, most: int) -> pd.DataFrame:
         """The first rows of the first part; none of a cluster's, which stay where they are."""
         if not isinstance(self._source, LocalSource):
             return self.schema()
         return next(iter(self._source.parts(self._names)), self.schema()).iloc[:most]
-
-    def persons_of(self, neighbours: Neighbours, most: int) -> pd.Series[Any]:
-        """Whose the first rows of the first part are."""
-        if neighbours.person is None or not isinstance(self._source, LocalSource):
-            return pd.Series(dtype=object)
-        names = [neighbours.person]
-        first = next(iter(self._source.parts(names)), self._source.empty(names))
-        return first[neighbours.person].iloc[:most]
 
     def schema(self) -> pd.DataFrame:
         """No row, in the types of the parts."""

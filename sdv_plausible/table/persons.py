@@ -76,10 +76,10 @@ def identities(persons: pd.Series[Any]) -> np.ndarray:
     return names
 
 
-def without_names(persons: pd.Series[Any]) -> bool:
-    """Whether a cell is neither missing nor a name: it is nobody's, without a word."""
-    lost = np.array([name is None for name in identities(persons)], dtype=bool)
-    return any(not is_missing(plain(cell)) for cell in persons[lost])
+def without_names(persons: pd.Series[Any], names: np.ndarray) -> bool:
+    """Whether a cell of which there is no name is no missing one: its row is nobody's all the same."""
+    lost = np.array([name is None for name in names], dtype=bool)
+    return bool((lost & ~persons.isna().to_numpy(dtype=bool)).any())
 
 
 def _is_rounded(name: Any, exact: float) -> bool:

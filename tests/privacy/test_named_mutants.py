@@ -230,7 +230,7 @@ MUTANTS = {
         ),
     ),
     "all partitions of a cluster have one number": Mutant(
-        owner=DaskSource, name="total", old="task(sent, part, i)", new="task(sent, part, 0)",
+        owner=DaskSource, name="total", old="task(sent, part, types, i)", new="task(sent, part, types, 0)",
         caught_by=((*PARTS, ("dask", "nothing")),),
     ),
     "codes are kept as if all parts were the first": Mutant(
