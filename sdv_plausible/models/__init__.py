@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from importlib import import_module
 from typing import Any
 
-_HOMES: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
-    "bayesian_network": ("adaptive.learner", "AdaptiveNetwork", {}),
-    "independent": ("paper.learner", "PaperNetwork", {"structure": "independent"}),
-    "correlated": ("datasynthesizer.learner", "GreedyBayes", {}),
-    "gaussian_copula": ("gaussian_copula.learner", "GaussianCopula", {}),
-    "latent": ("latent.learner", "Latent", {}),
-    "random": ("uniform", "Uniform", {}),
-    "uniform": ("uniform", "Uniform", {}),
-}
-NAMES = tuple(_HOMES)
+NAMES = ("bayesian_network", "independent", "correlated", "gaussian_copula", "latent", "random", "uniform")
 OF_PAPER = ("structure", "split", "noise", "accounting")
 """Options of the paper's network that files and the command line say beside the model."""
 
@@ -72,21 +62,41 @@ def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **of_
     """
     if model not in NAMES:
         raise ValueError(f"model ({model!r}) must be one of {', '.join(NAMES)}, or a learner object")
-    home, made, usual = _HOMES[model]
-    if of_paper and model == "bayesian_network":
-        home, made, _ = _HOMES["independent"]
-    name = next((name for name in of_paper if made != "PaperNetwork" or name in usual), None)
+    made, usual = _makers()["independent" if of_paper and model == "bayesian_network" else model]
+    if model == "bayesian_network":
+        usual = {}
+    of_networks = made.__name__ == "PaperNetwork"
+    name = next((name for name in of_paper if not of_networks or name in usual), None)
     if name is not None:
         raise ValueError(
             f"{name} ({of_paper[name]!r}) is an option of the paper's network, and plays no part in model "
             f"{model!r}: leave it out, or leave the model out"
         )
     options = {**usual, **of_paper, **(parameters or {})}
-    learner = getattr(import_module(f"sdv_plausible.models.{home}"), made)
     try:
-        return make_learner(learner(**options))
+        return make_learner(made(**options))
     except TypeError as error:
         raise ValueError(f"model_parameters ({options!r}) do not fit model {model!r}: {error}") from error
+
+
+def _makers() -> dict[str, tuple[Any, dict[str, Any]]]:
+    """Class and usual options of every name."""
+    from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
+    from sdv_plausible.models.datasynthesizer.learner import GreedyBayes
+    from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
+    from sdv_plausible.models.latent.learner import Latent
+    from sdv_plausible.models.paper.learner import PaperNetwork
+    from sdv_plausible.models.uniform import Uniform
+
+    return {
+        "bayesian_network": (AdaptiveNetwork, {}),
+        "independent": (PaperNetwork, {"structure": "independent"}),
+        "correlated": (GreedyBayes, {}),
+        "gaussian_copula": (GaussianCopula, {}),
+        "latent": (Latent, {}),
+        "random": (Uniform, {}),
+        "uniform": (Uniform, {}),
+    }
 
 
 def words_of(model: Any) -> dict[str, Any]:
@@ -101,9 +111,7 @@ def words_of(model: Any) -> dict[str, Any]:
     words["accounting"] = "proved"
     if isinstance(model, str):
         return {"model": model, **words}
-    made = f"{type(model).__module__}.{type(model).__name__}"
-    found = (name for name, home in _HOMES.items() if made == f"sdv_plausible.models.{home[0]}.{home[1]}")
-    name = next(found, None)
+    name = next((name for name, (made, _) in _makers().items() if type(model) is made), None)
     if name is None:
         return words
     given = {f.name: getattr(model, f.name) for f in fields(model)}

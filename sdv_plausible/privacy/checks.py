@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -108,3 +109,10 @@ def _number(name: str, value: Any, rule: Callable[[float], bool], text: str, hin
 
 def _tail(hint: str) -> str:
     return f": {hint}" if hint else ""
+
+
+def plain_numbers(value: Any) -> None:
+    """Put Python's numbers in the place of numpy's in a frozen dataclass: files hold no others."""
+    for field in fields(value):
+        if isinstance(given := getattr(value, field.name, None), np.generic):
+            object.__setattr__(value, field.name, given.item())

@@ -37,7 +37,8 @@ class Person:
             raise ValueError(
                 f"person ({self.column!r}) must name the column that says whose a row is, or be None"
             )
-        check.whole("rows", self.rows, 1, "it bounds the rows used of each person; try 5")
+        rows = check.whole("rows", self.rows, 1, "it bounds the rows used of each person; try 5")
+        object.__setattr__(self, "rows", int(rows))  # numpy's numbers are in no file
 
 
 def person_of(column: str | None, rows: int) -> Person | str | None:

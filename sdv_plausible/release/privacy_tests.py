@@ -63,6 +63,7 @@ class PrivacyTest(ABC):
     neighbours: Neighbours = field(default=ONE_ROW, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        check.plain_numbers(self)
         check.whole("k", self.k, 1, "it is a number of plausible seed records; try 50")
         object.__setattr__(self, "omega", Omega.parse(self.omega))
         self._check()

@@ -67,6 +67,7 @@ class Settings:
     split: tuple[float, float, float] | None = None
 
     def __post_init__(self) -> None:
+        check.plain_numbers(self)
         if self.epsilon != math.inf:
             check.positive("epsilon", self.epsilon, "math.inf for no privacy; try 1.0")
         check.delta("delta", self.delta, "try 1e-9")

@@ -10,7 +10,7 @@ import numpy as np
 
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.lattice import Lattice, Run
-from sdv_plausible.table.rounding import NUMBER_STEPS, Rounding
+from sdv_plausible.table.rounding import LARGEST_STEP, NUMBER_STEPS, Rounding
 
 FEW_POINTS = 2**15  # up to here every single value of a range is looked at; beyond, those that occur
 PARTS = 64  # of a range, besides powers of two or calendar years: what is counted first
@@ -76,7 +76,10 @@ class Bounds:
     def steps(self) -> tuple[int, ...]:
         """Steps of which the share of multiples is asked; none of dates and of unknown digits."""
         lattice = self.lattice
-        return (self.rounding or NUMBER_STEPS) if lattice is not None and lattice.is_decimal else ()
+        if lattice is None or not lattice.is_decimal:
+            return ()
+        farthest = max(abs(self.low), abs(self.high)) * 10.0 ** (lattice.decimals or 0)
+        return (self.rounding or NUMBER_STEPS) if farthest < LARGEST_STEP else ()
 
     @property
     def asks_precision(self) -> bool:

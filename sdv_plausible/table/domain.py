@@ -474,7 +474,7 @@ class Domain:
         known = sdtypes or {}
         return cls(
             tuple(
-                replace(found, provenance=origin_of(spec) or found.provenance)
+                replace(found, provenance=origin) if (origin := origin_of(spec)) else found
                 for name, spec in declarations.items()
                 if (found := declare(name, spec, known.get(name), max_bins))
             )

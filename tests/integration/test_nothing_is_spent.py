@@ -18,7 +18,14 @@ import pytest
 from sdv.errors import InvalidDataError
 from tables import ENGINES, held
 
-from sdv_plausible import PaperNetwork, PlausibleDeniabilitySynthesizer, Release, fit_source
+from sdv_plausible import (
+    PaperNetwork,
+    Person,
+    PlausibleDeniabilitySynthesizer,
+    Release,
+    ReleaseTest,
+    fit_source,
+)
 from sdv_plausible.cli import main
 from sdv_plausible.commands import files, fitting
 from sdv_plausible.declaring.private import learned_file
@@ -649,3 +656,29 @@ def test_personal_data_that_sdv_would_hand_on_costs_nothing(name, tmp_path):
     with pytest.raises(ValueError, match="has the transformer None" if name == "none" else "cannot draw"):
         synth.fit(rows)
     assert charged(budget) == 0
+
+
+def test_numpys_numbers_in_values_are_in_the_file(tmp_path):
+    """A release that holds what no file holds was paid for, and could not be saved."""
+    rows, path = table(), tmp_path / "r.release"
+    for person in (None, Person("home", rows=np.int64(2))):
+        budget = Budget(9.0, 1e-6, tmp_path / f"b{person is None}")
+        synth = PlausibleDeniabilitySynthesizer(
+            metadata_from_columns(COLUMNS), epsilon=np.float32(1), delta=np.float32(1e-7), person=person,
+            test=ReleaseTest(k=np.int64(2), omega=np.int64(1), epsilon0=np.float32(0.5)), budget=budget,
+            model=PaperNetwork(structure={"age": {"sex"}}, split=(0.25, 0.25, 0.5)),
+            domain={n: {k: v for k, v in s.items() if k != "sdtype"} for n, s in DOMAIN.items() if n != "home"},
+        )  # fmt: skip
+        synth.fit(rows)
+        synth.release().save(path)
+        again = PlausibleDeniabilitySynthesizer.from_release(Release.load(path))
+        assert again.model == synth.model
+        assert again.plan().ledger.split == synth.plan().ledger.split
+
+
+@pytest.mark.parametrize(
+    "words", [{"range_min": 0, "range_max": 2**62}, {"range_min": 0, "range_max": 1e17, "decimal_places": 2}]
+)
+def test_ranges_beyond_steps_of_rounding_end_no_fit(words):
+    rows = pd.DataFrame({"x": [float(i) for i in range(300)]})
+    assert fit_source(rows, domain={"x": {"sdtype": "numerical", **words}}).ledger.claims_privacy

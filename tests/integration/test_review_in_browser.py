@@ -80,9 +80,9 @@ def test_from_a_template_to_a_release(folder, width):
         load_by(driver, find(driver, SAVE).click)
         assert not (folder / "domain.json").exists()
         assert driver.switch_to.active_element.get_attribute("id") == "told"
-        wrong = find(driver, "#c1-range_min")
+        wrong = find(driver, "#c1-range_max")
         refusal = wrong.get_attribute("aria-describedby").split()[-1]
-        assert "finite numbers" in find(driver, f"#{refusal}").text
+        assert "finite number" in find(driver, f"#{refusal}").text
         is_sound(driver)
         find(driver, "#c1-range_max").clear()
         find(driver, "#c1-range_max").send_keys("80")

@@ -229,7 +229,7 @@ def test_nobody_can_repeat_the_noise() -> None:
 
 def test_a_public_hash_as_noise_key_is_caught(monkeypatch) -> None:
     def keyed_by_configuration(self) -> Coins:
-        digest = hashlib.sha256(repr((self.epsilon, self.delta, self.k)).encode()).digest()
+        digest = hashlib.sha256(repr((self.epsilon, self.delta, self.test)).encode()).digest()
         return Coins.from_seed(int.from_bytes(digest, "big"))
 
     monkeypatch.setattr(PlausibleDeniabilitySynthesizer, "_fit_coins", keyed_by_configuration)

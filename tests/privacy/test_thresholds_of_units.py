@@ -75,7 +75,7 @@ def release_test(neighbours: Neighbours, margin: int, k: int = 2) -> ReleaseTest
     class Chosen(ReleaseTest):
         margin = property(lambda self: margin)  # type: ignore[assignment]
 
-    return Chosen(k=k, epsilon0=neighbours.histogram_l1 * -math.log(A), delta=0.1, neighbours=neighbours)
+    return Chosen(k=k, epsilon0=neighbours.histogram_l1 * -math.log(A)).bound(0.1, neighbours)
 
 
 def laws_of(test: ReleaseTest, largest: int) -> list[Law]:

@@ -220,6 +220,7 @@ def test_a_text_decides_nothing(fit: Callable[[Any, list[str]], None], tmp_path:
     fit(held("csv", frame, tmp_path), list(frame))
 
 
+@pytest.mark.filterwarnings("ignore:some cells of whose can name nobody")
 @pytest.mark.parametrize("persons", [OBJECTS, {str(i): cell for i, cell in enumerate(TEXTS)}])
 def test_nor_the_name_of_a_person(persons: dict[str, Any], tmp_path: Path) -> None:
     """Here all of them are in one column, each looked at alone: no name is compared with another by pandas."""

@@ -39,7 +39,7 @@ def test_nothing_is_declared_by_ranges_in_the_metadata_alone():
     assert (found.attributes["age"].upper[-1], found.attributes["age"].nullable) == (99, False)
     with pytest.raises(ValueError, match="'city'.*fixes no values"):
         read({"city": {}})
-    vouched = read("metadata")
+    vouched = read("written")
     assert set(vouched.attributes) == {"age", "city"}
     assert vouched.attributes["age"].upper[-1] == 80
     assert vouched.never_missing == {"age"}

@@ -462,7 +462,7 @@ def test_types_come_from_domain_or_metadata(tmp_path):
         "boolean",
         "ordinal",
     )
-    assert column_types("metadata", {"a": {"sdtype": "categorical", "range_values": ["x"]}})["a"].values == (
+    assert column_types("written", {"a": {"sdtype": "categorical", "range_values": ["x"]}})["a"].values == (
         "x",
     )
     assert column_types(None, {"a": {"sdtype": "categorical", "range_values": ["x"]}})["a"].values == ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -96,6 +96,9 @@ class PaperNetwork:
             raise ValueError(
                 f"structure ({self.structure!r}) must be a name or a mapping {{child: [parents]}}"
             )
+        if isinstance(self.structure, Mapping):
+            lists = {child: _listed(child, parents) for child, parents in self.structure.items()}
+            object.__setattr__(self, "structure", lists)
         check.whole("max_cost", self.max_cost, 1, "it bounds parent configurations")
         if self.max_parents is not None:
             check.whole("max_parents", self.max_parents, 0, "or None for no bound")
@@ -256,6 +259,22 @@ def given_structure(learner: Any) -> Mapping[str, Sequence[str]] | None:
     """Arcs that a learner was given, by names of columns; None if it finds its own."""
     structure = getattr(learner, "structure", None)
     return structure if isinstance(structure, Mapping) else None
+
+
+def _listed(child: str, parents: Any) -> list[str]:
+    """Parents as a list, which files hold.
+
+    Raises
+    ------
+    ValueError
+        If they are none, or one text.
+    """
+    if isinstance(parents, (str, bytes)) or not isinstance(parents, Iterable):
+        raise ValueError(
+            f"structure: the parents of {child!r} ({parents!r}) must be a list of columns, such as "
+            f"[{parents!r}]"
+        )
+    return sorted(parents) if isinstance(parents, (set, frozenset)) else list(parents)
 
 
 def check_split(parts: Any) -> None:
