@@ -131,7 +131,9 @@ def learner_of(words: Mapping[str, Any]) -> Any:
     """
     own = {name: words[name] for name in OF_PAPER if words.get(name) is not None}
     of_paper = own.get("structure", "adaptive") != "adaptive" or own.get("noise") == "paper"
-    if words.get("model") != "bayesian_network" or not of_paper:
+    if words.get("model") == "independent":
+        own.pop("structure", None)
+    elif words.get("model") != "bayesian_network" or not of_paper:
         own = {}
     if own.get("structure") == "adaptive":
         del own["structure"]

@@ -79,7 +79,7 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
         seeds=sampler.seeds,
         answers=Answers(sampler.answers, domain.names),
         ledger=ledger,
-        settings=_settings(synth),
+        settings=synth._said or _settings(synth),
         versions=versions_of(PACKAGES),
     )
 
@@ -169,7 +169,7 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         learner = learner_of(settings)
         given["model"] = settings["model"] if learner == make_learner(settings["model"]) else learner
     given |= parameters
-    synth = made(_metadata(release.schema), **given)
+    synth = made(_metadata(release), **given)
     sampler = PrefixSampler(
         model=release.model, seeds=release.seeds, coins=Coins.from_os_entropy().spawn("sampling"),
         answers=release.answers.answers,
@@ -178,6 +178,8 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     synth._returns_dict, synth._frame_kind = settings["returns_tables"], None
     if synth.public is None:
         synth._public_said = tuple(settings.get(name) for name in ("public_rows", "public_source"))
+    if not parameters and _settings(synth) != release.settings:
+        synth._said = release.settings  # of an earlier version, or of a learner that no file holds
     return synth
 
 
@@ -204,8 +206,13 @@ def _declared(release: Release, carried: PrivacyLedger) -> Domain:
     return replace(domain, learned=write_learned(carried)) if carried.entries else domain
 
 
-def _metadata(schema: TableSchema) -> Any:
+def _metadata(release: Release) -> Any:
+    schema = release.schema
     table: dict[str, Any] = {"columns": {column.name: dict(column.spec) for column in schema.columns}}
+    for attribute in (*release.domain, *release.rules.made.values()):  # a format that a domain file told
+        learned = attribute.provenance != "declared" and attribute.datetime_format is not None
+        if learned and attribute.name in table["columns"]:
+            table["columns"][attribute.name].setdefault("datetime_format", attribute.datetime_format)
     if schema.primary_key is not None:
         table["primary_key"] = _list(schema.primary_key)
     if schema.alternate_keys:

@@ -155,6 +155,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     _lost_budget = False  # saved files hold no budget
     _public_given: pd.DataFrame | None = None  # only to be told from the rows; saved files hold none
     _public_said: tuple[int | None, str | None] = (None, None)  # its rows, and who published it
+    _said: Mapping[str, Any] | None = None  # settings of a release that this object's own ones do not say
     _rules = RuleSet()
     _process: int | None = None  # whose the rows of the next call are
     _split_from: tuple[Any, ...] | None = (
@@ -479,6 +480,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _forget_fit(self) -> None:
         super()._forget_fit()
         self._sampler = self._ledger = None
+        self.__dict__.pop("_said", None)
 
     def _fit_nothing(self) -> None:
         ledger = self._settings.empty_ledger()  # nothing is drawn: no row is looked at

@@ -220,3 +220,29 @@ def test_a_release_without_a_claim_gains_none_by_a_fit_anew(how: str, tmp_path):
     honest = PlausibleDeniabilitySynthesizer(metadata, domain=words, rules=[Inequality("x", "y", most=36)])
     honest.fit(rows)
     assert PlausibleDeniabilitySynthesizer.from_release(honest.release()).plan().ledger.claims_privacy
+
+
+def test_a_learner_that_no_file_holds_leaves_the_release_as_it_was() -> None:
+    """The settings that its ledger counts with are repeated, not those of the learner in its place."""
+    from sdv_plausible import PaperNetwork, ReleaseTest
+
+    class Mine(PaperNetwork):
+        """A learner of somebody's own."""
+
+    columns = {name: {"sdtype": "categorical"} for name in "ab"} | {"day": {"sdtype": "datetime"}}
+    dates = {"range_min": "2020/01/01", "range_max": "2021/12/31", "datetime_format": "%Y/%m/%d"}
+    domain = {"a": {"range_values": ["x", "y"]}, "b": {"range_values": ["u", "v"]}, "day": dates}
+    rows = pd.DataFrame(
+        {"a": ["x", "y"] * 200, "b": ["u", "v"] * 200, "day": ["2020/01/03", "2021/05/01"] * 200}
+    )
+    test = ReleaseTest(k=2, omega=1)
+    for model in (Mine(split=(0.25, 0.25, 0.5)), PaperNetwork(structure="independent", noise="paper")):
+        synth = PlausibleDeniabilitySynthesizer(
+            metadata_from_columns(columns), domain=domain, model=model, test=test
+        )
+        synth.fit(rows)
+        release = Release.from_bytes(synth.release().to_bytes())
+        again = PlausibleDeniabilitySynthesizer.from_release(release)
+        assert again.release().settings == release.settings
+        again.fit(rows)
+        assert again.release().ledger.claims_privacy
