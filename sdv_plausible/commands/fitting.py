@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import gettempdir
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.commands.files import (
@@ -110,11 +110,12 @@ def kept_if_lost(synth: PlausibleDeniabilitySynthesizer, output: Path) -> Iterat
     try:
         yield
     except BaseException:
-        places = output.with_name(f"{output.name}.release"), Path(gettempdir()) / f"{output.name}.release"
-        for kept in places:
+        for folder in (output.parent, None):  # None: a new one, where nobody else has put a link
             with suppress(Exception):  # without a claim there is none, and a disk may be full
+                release = synth.release()
+                kept = (folder or Path(mkdtemp(prefix="sdv-plausible-"))) / f"{output.name}.release"
                 if not kept.exists():
-                    synth.release().save(kept)
+                    release.save(kept)
                     to_holder(f"the fit is kept in {kept}: 'sdv-plausible sample {kept}' draws its rows")
                     break
         raise

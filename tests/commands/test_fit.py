@@ -117,3 +117,22 @@ def test_what_was_paid_for_is_kept_where_rows_cannot_be_written(holder, tmp_path
     assert "sdv-plausible sample" in capsys.readouterr().err
     assert len(Release.load(tmp_path / "rows.csv.release").sample(5)) == 5
     assert not (tmp_path / "rows.csv").exists()
+
+
+def test_what_was_paid_for_is_kept_elsewhere_where_nothing_can_be_written_beside_it(
+    holder, tmp_path, capsys, monkeypatch
+):
+    honest, elsewhere = Release.save, tmp_path / "elsewhere"
+    elsewhere.mkdir()
+
+    def save(self, path, *more, **options):
+        if path.parent == tmp_path:
+            raise OSError(28, "No space left on device")
+        return honest(self, path, *more, **options)
+
+    monkeypatch.setattr(Release, "save", save)
+    monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
+    assert fit(holder, tmp_path / "p.release", "--domain", str(holder / "domain.json")) != 0
+    (kept,) = elsewhere.glob("sdv-plausible-*/p.release.release")
+    assert str(kept) in capsys.readouterr().err
+    assert len(Release.load(kept).sample(5)) == 5

@@ -229,3 +229,8 @@ def test_models_must_keep_a_prefix():
 def test_the_test_has_a_delta():
     """Else no share of delta would be set aside for it."""
     assert ReleaseTest.has_delta
+
+
+def test_the_usual_test() -> None:
+    test = ReleaseTest()
+    assert (test.k, test.epsilon0, test.omega) == (50, 1.0, None)
