@@ -95,3 +95,15 @@ def test_a_code_book_is_read(place):
     assert answer.status_code == 200
     assert browser.session.review.file.columns["town"]["range_values"] == [1, 2]
     assert "book.sps" in browser.get("columns/").text
+
+
+def test_what_others_say_of_an_uploaded_file_is_not_shown(place, monkeypatch):
+    """Errors of other packages may quote its cells; ours name columns alone."""
+
+    def foreign(*_):
+        raise KeyError("SECRETCELL")
+
+    monkeypatch.setattr("sdv_plausible.app.pages.review_of", foreign)
+    answer = place.browser().open(content=GOOD)
+    assert "Nothing was opened" in answer.text
+    assert "SECRETCELL" not in answer.text
