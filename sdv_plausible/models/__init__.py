@@ -62,11 +62,11 @@ def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **of_
     """
     if model not in NAMES:
         raise ValueError(f"model ({model!r}) must be one of {', '.join(NAMES)}, or a learner object")
-    made, usual = _makers()["independent" if of_paper and model == "bayesian_network" else model]
-    if model == "bayesian_network":
-        usual = {}
-    of_networks = made.__name__ == "PaperNetwork"
-    name = next((name for name in of_paper if not of_networks or name in usual), None)
+    makers = _makers()
+    (made, usual), (network, _) = makers[model], makers["independent"]
+    if of_paper and model == "bayesian_network":
+        made = network
+    name = next((name for name in of_paper if made is not network or name in usual), None)
     if name is not None:
         raise ValueError(
             f"{name} ({of_paper[name]!r}) is an option of the paper's network, and plays no part in model "

@@ -69,13 +69,13 @@ class Deal:
 
 
 class ChosenRows(LocalSource):
-    """The rows chosen, in files of this fit."""
+    """The rows chosen, in files of this fit; some were left out as ``unnamed``: nobody can tell whose."""
 
-    unnamed = False  # whether some were left out whose person cannot be told
-
-    def __init__(self, folder: Path, empty: pd.DataFrame, rows: int, *, progress: bool = False) -> None:
+    def __init__(
+        self, folder: Path, empty: pd.DataFrame, rows: int, *, unnamed: bool, progress: bool = False
+    ) -> None:
         super().__init__(rows, progress=progress)
-        self._folder, self._empty = folder, empty
+        self._folder, self._empty, self.unnamed = folder, empty, unnamed
 
     @property
     def names(self) -> Sequence[str]:
@@ -119,9 +119,7 @@ def bounded(
     for number, part in enumerate(_parts(frames, source.rows)):
         with (folder / f"chosen-{number:06d}").open("wb") as out:
             pickle.dump(part, out, protocol=pickle.HIGHEST_PROTOCOL)
-    chosen_rows = ChosenRows(folder, source.empty(names), source.rows, progress=source.progress)
-    chosen_rows.unnamed = unnamed > 0
-    return chosen_rows
+    return ChosenRows(folder, source.empty(names), source.rows, unnamed=unnamed > 0, progress=source.progress)
 
 
 def check_person(source: Source, neighbours: Neighbours, scratch: str | Path | None) -> None:

@@ -13,7 +13,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import ExactCounts, SeesRows
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources.bounded import bounded
+from sdv_plausible.sources.bounded import ChosenRows, bounded
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.kept import keep_codes
 from sdv_plausible.sources.raw_columns import SourceColumns
@@ -29,8 +29,10 @@ LOOKED_AT = 5000  # rows, for words to their holder
 class Rows(Protocol):
     """Rows behind what a fit may do with them."""
 
-    unnamed: bool
-    """Whether some were left out, as what says whose they are can name nobody: for their holder alone."""
+    @property
+    def unnamed(self) -> bool:
+        """Whether some were left out, as nobody can tell whose they are: for their holder alone."""
+        ...
 
     def of_persons(self, neighbours: Neighbours, coins: Coins) -> Rows:
         """Of every person at most as many rows as the unit has, chosen secretly."""
@@ -68,22 +70,34 @@ class TableRows(SeesRows):
         Of which the model's columns follow.
     persons : Series, optional
         Whose each row is.
+    unnamed : bool
+        Whether some were left out already, as nobody can tell whose they are.
     """
 
-    unnamed = False
-
-    def __init__(self, table: pd.DataFrame, rules: RuleSet, persons: pd.Series[Any] | None = None) -> None:
+    def __init__(
+        self,
+        table: pd.DataFrame,
+        rules: RuleSet,
+        persons: pd.Series[Any] | None = None,
+        *,
+        unnamed: bool = False,
+    ) -> None:
         self._table, self._rules, self._persons = table.reset_index(drop=True), rules, persons
+        self._unnamed = unnamed
         self._folded: pd.DataFrame | None = None
+
+    @property
+    def unnamed(self) -> bool:
+        """Whether the choice left some out, as nobody can tell whose they are."""
+        return self._unnamed
 
     def of_persons(self, neighbours: Neighbours, coins: Coins) -> TableRows:
         """Of every person at most as many rows as the unit has, chosen secretly."""
         if neighbours.person is None or self._persons is None:
             return self
-        used = TableRows(self._table.iloc[choose_rows(self._persons, neighbours.rows, coins)], self._rules)
-        first = self._persons.iloc[:LOOKED_AT]
-        used.unnamed = without_names(first, identities(first))
-        return used
+        chosen, first = choose_rows(self._persons, neighbours.rows, coins), self._persons.iloc[:LOOKED_AT]
+        unnamed = without_names(first, identities(first))
+        return TableRows(self._table.iloc[chosen], self._rules, unnamed=unnamed)
 
     def __len__(self) -> int:
         return len(self._table)
@@ -128,12 +142,15 @@ class SourceRows(SeesRows):
         Of this fit alone, on a disk of the holder's: for codes that are made once, and a person's rows.
     """
 
-    unnamed = False
-
     def __init__(
         self, source: Source, rules: RuleSet, names: Sequence[str], folder: Path | None = None
     ) -> None:
         self._source, self._rules, self._names, self._folder = source, rules, list(names), folder
+
+    @property
+    def unnamed(self) -> bool:
+        """Whether the choice left some out, as nobody can tell whose they are."""
+        return isinstance(self._source, ChosenRows) and self._source.unnamed
 
     def of_persons(self, neighbours: Neighbours, coins: Coins) -> SourceRows:
         """Of every person at most as many rows as the unit has, chosen secretly."""
@@ -142,9 +159,7 @@ class SourceRows(SeesRows):
         assert isinstance(self._source, LocalSource)  # check_person refused others
         assert self._folder is not None
         chosen = bounded(self._source, neighbours, self._names, coins, self._folder)
-        used = SourceRows(chosen, self._rules, self._names, self._folder)
-        used.unnamed = chosen.unnamed
-        return used
+        return SourceRows(chosen, self._rules, self._names, self._folder)
 
     def begins(self, most: int) -> pd.DataFrame:
         """The first rows of the first part; none of a cluster's, which stay where they are."""

@@ -313,3 +313,28 @@ def test_of_two_looks_at_once_both_are_written_down(domain, monkeypatch):
     monkeypatch.setattr(files, "read_domain_file", meanwhile)
     record_look(domain, ["sex"])
     assert set(honest(domain).looked) == {"age", "sex"}
+
+
+def test_a_look_is_read_and_written_under_the_files_lock(domain, monkeypatch):
+    """Read before the lock, a look that another command wrote meanwhile would be lost."""
+    from contextlib import contextmanager
+
+    from sdv_plausible.declaring import files
+
+    honest_read, honest_save, happened = files.read_domain_file, files.DomainFile.save, []
+
+    @contextmanager
+    def locked(path):
+        happened.append(("locked", path))
+        yield
+        happened.append("unlocked")
+
+    def save(self, path):
+        happened.append("written")
+        honest_save(self, path)
+
+    monkeypatch.setattr(files, "locked", locked)
+    monkeypatch.setattr(files, "read_domain_file", lambda path: happened.append("read") or honest_read(path))
+    monkeypatch.setattr(files.DomainFile, "save", save)
+    record_look(domain, ["sex"])
+    assert happened == ["read", ("locked", domain.resolve()), "read", "written", "unlocked"]

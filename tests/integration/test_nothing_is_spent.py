@@ -437,18 +437,14 @@ def test_a_published_table_that_cannot_be_read_costs_nothing(tmp_path):
     assert charged(budget) == 0
 
 
+def synthesize(folder: Path, *more: str) -> list[str]:
+    """The command, to a file of the table."""
+    table().drop(columns="home").to_csv(folder / "t.csv", index=False)
+    return ["synthesize", str(folder / "t.csv"), "-o", str(folder / "o.csv"), *more]
+
+
 def test_processes_without_a_row_test_are_refused_before_the_fit(tmp_path, capsys):
-    table().drop(columns="home").to_csv(tmp_path / "t.csv", index=False)
-    wanted = [
-        "synthesize",
-        str(tmp_path / "t.csv"),
-        "-o",
-        str(tmp_path / "o.csv"),
-        "-n",
-        "5",
-        "--processes",
-        "4",
-    ]
+    wanted = synthesize(tmp_path, "-n", "5", "--processes", "4")
     assert main([*wanted, "--budget", str(tmp_path / "b"), "2", "1e-8"]) == 2
     assert "--processes 4 is for row-by-row tests" in capsys.readouterr().err
     assert not (tmp_path / "b").exists()
@@ -493,18 +489,8 @@ def test_an_empty_processed_table_is_fitted_as_any_other():
 
 
 def test_rules_whose_rows_are_drawn_again_ask_for_a_cap(tmp_path, capsys):
-    table().drop(columns="home").to_csv(tmp_path / "t.csv", index=False)
     (tmp_path / "r.json").write_text("{}")
-    wanted = [
-        "synthesize",
-        str(tmp_path / "t.csv"),
-        "-o",
-        str(tmp_path / "o.csv"),
-        "-n",
-        "5",
-        "--test",
-        "randomized",
-    ]
+    wanted = synthesize(tmp_path, "-n", "5", "--test", "randomized")
     wanted += ["--rules", str(tmp_path / "r.json"), "--budget", str(tmp_path / "b"), "2", "1e-8"]
     assert main(wanted) == 2
     assert "--row-cap" in capsys.readouterr().err
@@ -549,10 +535,8 @@ def test_what_is_no_budget_is_refused_at_every_door():
 
 
 def test_a_cap_below_the_rows_asked_for_costs_nothing(tmp_path, capsys):
-    table().drop(columns="home").to_csv(tmp_path / "t.csv", index=False)
     (tmp_path / "d.json").write_text(json.dumps({n: w for n, w in DOMAIN.items() if n != "home"}))
-    words = ["synthesize", "t.csv", "-o", "o.csv", "--domain", "d.json", "--test", "randomized"]
-    words = [str(tmp_path / word) if "." in word else word for word in words]
+    words = synthesize(tmp_path, "--domain", str(tmp_path / "d.json"), "--test", "randomized")
     more = ["--rows", "300", "--row-cap", "100", "--budget", str(tmp_path / "b"), "2", "1e-8"]
     assert main([*words, *more]) == 2
     assert "--row-cap (100) must be at least --rows (300)" in capsys.readouterr().err
