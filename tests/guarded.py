@@ -131,30 +131,29 @@ def questions(modules: Mapping[str, str] | None = None) -> set[str]:
 # --- doors ------------------------------------------------------------------------------------------------------------
 
 OPENERS = (
-    "Queryable", "fit_release", "learn_model", "build_domain", "learned_file", "vote_types", "with_voted", "fit_source",
+    "Queryable", "fit_release", "learn_model", "build_domain", "learned_file", "fit_source",
     "PlausibleDeniabilitySynthesizer", "TableRows", "SourceRows",
 )  # fmt: skip
 # Function that opens the rows, or has them opened -> the door through which replay meets it.
 DOORS = {
-    "fit/run.py: Fit.run": "synthesizer",
+    "fit/run.py: Fit._learned": "synthesizer",
+    "fit/run.py: Fit._voted": "voted",
     "fit/source.py: fit_source": "fit_source",
-    "sdv/synthesizer.py: PlausibleDeniabilitySynthesizer._fit_rows": "synthesizer",
+    "sdv/synthesizer.py: PlausibleDeniabilitySynthesizer._found": "synthesizer",
     "release/fitting.py: fit_release": "synthesizer",
     "release/fitting.py: learn_model": "synthesizer",
     "table/building.py: build_domain": "synthesizer",
     "commands/fitting.py: synthesizer": "fit",
-    "commands/undeclared.py: vote": "fit",
-    "declaring/voted.py: with_voted": "fit",
-    "table/type_votes.py: vote_types": "fit",
-    "commands/describe.py: synthesizer": "describe",
+    "commands/describe.py: run": "describe",
     "declaring/command.py: _learned": "declare",
     "declaring/private.py: learned_file": "declare",
     "app/order.py: Order.synthesizer": "app",
-    "app/fitting.py: _with_types": "app",
 }
 NO_DOORS = {
     "sources/rows.py: TableRows.of_persons": "fewer of the rows that a fit was given",
     "sources/rows.py: SourceRows.of_persons": "fewer of the rows that a fit was given",
+    "sources/rows.py: TableRows.read_again": "the rows that a fit was given, cell by cell",
+    "sources/rows.py: SourceRows.read_again": "the rows that a fit was given, cell by cell",
     "commands/demo.py: run": "a simulated table",
     "commands/declare.py: plan_of": "plans: no row is looked at",
     "commands/audit.py: run.factory": "for the holder's eyes",

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sdv_plausible.app.order import Order
 from sdv_plausible.declaring.errors import one_line
-from sdv_plausible.declaring.voted import TYPES_SHARE, with_voted
 from sdv_plausible.fit.telling import FOR_YOU, FitWarning
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
-from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import column_types
-from sdv_plausible.table.type_votes import vote_entry
+from sdv_plausible.table.type_votes import read_again
 from sdv_plausible.table.writing import write_table
 from sdv_plausible.whole_files import exits_on_signals, write_whole
 
@@ -113,14 +111,11 @@ def run_alone(order: Order, folder: Path, told: Told) -> None:
 
 def _release(order: Order, folder: Path, told: Told) -> None:
     told.send(("stage", 0))
-    document = order.document
-    if voted := order.open_columns:
-        document = _with_types(order, document, voted, told)
-    synth = order.synthesizer(document)
+    synth = order.synthesizer()
     warned_of: set[str] = set()
     synth.record = warned_of.update
     synth.watch = lambda ledger: told.send(("charged", cost(ledger), [e.name for e in ledger.entries]))
-    rows = order.table.read(column_types(document))
+    rows = order.table.read(order.types)
     told.send(("stage", 1))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -129,21 +124,13 @@ def _release(order: Order, folder: Path, told: Told) -> None:
     looks = [text for text in texts if FOR_YOU in text]
     told.send(("warnings", looks, [text for text in texts if text not in looks], sorted(warned_of)))
     told.send(("stage", 2))
+    found = column_types(metadata=synth.metadata)
+    rows = read_again(rows, {name: found[name] for name in order.open_columns}, order.spelling)
     done = Done(synth, rows, synth.sample(int(order.numbers["rows"] or 1)), folder, told)
     _write_release(done)
     told.send(("stage", 3))
     _compare(done)
     told.send(("stage", 4))
-
-
-def _with_types(order: Order, document: dict[str, Any], names: tuple[str, ...], told: Told) -> dict[str, Any]:
-    """The declarations with types that are voted for; the charge is told before a cell is looked at."""
-    texts = order.table.read(column_types({name: {"sdtype": "categorical"} for name in names}))
-    ledger = PrivacyLedger(delta=order.delta)
-    ledger.charge(vote_entry(len(names), TYPES_SHARE * order.epsilon, TYPES_SHARE * order.delta))
-    told.send(("charged", cost(ledger), ["types"]))
-    spelling = Spelling(**{key: order.table.marks[key] for key in ("na_values",) if key in order.table.marks})
-    return with_voted(document, texts, spelling, order.epsilon, order.delta)
 
 
 def cost(ledger: PrivacyLedger) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.declaring.template import blanks
-from sdv_plausible.declaring.voted import before_the_vote
 from sdv_plausible.fit.options import MODELS as ALL_MODELS
 from sdv_plausible.fit.options import TESTS, default_of
 from sdv_plausible.privacy.neighbours import person_of
@@ -23,6 +22,8 @@ from sdv_plausible.rules.files import read_rules
 from sdv_plausible.rules.making import Sum
 from sdv_plausible.rules.rule import MakingRule
 from sdv_plausible.rules.spacing import Inequality
+from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table.column_types import ColumnType, column_types
 from sdv_plausible.table.domain_file import DomainFile, digest
 
 if TYPE_CHECKING:
@@ -87,14 +88,21 @@ class Order:
     def open_columns(self) -> tuple[str, ...]:
         """Columns whose types are to be voted for."""
         left = tuple(name for name in blanks(self.file) if name != self.person)
-        if not left or self.choices["blank"] == "leave":
-            return ()
-        if self.person is not None:
-            raise ValueError(
-                f"blank: a vote on the types of {', '.join(left)} protects rows, not people who have "
-                "several: say what they are on the page of the columns, or leave them out"
-            )
-        return left
+        return () if self.choices["blank"] == "leave" else left
+
+    @property
+    def types(self) -> dict[str, ColumnType]:
+        """What the columns are, in the table's order; those to be voted on are texts."""
+        open_ = {name: {"sdtype": "categorical"} for name in self.open_columns}
+        known = {**column_types(self.document), **column_types(open_)}
+        names = dict.fromkeys([*(name for name in self.table.names if name in known), *known])
+        return {name: known[name] for name in names}
+
+    @property
+    def spelling(self) -> Spelling:
+        """How the cells of its file are written."""
+        marks = self.table.marks
+        return Spelling(**{key: marks[key] for key in ("na_values",) if key in marks})
 
     @property
     def document(self) -> dict[str, Any]:
@@ -110,14 +118,8 @@ class Order:
         """What tells these rules from others, for the record of looks."""
         return tuple(digest(rule.to_dict()) for rule in read_rules(list(self.rules)))
 
-    def in_order(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """The same declarations in the order of the table."""
-        columns = document["columns"]
-        names = dict.fromkeys([*(name for name in self.table.names if name in columns), *columns])
-        return {**document, "columns": {name: columns[name] for name in names}}
-
-    def synthesizer(self, document: Mapping[str, Any]) -> PlausibleDeniabilitySynthesizer:
-        """Return an unfitted synthesizer with these declarations.
+    def synthesizer(self) -> PlausibleDeniabilitySynthesizer:
+        """Return an unfitted synthesizer with the declarations.
 
         Raises
         ------
@@ -127,8 +129,7 @@ class Order:
         from sdv_plausible.sdv.versions import metadata_of
         from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
-        document = self.in_order(document)
-        if not document["columns"]:
+        if not self.types:
             raise ValueError("blank: every column is left out: say what at least one of them is")
         numbers: Any = self.numbers
         name = self.choices["test"]
@@ -144,30 +145,19 @@ class Order:
         }
         made = TESTS_MADE[name]
         test = made(**{option: value for option, value in options.items() if option in option_names(made)})
-        return PlausibleDeniabilitySynthesizer(
-            metadata_of(document), domain=document, rules=list(self.rules), epsilon=numbers["epsilon"],
+        synth = PlausibleDeniabilitySynthesizer(
+            metadata_of(self.types), domain=self.document, rules=list(self.rules), epsilon=numbers["epsilon"],
             person=person_of(self.person, numbers["rows_per_person"]), delta=numbers["delta"], test=test,
-            model=self.choices["model"],
+            model=self.choices["model"], types="voted" if self.open_columns else "declared",
         )  # fmt: skip
+        synth.spelling = self.spelling
+        return synth
 
     def plan(self) -> Plan:
         """Say what the release will cost and carry; no row is looked at."""
-        document, numbers = self.document, self.numbers
-        if voted := self.open_columns:
-            document = before_the_vote(document, voted, self.epsilon, self.delta)
-        rows: Any = numbers["rows"]
-        table_rows: Any = numbers["table_rows"]
-        return self.synthesizer(document).plan(rows, table_rows=table_rows)
-
-    @property
-    def epsilon(self) -> float:
-        """Of the whole release."""
-        return float(self.numbers["epsilon"] or 0)
-
-    @property
-    def delta(self) -> float:
-        """Of the whole release."""
-        return float(self.numbers["delta"] or 0)
+        rows: Any = self.numbers["rows"]
+        table_rows: Any = self.numbers["table_rows"]
+        return self.synthesizer().plan(rows, table_rows=table_rows)
 
 
 def read_order(table: Table, file: DomainFile, texts: Texts) -> tuple[Order | None, dict[str, str]]:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from sdv_plausible.commands.files import add_reading, check_outputs, declared_types, read
+from sdv_plausible.commands.files import add_reading, check_outputs, read
 from sdv_plausible.commands.fitting import allow_no_claim, check_claim, kept_if_lost
 from sdv_plausible.commands.looking import recorder
 from sdv_plausible.commands.speaking import say
-from sdv_plausible.commands.undeclared import before_vote, undeclared, vote
+from sdv_plausible.commands.undeclared import columns_of, spelling
 from sdv_plausible.fit.options import default_of
 from sdv_plausible.models.datasynthesizer.learner import GreedyBayes
-from sdv_plausible.sdv.versions import metadata_of
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
-from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.domain import MAX_BINS
 
 MODES = ("correlated", "independent", "random")
@@ -50,14 +46,16 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Vote on undeclared types, learn the description and write it."""
     check_outputs(options, (".json", ".release"))
-    types = declared_types(options)
-    rest = undeclared(options, types)
-    check_claim(options, synthesizer(options, before_vote(options, rest)))  # before a cell votes
+    given_domain, columns = options.domain, columns_of(options)
+    model = GreedyBayes(max_parents=options.max_parents) if options.mode == "correlated" else options.mode
+    synth = PlausibleDeniabilitySynthesizer(
+        columns.metadata, epsilon=options.epsilon, delta=options.delta, model=model, max_bins=options.bins,
+        rules=options.rules or (), **columns.arguments,
+    )  # fmt: skip
+    check_claim(options, synth)  # before a cell votes
+    synth.spelling, synth.record = spelling(options), recorder(given_domain)
     options.rows_were_read = True  # from here on errors of others may quote cells
-    document = vote(options, rest)
-    synth = synthesizer(options, document)
-    synth.record = recorder(options.domain)
-    synth.fit(read(options, column_types(document)))
+    synth.fit(read(options, columns.types))
     with kept_if_lost(synth, options.output):
         digest = synth.release(allow_no_claim=options.allow_no_claim).save(options.output, readable=True)
     ledger = synth.privacy_ledger()
@@ -66,12 +64,3 @@ def run(options: argparse.Namespace) -> None:
         f"{ledger}\n\nWrote {options.output}, sha256 {digest}",
         {"output": options.output, "sha256": digest, "ledger": ledger.to_dict()},
     )
-
-
-def synthesizer(options: argparse.Namespace, document: Mapping[str, Any]) -> PlausibleDeniabilitySynthesizer:
-    """A synthesizer in the wanted mode."""
-    model = GreedyBayes(max_parents=options.max_parents) if options.mode == "correlated" else options.mode
-    return PlausibleDeniabilitySynthesizer(
-        metadata_of(document), epsilon=options.epsilon, delta=options.delta, model=model,
-        domain=document, max_bins=options.bins, rules=options.rules or (),
-    )  # fmt: skip

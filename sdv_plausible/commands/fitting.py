@@ -12,23 +12,14 @@ from typing import TYPE_CHECKING, Any
 from sdv_plausible.commands.files import (
     UsageError,
     add_reading,
-    declared_types,
     is_same,
-    metadata_and_detected,
     names_of,
     read,
 )
 from sdv_plausible.commands.looking import recorder
 from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
 from sdv_plausible.commands.speaking import to_holder
-from sdv_plausible.commands.undeclared import (
-    Undeclared,
-    before_vote,
-    can_vote,
-    open_blanks,
-    undeclared,
-    vote,
-)
+from sdv_plausible.commands.undeclared import Undeclared, columns_of, spelling
 
 if TYPE_CHECKING:
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -145,8 +136,7 @@ def fitted(
     known : mapping, optional
         Arguments that the command knows itself.
     """
-    from sdv_plausible.sdv.versions import metadata_of
-    from sdv_plausible.table.column_types import check_released, column_types
+    from sdv_plausible.table.column_types import check_released
 
     known, given_domain = dict(known or {}), options.domain
     if options.public is not None and not options.public.is_file():
@@ -156,38 +146,20 @@ def fitted(
             f"--public ({options.public}) is the table to be protected: leave it out, or name a published one"
         )
     check_released(options.metadata)
-    open_blanks(options)
-    types = declared_types(options)
     begin()
-    rest = undeclared(options, types)
-    if rest and can_vote(options):
-        document = before_vote(options, rest)
-        planned = synthesizer(options, metadata_of(document), **{**known, "domain": document})
-        (check or plan_first)(planned)  # what is refused is refused before a cell votes
-        options.rows_were_read = True  # from here on errors of others may quote cells
-        document = vote(options, rest)
-        known["domain"] = document
-        types, metadata = column_types(document), metadata_of(document)
-        found = Undeclared(voted={name: document["columns"][name] for name in rest})
-    else:
-        metadata, detected = metadata_and_detected(options, types)
-        found = Undeclared(detected=detected)
+    columns = columns_of(options)
     if options.public is not None:  # its columns are the table's, or some of them
         names = names_of(options, options.public)
-        shared = {name: kind for name, kind in types.items() if name in names}
+        shared = {name: kind for name, kind in columns.types.items() if name in names}
         known["public"] = read(options, shared, options.public)
     synth = synthesizer(
-        options,
-        metadata,
-        types="detected" if found.detected else "declared",
-        budget=opened_budget(options),
-        **known,
+        options, columns.metadata, budget=opened_budget(options), **{**known, **columns.arguments}
     )
-    if check is not None:
-        check(synth)
+    synth.spelling = spelling(options)
+    (check or plan_first)(synth)
     synth.record = recorder(given_domain)
     options.rows_were_read = True
-    table = read(options, {**types, **found.detected})
+    table = read(options, columns.types)
     begin()
     synth.fit(table)
-    return synth, found
+    return synth, columns.found(synth)

@@ -17,7 +17,6 @@ from sdv_plausible.fit.options import NAMED, OPTIONS, VALUES, Option, default_of
 OTHERWISE = {
     "domain": "--domain",
     "rules": "--rules",
-    "types": "declared in --domain or --metadata, or voted for within the budget, or detected",
     "budget": "--budget",
     "public": "--public",
 }

@@ -38,14 +38,17 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.sdv.versions import load_metadata, metadata_of
 
     check_inputs(options)
-    plan_blanks(options)
+    voted = plan_blanks(options)
     types = declared_types(options)
-    if not types:
+    if not types and voted is None:
         raise UsageError("no column is declared: say what each is, with --domain or --metadata")
     if options.public is not None or options.budget is not None:
         raise UsageError("plan reads no table and draws from no budget: leave --public and --budget to fit")
-    metadata = metadata_of(types) if options.metadata is None else load_metadata(options.metadata, {})
-    synth = synthesizer(options, metadata, **row_cap(options, options.rows))
+    if voted is None:
+        metadata = metadata_of(types) if options.metadata is None else load_metadata(options.metadata, {})
+        synth = synthesizer(options, metadata, **row_cap(options, options.rows))
+    else:
+        synth = synthesizer(options, voted.metadata, **row_cap(options, options.rows), **voted.arguments)
     found = synth.plan(options.rows, table_rows=options.table_rows, max_advantage=options.max_advantage)
     say(options, str(found), document(found))
 

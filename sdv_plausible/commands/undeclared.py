@@ -1,4 +1,4 @@
-"""Columns whose type nobody declared: voted for within the budget, or detected without a claim."""
+"""Columns whose type nobody declared: voted for in the fit, or detected without a claim."""
 
 from __future__ import annotations
 
@@ -8,11 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdv_plausible.commands.files import HOW_SPELLED, how, in_order, names_of, read
+from sdv_plausible.commands.files import (
+    HOW_SPELLED,
+    UsageError,
+    declared_types,
+    how,
+    in_order,
+    metadata_and_detected,
+    names_of,
+)
 from sdv_plausible.declaring.template import blanks
 from sdv_plausible.fit.options import default_of
-from sdv_plausible.table.column_types import ColumnType
-from sdv_plausible.table.domain_file import DomainFile, is_blank
+from sdv_plausible.table.column_types import ColumnType, column_types, metadata_columns
+from sdv_plausible.table.declarations import domain_document
+from sdv_plausible.table.domain_file import DomainFile, digest
 
 
 @dataclass(frozen=True)
@@ -41,8 +50,8 @@ class Undeclared:
         """What is said of them; empty if there are none."""
         if self.voted:
             types = ", ".join(f"{name} {words['sdtype']}" for name, words in self.voted.items())
-            said = f"Types by a vote, for a tenth of the budget: {types}. "
-            return f"\n\n  {said}Declare them (--domain) for better rows."
+            said = f"Types by a vote, for a tenth of the budget: {types}. They were learned from the rows,"
+            return f"\n\n  {said} and are no public words: declare (--domain) what you know without them."
         if not self.detected:
             return ""
         said = f"Types detected: {', '.join(self.detected)}. Declare them (--domain), or leave them out "
@@ -54,104 +63,116 @@ class Undeclared:
         return f"\n\n  {said}"
 
 
-def undeclared(options: argparse.Namespace, types: Mapping[str, ColumnType]) -> Sequence[str]:
-    """Columns of the table without a type, unless they are to be left out."""
-    return [] if options.only_declared else [name for name in names_of(options) if name not in types]
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """What a command knows of the columns before a fit.
+
+    Parameters
+    ----------
+    metadata : Metadata
+        SDV's.
+    types : mapping of str to ColumnType
+        As what a file's cells are read: those of columns to be voted on as text.
+    arguments : mapping
+        Of the synthesizer: where types are from, and the declarations.
+    open, detected : mapping
+        Columns that nobody declared.
+    """
+
+    metadata: Any
+    types: Mapping[str, ColumnType]
+    arguments: Mapping[str, Any]
+    open: Sequence[str] = ()
+    detected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def found(self, synth: Any) -> Undeclared:
+        """The types of the columns that had none, of a fitted synthesizer."""
+        known = metadata_columns(synth.metadata)
+        return Undeclared(voted={name: known[name] for name in self.open}, detected=self.detected)
 
 
-def domain_file(options: argparse.Namespace) -> DomainFile:
-    """What is declared; nothing where no domain is given."""
-    from sdv_plausible.table.declarations import domain_document
+def columns_of(options: argparse.Namespace) -> Columns:
+    """What the columns of the command's table are.
 
-    return DomainFile(columns={}) if options.domain is None else domain_document(options.domain)
+    Raises
+    ------
+    ValueError
+        If some have no type, and are to be declared.
+    """
+    options.domain = without_blanks(options.domain)
+    types = declared_types(options)
+    left = [] if options.only_declared else [name for name in names_of(options) if name not in types]
+    if left and wanted(options) == "voted":
+        return voted_on(options, types, left)
+    if left and wanted(options) == "declared":
+        raise UsageError(
+            f"--types declared: {', '.join(left)} have no type: declare them, or leave them out "
+            "(--only-declared)"
+        )
+    metadata, detected = metadata_and_detected(options, types)
+    arguments = {"domain": options.domain, **({"types": "detected"} if detected else {})}
+    read = {**types, **column_types(detected)}
+    return Columns(metadata=metadata, types=read, arguments=arguments, detected=detected)
 
 
-def open_blanks(options: argparse.Namespace) -> None:
-    """Take columns that a template left blank for undeclared ones, where the cells can vote on them."""
-    if can_vote(options):
-        options.domain = without_blanks(options.domain)
+def wanted(options: argparse.Namespace) -> str:
+    """Where types that nobody declared are to be from: a vote, unless there is no noise."""
+    epsilon = getattr(options, "epsilon", default_of("epsilon"))
+    return str(getattr(options, "types", "voted" if math.isfinite(epsilon) else "detected"))
+
+
+def voted_on(options: argparse.Namespace, types: Mapping[str, ColumnType], names: Sequence[str]) -> Columns:
+    """Columns of which some are voted on."""
+    from sdv_plausible.sdv.versions import load_metadata, metadata_of
+
+    open_ = column_types({name: {"sdtype": "categorical"} for name in names})
+    read = {**types, **open_}
+    if options.metadata is None:
+        ordered = in_order(options, read) if hasattr(options, "data") else read
+        metadata = metadata_of(ordered)
+    else:
+        metadata = load_metadata(options.metadata, {name: kind.words for name, kind in read.items()})
+    arguments = {"domain": _all_declared(options, types), "types": "voted"}
+    return Columns(metadata=metadata, types=read, arguments=arguments, open=tuple(names))
+
+
+def _all_declared(options: argparse.Namespace, types: Mapping[str, ColumnType]) -> DomainFile:
+    """All that was declared in one file, as metadata says no types where some are voted for."""
+    if options.domain == "written":
+        return DomainFile(columns=metadata_columns(options.metadata))
+    file = DomainFile(columns={}) if options.domain is None else domain_document(options.domain)
+    if options.metadata is None:
+        return file
+    columns = {
+        name: {**kind.words, **words} if isinstance(words := file.columns.get(name, {}), Mapping) else words
+        for name, kind in types.items()
+    }
+    same = {name for name, words in file.columns.items() if file.looked.get(name) == digest(words)}
+    looked = {name: digest(columns[name]) if name in same else one for name, one in file.looked.items()}
+    return replace(file, columns=columns, looked=looked)
+
+
+def plan_blanks(options: argparse.Namespace) -> Columns | None:
+    """Columns of which a template left some blank, for a plan without a table; None if it left none."""
+    if options.domain in (None, "written") or wanted(options) != "voted":
+        return None
+    left = blanks(domain_document(options.domain))
+    options.domain = without_blanks(options.domain)
+    return voted_on(options, declared_types(options), left) if left else None
 
 
 def without_blanks(domain: Any) -> Any:
     """What is declared, without the columns that a template left blank."""
-    from sdv_plausible.table.declarations import domain_document
+    from sdv_plausible.fit.voting import without_blanks as told
 
     if domain in (None, "written"):
         return domain
     file = domain_document(domain)
-    told = {name: words for name, words in file.columns.items() if not is_blank(words)}
-    return domain if len(told) == len(file.columns) else replace(file, columns=told).to_dict()
+    return domain if (kept := told(file)) is file else kept
 
 
-def can_vote(options: argparse.Namespace) -> bool:
-    """Whether the types can be voted for: where a claim is wanted, and the vote can be a part of it.
-
-    A budget is drawn from before any look, and a person's rows are bounded in the fit: both come too late for
-    the vote, as does metadata of the user's own.
-    """
-    return (
-        math.isfinite(_parameter(options, "epsilon"))
-        and _parameter(options, "undeclared") == "private"
-        and not any(hasattr(options, name) for name in ("person", "random_state", "neighbours"))
-        and options.budget is None
-        and options.metadata is None
-        and domain_file(options).learned is None
-    )
-
-
-def vote(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
-    """The domain file with the types that the cells of these columns vote for, and what that cost.
-
-    Raises
-    ------
-    ValueError
-        If the domain file was learned before: its types are declared then.
-    """
-    from sdv_plausible.declaring.voted import with_voted
+def spelling(options: argparse.Namespace) -> Any:
+    """How the file's cells are written."""
     from sdv_plausible.table.cell_texts import Spelling
 
-    document = domain_file(options).to_dict()
-    if not names:
-        return document
-    texts = read(options, {name: {"sdtype": "categorical"} for name in names})
-    spelling = Spelling(**how(options, *HOW_SPELLED))
-    return _in_order(options, with_voted(document, texts, spelling, *_total(options)))
-
-
-def plan_blanks(options: argparse.Namespace) -> None:
-    """Plan a vote on the columns that a template left blank, where the cells can vote on them."""
-    from sdv_plausible.declaring.voted import before_the_vote
-
-    left = [] if options.domain == "written" else blanks(domain_file(options))
-    if left and can_vote(options):
-        told = without_blanks(options.domain)
-        options.domain = before_the_vote(told, left, *_total(options))
-
-
-def before_vote(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
-    """The same before a cell is looked at, for a plan.
-
-    Raises
-    ------
-    ValueError
-        As for :func:`vote`.
-    """
-    from sdv_plausible.declaring.voted import before_the_vote
-
-    document = domain_file(options).to_dict()
-    if not names:
-        return document
-    return _in_order(options, before_the_vote(document, names, *_total(options)))
-
-
-def _in_order(options: argparse.Namespace, document: dict[str, Any]) -> dict[str, Any]:
-    return {**document, "columns": in_order(options, document["columns"])}
-
-
-def _total(options: argparse.Namespace) -> tuple[float, float]:
-    return _parameter(options, "epsilon"), _parameter(options, "delta")
-
-
-def _parameter(options: argparse.Namespace, name: str) -> Any:
-    """A parameter of the synthesizer: as given, or by the constructor's default."""
-    return getattr(options, name, default_of(name))
+    return Spelling(**how(options, *HOW_SPELLED))

@@ -76,6 +76,11 @@ _LIST = (
     Option("model", str, "bayesian_network", f"{', '.join(MODELS)}", choices=MODELS, written="NAME"),
     Option("test", str, "release", "the privacy test", choices=TESTS),
     Option(
+        "types", str, "declared",
+        "where types are from; on the command line cells vote on those that nobody declared",
+        choices=("declared", "voted", "detected"),
+    ),
+    Option(
         "undeclared", str, "private",
         "domains of undeclared columns: learned with noise, or read off the rows without a claim",
         choices=("private", "infer"),

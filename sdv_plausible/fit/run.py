@@ -15,24 +15,30 @@ import pandas as pd
 from sdv_plausible.declaring.private import Earlier
 from sdv_plausible.fit.public_table import with_public
 from sdv_plausible.fit.telling import Teller
+from sdv_plausible.fit.voting import CATEGORY, MOMENT, TYPES_SHARE, Most, Told
 from sdv_plausible.models.paper.learner import given_structure
 from sdv_plausible.models.paper.structure import check_structure, check_tables
+from sdv_plausible.privacy.accounting.filters import PrivacyFilter, SumFilter
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
 from sdv_plausible.release.budget import Budget, check_texts, only_planned
 from sdv_plausible.release.fitting import fit_release
 from sdv_plausible.release.plan import Plan, plan
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings
+from sdv_plausible.rules.checking import rule_entries
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.zeros import possible_pairs
 from sdv_plausible.sources.rows import Rows, TableRows
 from sdv_plausible.table.building import build_domain, domain_entries
+from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.declarations import Declarations, Specs
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.private_domain import DomainPlan
+from sdv_plausible.table.type_votes import read_again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +57,8 @@ class Found:
         Its cost.
     charge : mapping, optional
         In the budget it was drawn from.
+    types : mapping
+        Words of the columns whose types were voted for.
     """
 
     domain: Domain
@@ -58,6 +66,7 @@ class Found:
     sampler: Sampler
     ledger: PrivacyLedger
     charge: Mapping[str, str] | None
+    types: Specs = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +79,19 @@ class Opened:
         Empty so far.
     charge : mapping, optional
         In the budget it was drawn from.
+    most : Most, optional
+        What was drawn where a vote decides what the rest costs.
     """
 
     ledger: PrivacyLedger
     charge: Mapping[str, str] | None = None
+    most: Most | None = None
+
+    def keep_to(self, planned: PrivacyLedger) -> None:
+        """Allow what the vote's outcome costs, which is within what was drawn, and nothing else."""
+        if self.most is not None:
+            self.most.check(planned)
+            self.ledger.before_charge = only_planned(planned)
 
     def closed(self) -> PrivacyLedger:
         """The ledger of a fit that is done, without what watched over it, nor a trace of a budget."""
@@ -88,6 +106,8 @@ class Fit:
 
     Parameters
     ----------
+    told : Told
+        Of the columns; where types are open, as if those were categories.
     declared : Declarations
         Value sets of what the model sees.
     rules : RuleSet
@@ -98,10 +118,8 @@ class Fit:
         Privacy parameters.
     learner : object
         Makes the model.
-    max_bins : int
-        Of numbers and dates that are not declared.
     side : tuple of LedgerEntry
-        What stands beside the mechanism.
+        What stands beside the mechanism, and the rules.
     earlier : Earlier
         What the domain cost when it was learned.
     name : str
@@ -114,12 +132,12 @@ class Fit:
         A published table that the model starts from.
     """
 
+    told: Told
     declared: Declarations
     rules: RuleSet
     specs: Specs
     settings: Settings
     learner: Any
-    max_bins: int
     side: tuple[LedgerEntry, ...]
     earlier: Earlier = field(default_factory=Earlier)
     name: str = "table"
@@ -151,8 +169,10 @@ class Fit:
             self._check_names(domain)
         extra = (
             *self.earlier.entries,
+            *self.told.entries(settings),
             *private.entries(),
             *domain_entries(domain, self.declared),
+            *rule_entries(self.rules),
             *self.side,
         )
         found = plan(
@@ -169,7 +189,24 @@ class Fit:
             omega.among(len(domain))
 
     def _private(self, s: Settings) -> DomainPlan:
-        return self.declared.plan_private(self.specs, s.epsilon, s.model_delta, s.neighbours)
+        left = 1 - TYPES_SHARE if self.told.open else 1.0
+        return self.declared.plan_private(self.specs, left * s.epsilon, left * s.model_delta, s.neighbours)
+
+    def with_types(self, found: Specs) -> Fit:
+        """The fit once the types are known that were open: what it charges, and what of it still applies."""
+        declared, rules, specs = self.told.read(found)
+        public = self.public
+        if public is not None:
+            public = read_again(public.rename(columns=str), column_types(found), self.told.spelling)
+        return replace(
+            self, declared=declared, rules=rules, specs=specs, public=public,
+            settings=self.settings.among(len(specs)),
+        )  # fmt: skip
+
+    def most(self, counts: PrivacyFilter) -> Most:
+        """What no outcome of the vote exceeds."""
+        moments = self.with_types(dict.fromkeys(self.told.open, MOMENT)).plan().ledger
+        return Most.of(self.settings, (self.plan().ledger, moments), counts)
 
     def opened(
         self, budget: Budget | None = None, watch: Callable[[PrivacyLedger], object] | None = None
@@ -188,20 +225,24 @@ class Fit:
         BudgetExceededError
             If the budget does not hold it.
         """
-        ledger, planned, charge = self.settings.empty_ledger(), self.plan().ledger, None
+        ledger, planned, charge, most = self.settings.empty_ledger(), self.plan().ledger, None, None
         check_texts(planned)
+        if self.told.open and planned.claims_privacy:
+            s = self.settings
+            most = self.most(SumFilter(epsilon=s.epsilon, delta=s.delta) if budget is None else budget.filter)
         if budget is not None:
             what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"
-            drawn = budget.draw(self.earlier.not_in(budget, planned), what)
+            wanted = self.earlier.not_in(budget, planned) if most is None else most.ledger
+            drawn = budget.draw(wanted, what)
             charge = {"when": drawn.when, "what": drawn.what}
         if planned.claims_privacy:
             ledger.before_charge = only_planned(planned)
         if watch is not None:
             ledger.after_charge = watch
-        return Opened(ledger=ledger, charge=charge)
+        return Opened(ledger=ledger, charge=charge, most=most)
 
     def run(self, rows: Rows, opened: Opened, coins: Coins, teller: Teller) -> Found:
-        """Choose each person's rows; learn undeclared value sets, then the model; put the test in front.
+        """Choose each person's rows; vote on types, learn value sets, then the model; put the test in front.
 
         Parameters
         ----------
@@ -220,24 +261,39 @@ class Fit:
             If a column that was left to its rows cannot be read, or the privacy test needs more rows where
             there is no claim.
         """
-        ledger, names, transcript = opened.ledger, list(self.specs), Transcript()
         teller.tell_of_public(self.public, rows)
         rows = rows.of_persons(self.settings.neighbours, coins.spawn("persons"))
         teller.tell_of_persons(self.settings.neighbours.person, rows)
         if isinstance(rows, TableRows) and (errors := self.settings.test.complaints(len(rows))):
             raise ValueError(" ".join(errors))
-        folded = rows.folded(names)
-        ledger.charge(*self.earlier.entries)
-        private = self._private(self.settings)
+        opened.ledger.charge(*self.earlier.entries)
+        if not self.told.open:
+            return self._learned(rows, opened, coins, teller)
+        types = self._voted(rows, opened, coins.spawn("types"))
+        fit = self.with_types(types)
+        opened.keep_to(fit.plan().ledger)
+        rows = rows.read_again(column_types(types), self.told.spelling, fit.rules)
+        return replace(fit._learned(rows, opened, coins, teller), types=types)
+
+    def _voted(self, rows: Rows, opened: Opened, coins: Coins) -> dict[str, dict[str, Any]]:
+        """Let the cells of the persons' rows vote on the types that are open."""
+        told, texts = self.told, column_types(dict.fromkeys(self.told.open, CATEGORY))
+        cells = rows.read_again(texts, told.spelling, RuleSet()).columns(told.open)
+        return told.found(Queryable(cells, opened.ledger, told.entries(self.settings), coins), self.settings)
+
+    def _learned(self, rows: Rows, opened: Opened, coins: Coins, teller: Teller) -> Found:
+        """Learn domain and model, of columns whose types are known, and put the test in front."""
+        ledger, transcript = opened.ledger, Transcript()
+        folded, private = rows.folded(list(self.specs)), self._private(self.settings)
         domain = build_domain(
-            folded, self.declared, self.specs, self.max_bins, private, ledger, coins.spawn("domain"),
-            transcript, rows.columns(names),
+            folded, self.declared, self.specs, self.told.max_bins, private, ledger, coins.spawn("domain"),
+            transcript, rows.columns(list(self.specs)),
         )  # fmt: skip
         if not self.rounding:
             domain = domain.without_rounding()
         rules = self.rules.fitted(domain, rows.schema())
         domain = replace(domain, possible=possible_pairs(self.rules, domain))
-        ledger.charge(*domain_entries(domain, self.declared), *self.side)
+        ledger.charge(*domain_entries(domain, self.declared), *rule_entries(self.rules), *self.side)
         codes = rows.coded(domain, coins.spawn("cells outside the domain"))
         learner = self.learner
         if self.public is not None:

@@ -15,6 +15,7 @@ from sdv_plausible.declaring.private import earlier_losses
 from sdv_plausible.fit.options import refuse_moved
 from sdv_plausible.fit.run import Fit, Found
 from sdv_plausible.fit.telling import FitWarning, Teller
+from sdv_plausible.fit.voting import Told, check_vote, left_open
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import check_number_of_columns
 from sdv_plausible.models.paper.learner import given_structure
@@ -33,8 +34,6 @@ from sdv_plausible.release_file.invented import check_invented
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.schema import Column, TableSchema
 from sdv_plausible.release_file.settings import check_locales, said, versions_of
-from sdv_plausible.rules.checking import rule_entries
-from sdv_plausible.rules.reading import rules_with_declarations
 from sdv_plausible.sources.bounded import check_person
 from sdv_plausible.sources.coded import check_places
 from sdv_plausible.sources.kept import check_scratch
@@ -43,7 +42,6 @@ from sdv_plausible.sources.rows import SourceRows
 from sdv_plausible.sources.source import PART_ROWS, Source
 from sdv_plausible.table.column_types import ColumnType, check_released, column_types, with_id
 from sdv_plausible.table.dates import check_dates
-from sdv_plausible.table.declarations import read_declarations
 from sdv_plausible.table.domain import MAX_BINS
 from sdv_plausible.table.output_types import invented_type, output_type
 from sdv_plausible.table.persons import person_entry
@@ -88,7 +86,8 @@ def fit_source(
         stream, or record batches of one schema, anew for every pass.
     metadata, domain
         What the columns are, as for :func:`~sdv_plausible.read_parquet`. Columns that neither names are not
-        read. Value sets that are not declared are learned under the budget.
+        read, but for ``types="voted"``, which takes all that ``domain`` does not name, and no metadata. Value
+        sets that are not declared are learned under the budget.
     epsilon, delta, model, types, max_bins, neighbours, rules, budget, locales, random_state
         As for :class:`~sdv_plausible.PlausibleDeniabilitySynthesizer`.
     test : "release" or ReleaseTest
@@ -136,12 +135,17 @@ def fit_source(
     learner, neighbour = make_learner(model), Neighbours.parse(neighbours, person)
     settings = Settings.of(epsilon, delta, test, neighbour, learner)
     _refuse(settings.test)
-    columns = with_id(column_types(domain, metadata), neighbour.person)
     _refuse_records(learner)
     known_locales = check_locales(locales)
+    told, open_ = domain, tuple[str, ...]()
+    if types == "voted":
+        words, told, open_ = left_open(_names_of(source, metadata, rows), domain, neighbour.person)
+        columns = with_id(column_types(words), neighbour.person)
+    else:
+        columns = with_id(column_types(domain, metadata), neighbour.person)
     check_invented({name: kind.sdtype for name, kind in columns.items()}, known_locales)
     fit = read_fit(
-        columns, domain, rules, max_bins, settings=settings, learner=learner, name=table_name,
+        columns, told, rules, max_bins, settings=settings, learner=learner, name=table_name, open_=open_,
         side=(
             *person_entry(settings.neighbours),
             *side_entries(random_state, has_constraints=False, transformers={}, types=types),
@@ -163,11 +167,13 @@ def fit_source(
     others = {
         "max_bins": max_bins, "types": types, "locales": known_locales, "enforce_min_max_values": True,
         "enforce_rounding": True, "undeclared": "private", "returns_tables": False,
+        **({"voted": list(open_)} if open_ else {}),
     }  # fmt: skip
     sampler = found.sampler
     assert isinstance(sampler, PrefixSampler)  # the release test's
     release = Release(
-        schema=_schema(columns, found, table_name), domain=found.domain, rules=found.rules,
+        schema=_schema({**columns, **column_types(found.types)}, found, table_name), domain=found.domain,
+        rules=found.rules,
         model=sampler.model, seeds=sampler.seeds,
         answers=Answers(sampler.answers, found.domain.names), ledger=found.ledger,
         settings=said(settings, model) | others,
@@ -191,6 +197,7 @@ def read_fit(
     learner: Any,
     side: Sequence[LedgerEntry],
     name: str,
+    open_: tuple[str, ...] = (),
 ) -> Fit:
     """Read rules and declarations.
 
@@ -201,24 +208,31 @@ def read_fit(
     """
     if isinstance(domain, str) and domain == "written":
         raise ValueError('domain ("written") must be the declarations themselves: give the mapping as domain')
-    columns = {name: column.words for name, column in types.items()}
-    given, seen, rule_set = rules_with_declarations(
-        rules, domain, columns, max_bins, split_dates=given_structure(learner) is None
-    )
-    modelled = {name: words for name, words in columns.items() if types[name].is_modelled}
-    if not modelled:
+    told = Told(
+        columns={name: column.words for name, column in types.items()}, rules=rules, domain=domain,
+        max_bins=max_bins, split_dates=given_structure(learner) is None, open=open_,
+    )  # fmt: skip
+    check_vote(told, settings, learner)
+    declared, rule_set, specs = told.read()
+    if not any(column.is_modelled for column in types.values()):
         raise ValueError(
             "metadata and domain declare no column that is modelled: try {'age': {'sdtype': 'numerical'}}"
         )
-    specs = rule_set.model_columns(modelled)
     check_number_of_columns(learner, len(specs))
     return Fit(
-        declared=read_declarations(given, "private", max_bins, seen),
-        rules=rule_set, specs=specs, settings=settings, learner=learner, max_bins=max_bins,
-        side=(*rule_entries(rule_set), *side),
-        earlier=earlier_losses(domain, settings.neighbours),
-        name=name,
+        told=told, declared=declared, rules=rule_set, specs=specs, settings=settings, learner=learner,
+        side=tuple(side), earlier=earlier_losses(domain, settings.neighbours), name=name,
     )  # fmt: skip
+
+
+def _names_of(source: Any, metadata: Any, rows: int) -> list[str]:
+    """Columns of a source, all of which are modelled or invented; of metadata nothing is used."""
+    if metadata is not None:
+        raise ValueError(
+            'types ("voted"): metadata plays no part, as its types may have been detected: declare what you '
+            "know in domain={...}, and leave metadata out"
+        )
+    return list(open_source(source, {}, rows).names)
 
 
 def _check_dates(table: Source, types: Mapping[str, ColumnType]) -> None:

@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal
 
-from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, add_up
+from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, PrivacyFilter, add_up
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
 from sdv_plausible.privacy.ledger_record import PUBLIC, rounded_up
@@ -23,6 +23,7 @@ from sdv_plausible.whole_files import locked
 FilterName = Literal["sum", "rho"]
 
 
+FUZZ = 1e-6  # within which compositions of a plan agree
 ROUNDING = 1e-9  # a ledger that was written down adds up in another order
 
 
@@ -67,6 +68,11 @@ class Budget:
                 self._read()
             else:
                 State(filter=self._filter).write(self._path)
+
+    @property
+    def filter(self) -> PrivacyFilter:
+        """How fits add up."""
+        return self._filter
 
     @property
     def path(self) -> Path:
@@ -218,6 +224,24 @@ def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
             )
 
     return check_planned
+
+
+def check_within(planned: PrivacyLedger, most: PrivacyLedger, counts: PrivacyFilter) -> None:
+    """Refuse a plan that costs more than what stands for every outcome of a vote, and is or was drawn.
+
+    Raises
+    ------
+    BudgetExceededError
+        If it does, in a unit of the filter.
+    ValueError
+        If the filter cannot count it.
+    """
+    cost, drawn = (counts.cost(ledger.losses, ledger.delta) for ledger in (planned, most))
+    if any(amount > drawn[unit] * (1 + FUZZ) for unit, amount in cost.items()):
+        raise BudgetExceededError(
+            'types ("voted"): this learner charges more than epsilon, so that no total can be said before '
+            "the types are known: declare them, or use another model"
+        )
 
 
 def _check_unit(earlier: Neighbours | None, now: Neighbours) -> None:

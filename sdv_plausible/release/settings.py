@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from sdv_plausible.models.base import ModelBudget, SeedModel, makes
@@ -136,6 +136,14 @@ class Settings:
     def seed_delta(self) -> float:
         """Share of delta for the seeds."""
         return self.delta - self.model_delta
+
+    def among(self, columns: int) -> Settings:
+        """The same for so many columns: where they are fewer than omega, all of them are resampled."""
+        omega = self.test.omega
+        if omega is None or omega.low is None or omega.high is None or omega.high <= columns:
+            return self
+        ends = min(omega.low, columns), min(omega.high, columns)
+        return replace(self, test=replace(self.test, omega=Omega(*ends)))
 
     def empty_ledger(self) -> PrivacyLedger:
         """Ledger of a release, with nothing charged yet."""

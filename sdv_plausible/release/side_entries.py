@@ -11,14 +11,14 @@ from typing import Any, Literal, get_args
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
 from sdv_plausible.privacy.ledger import LedgerEntry
 
-Types = Literal["declared", "detected"]
-"""Where a table's semantic types and date formats are from: written by the user, or read off the rows."""
+Types = Literal["declared", "voted", "detected"]
+"""Where a table's semantic types and date formats are from: the user, a vote in the fit, or the rows."""
 
 
 def check_types(types: Any) -> None:
     """Refuse another word: a slip would make a claim of types that were read off the rows."""
     if types not in get_args(Types):
-        raise ValueError(f'types ({types!r}) must be "declared" or "detected"')
+        raise ValueError(f'types ({types!r}) must be "declared", "voted" or "detected"')
 
 
 def side_entries(
@@ -38,7 +38,7 @@ def side_entries(
         Whether there are SDV constraints.
     transformers : mapping
         Column to SDV transformer, as assigned.
-    types : {"declared", "detected"}
+    types : {"declared", "voted", "detected"}
         Where semantic types and date formats are from.
     """
     reasons = {}
@@ -48,7 +48,7 @@ def side_entries(
             "semantic types were detected in the rows, where one row can change what a column is taken for; "
             "declare them: give "
             "every column its sdtype, in the domain file or in metadata that you wrote, and say "
-            'types="declared"',
+            'types="declared", or have the cells vote (types="voted")',
         )
     if random_state is not None:
         reasons["coins"] = (

@@ -42,7 +42,7 @@ OTHERS = (
 )
 KNOWN = (
     *PRIVACY, *NEWER, *UNIT, *OTHERS, "model", "structure", "model_parameters", "public_rows",
-    "public_source",
+    "public_source", "voted",
 )  # fmt: skip
 LOCALE = r"[a-z]{2,3}(_[A-Z]{2})?"
 _DEEPEST = 3
@@ -153,7 +153,10 @@ def read_settings(part: Part) -> dict[str, Any]:
         f[name].flag()
     f["max_bins"].whole(2)
     f["undeclared"].choice(("infer", "private"))
-    f["types"].choice(("declared", "detected"))
+    f["types"].choice(("declared", "voted", "detected"))
+    if "voted" in found:
+        for item in f["voted"].items(100_000):
+            item.text(LONGEST_NAME)
     if "public_rows" in found:
         f["public_rows"].whole(1)
     if found.get("public_source") is not None:

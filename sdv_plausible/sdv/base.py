@@ -135,7 +135,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             self._forget_fit()
             if (call := call_of(self)) is not None:
                 call.fits = True
-            super().fit(sdv_compat.to_native(given or self._table_name, self._shown_to_sdv(frame)))
+            if not self._fit_first(frame):
+                super().fit(sdv_compat.to_native(given or self._table_name, self._shown_to_sdv(frame)))
         self._returns_dict, self._frame_kind = given is not None, sdv_compat.frame_kind(data)
         self._tell()
 
@@ -157,6 +158,20 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         self._check_columns(frame)
         self._rows = frame.set_axis(frame.columns.astype(str), axis=1)
         return stand_in_table(frame.dtypes, self._column_specs(), self._data_processor._keys)
+
+    def _fit_first(self, frame: pd.DataFrame) -> bool:  # noqa: ARG002
+        """Fit a table of which only the fit tells what SDV is to see; whether that was so."""
+        return False
+
+    def _begin_anew(self, metadata: Any) -> None:
+        """Be to SDV as if just made, of other metadata."""
+        given = [
+            self.__dict__.pop(name) for name in ("enforce_min_max_values", "enforce_rounding", "locales")
+        ]
+        BaseSingleTableSynthesizer.__init__(self, without_details(metadata), *given)
+
+    def _check_processing(self) -> None:
+        """Refuse to hand rows to SDV's processing, step by step."""
 
     def _check_processed(self, frame: pd.DataFrame) -> None:
         """Refuse what :meth:`preprocess` did not return."""
@@ -183,6 +198,8 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         """Fit SDV's part to a schema alone: no row is there, and who subclasses puts the model in."""
         made = stand_in_table(dtypes, self._column_specs(), self._data_processor._keys)
         self._rows = made.set_axis(made.columns.astype(str), axis=1)
+        if (call := call_of(self)) is not None:
+            call.fits = True
         with _quiet_about_rows():
             super().fit(sdv_compat.to_native(self._table_name, made))
 
@@ -191,6 +208,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         """Transform raw data as SDV does; frame or dict as given. An earlier fit is given up."""
         if self._rows is not None:
             return super().preprocess(data)  # a fit is under way, to stand-ins
+        self._check_processing()
         with self._restored_on_error(), _quiet_about_rows():
             if self._fitted:
                 warnings.warn(
@@ -264,6 +282,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     @shown_rows
     def auto_assign_transformers(self, data: Any) -> None:
         """Assign SDV's transformers, so that :meth:`update_transformers` can change them."""
+        self._check_processing()
         self.validate(data)
         given, frame = sdv_compat.split_input(data)
         self._rows = frame  # SDV validates what it sees, which are stand-ins

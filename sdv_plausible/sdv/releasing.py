@@ -34,6 +34,7 @@ from sdv_plausible.sdv.versions import metadata_from_table
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.column_types import check_released
 from sdv_plausible.table.domain import Domain
+from sdv_plausible.table.domain_file import DomainFile
 
 PACKAGES = ("sdv-plausible", "sdv", "opendp", "dp-accounting", "numpy", "pandas")
 
@@ -124,6 +125,8 @@ def _settings(synth: Any) -> dict[str, Any]:
     rows, source = synth._public_said
     if rows is not None:  # the table itself is in no file
         plain |= {"public_rows": rows, "public_source": source}
+    if synth._told.open:
+        plain |= {"voted": list(synth._told.open)}
     more = {"locales": check_locales(synth.locales), "returns_tables": synth._returns_dict}
     return plain | said(synth._settings, synth.model) | more
 
@@ -168,8 +171,19 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     if "model" in settings:
         learner = learner_of(settings)
         given["model"] = settings["model"] if learner == make_learner(settings["model"]) else learner
+    voted = {c.name: c.spec for c in release.schema.columns if c.name in settings.get("voted", ())}
+    if voted:
+        if parameters.get("types", "voted") != "voted":
+            raise ValueError(
+                f"types ({parameters['types']!r}): this release's were voted for, and declare nothing: leave "
+                "types out, or make a new synthesizer with what you know"
+            )
+        given["domain"] = _with_types(given["domain"], release, voted)
     given |= parameters
-    synth = made(_metadata(release), **given)
+    metadata = _metadata(release)
+    synth = made(metadata, **given)
+    if voted:
+        synth._begin_anew(metadata)
     sampler = PrefixSampler(
         model=release.model, seeds=release.seeds, coins=Coins.from_os_entropy().spawn("sampling"),
         answers=release.answers.answers,
@@ -204,6 +218,12 @@ def _declared(release: Release, carried: PrivacyLedger) -> Domain:
     attributes = (*release.domain, *release.rules.made.values())
     domain = Domain(tuple(a for a in attributes if a.provenance == "declared"))
     return replace(domain, learned=write_learned(carried)) if carried.entries else domain
+
+
+def _with_types(declared: Domain, release: Release, voted: Mapping[str, Any]) -> DomainFile:
+    """The same with the types of columns that were declared, and whose values were learned or invented."""
+    types = {c.name: dict(c.spec) for c in release.schema.columns if c.name not in voted}
+    return DomainFile(columns={**types, **{a.name: a for a in declared}}, learned=declared.learned)
 
 
 def _metadata(release: Release) -> Any:

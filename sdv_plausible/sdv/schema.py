@@ -7,7 +7,7 @@ or an id, and the keys.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sdv_plausible.table.column_types import metadata_columns
@@ -58,3 +58,27 @@ def with_id(metadata: Any, name: str | None) -> Any:
         if name in table.get("columns", {}):
             table["columns"][name] = {"sdtype": "id"}
     return type(metadata).load_from_dict(document)
+
+
+def with_types(metadata: Any, columns: Mapping[str, Mapping[str, Any]], open_: Collection[str]) -> Any:
+    """Return the metadata with other words of its columns.
+
+    Keys and relationships of columns that are voted on may have been detected, and are left out.
+    """
+    if not hasattr(metadata, "to_dict") or not hasattr(type(metadata), "load_from_dict"):
+        return metadata  # SDV says what is wrong with it
+    document = metadata.to_dict()
+    for table in document.get("tables", {"table": document}).values():
+        table["columns"] = {name: dict(words) for name, words in columns.items()}
+        if _named(table.get("primary_key")) & {*open_}:
+            del table["primary_key"]
+        for key in ("alternate_keys", "column_relationships"):
+            if key in table:
+                table[key] = [one for one in table[key] if not _named(one) & {*open_}]
+    return type(metadata).load_from_dict(document)
+
+
+def _named(key: Any) -> set[str]:
+    """Columns of a key or relationship."""
+    names = key.get("column_names", ()) if isinstance(key, Mapping) else key
+    return {names} if isinstance(names, str) else {*(names or ())}

@@ -18,8 +18,9 @@ from sdv_plausible.declaring.files import told_of_look
 from sdv_plausible.declaring.private import Earlier, earlier_losses
 from sdv_plausible.fit.options import refuse_moved
 from sdv_plausible.fit.public_table import PublicTable, check_public, public_entries
-from sdv_plausible.fit.run import Fit
+from sdv_plausible.fit.run import Fit, Found, Opened
 from sdv_plausible.fit.telling import Teller, as_read
+from sdv_plausible.fit.voting import Told, check_vote, left_open
 from sdv_plausible.intervals.margins import margins, number_of_rows
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
@@ -41,7 +42,6 @@ from sdv_plausible.release_file.release import Release
 from sdv_plausible.release_file.settings import check_locales
 from sdv_plausible.rules.checking import check_rows, rule_entries
 from sdv_plausible.rules.moments import DateAndTime
-from sdv_plausible.rules.reading import rules_with_declarations
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.sdv import latent_points, shown
 from sdv_plausible.sdv import versions as sdv_compat
@@ -51,16 +51,17 @@ from sdv_plausible.sdv.copula import learner_of
 from sdv_plausible.sdv.parameters import fixed_parameters
 from sdv_plausible.sdv.releasing import rebuilt, released
 from sdv_plausible.sdv.requests import SAME_ROWS, parents
-from sdv_plausible.sdv.schema import is_invented, with_id
+from sdv_plausible.sdv.schema import is_invented, with_id, with_types
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.sdv.transient import call_of
 from sdv_plausible.sources.rows import TableRows
+from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.cells import numbers_alone
 from sdv_plausible.table.checking import Check
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.column_types import check_released, metadata_columns
 from sdv_plausible.table.dates import check_dates
-from sdv_plausible.table.declarations import Specs, Undeclared, domain_document, read_declarations
+from sdv_plausible.table.declarations import Specs, Undeclared, domain_document
 from sdv_plausible.table.domain import MAX_BINS, Domain
 from sdv_plausible.table.output_types import usual_types
 from sdv_plausible.table.persons import person_entry, unknown_persons
@@ -104,10 +105,11 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         Declared value sets, see docs/how_to/declare_the_domain.md. ``"written"``: your word that you wrote
         the ranges and values in the metadata. Metadata that was detected holds those of the rows. A mapping
         has the metadata's words per column.
-    types : {"declared", "detected"}
+    types : {"declared", "voted", "detected"}
         Where the metadata's semantic types and date formats are from. ``"declared"``: you vouch that they are
-        public, known without the rows. ``"detected"``: they were read off the rows, and the ledger then makes
-        no privacy claim.
+        public, known without the rows. ``"voted"``: of the metadata names alone count, and the cells of every
+        column that ``domain`` does not name vote on its type, for a tenth of the budget. ``"detected"``: they
+        were read off the rows, and the ledger then makes no privacy claim.
     undeclared : {"private", "infer"}
         How the domains of columns without a declaration are found: learned with noise from a share of the
         budget, or read off the rows, without a privacy claim and with a warning.
@@ -146,6 +148,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     budget: Budget | None = None
     watch: Callable[[PrivacyLedger], object] | None = None
     """Told the ledger after each charge of a fit, before the rows are asked: for its holder; never saved."""
+    spelling = Spelling()
+    """How cells of text are written whose types are voted for."""
     record: Callable[[Collection[str]], list[str] | None] | None = None
     """Writes looks at columns down, where ``domain`` is what was made of a file; never saved."""
     _looked: tuple[str, ...] = ()  # columns that were compared with rows: whatever the rows are
@@ -158,9 +162,6 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     _said: Mapping[str, Any] | None = None  # settings of a release that this object's own ones do not say
     _rules = RuleSet()
     _process: int | None = None  # whose the rows of the next call are
-    _split_from: tuple[Any, ...] | None = (
-        None  # columns, rules and declarations, where dates are split unasked
-    )
 
     def __init__(
         self,
@@ -200,14 +201,22 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         known_locales = check_locales(locales)
         check_released(metadata)
         metadata = with_id(metadata, unit.person)
-        columns = metadata_columns(metadata)
+        columns, open_ = metadata_columns(metadata), tuple[str, ...]()
+        told = domain if _is_no_file(domain) else domain_document(domain)
+        if types == "voted":
+            columns, told, open_ = left_open(columns, told, unit.person)
+            metadata = with_types(metadata, columns, open_)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
         check_table_name(self._table_name)
         check_invented({name: spec["sdtype"] for name, spec in columns.items()}, known_locales)
         fitted = getattr(self._learner, "fitted", None) is not None  # which names its columns
         as_they_are = fitted or given_structure(self._learner) is not None
-        said = (as_rules(self.rules), domain if _is_no_file(domain) else domain_document(domain))
-        self._read_words(columns, *said, split_dates=not as_they_are)
+        said = Told(
+            columns=columns, rules=as_rules(self.rules), domain=told, max_bins=self.max_bins,
+            undeclared=self.undeclared, split_dates=not as_they_are, open=open_,
+        )  # fmt: skip
+        check_vote(said, self._settings, self._learner)
+        self._read(said)
         self._earlier = earlier_losses(domain, unit)
         check_number_of_columns(self._learner, len(self._modelled_specs()))
         self._settings.check_learner(self._learner)
@@ -217,20 +226,17 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._public_said = (None, None) if published is None else (len(published.frame), published.source)
         self._sampler = self._ledger = None
 
-    def _read_words(self, columns: Specs, rules: Any, domain: Any, *, split_dates: bool) -> None:
+    def _read(self, told: Told) -> None:
         """Read rules and declarations; no row is looked at."""
-        given, seen, self._rules = rules_with_declarations(
-            rules, domain, columns, self.max_bins, split_dates=split_dates
-        )
-        self._declared = read_declarations(given, self.undeclared, self.max_bins, seen)
-        self.__dict__.pop("_split_from", None)
-        if split_dates and any(isinstance(rule, DateAndTime) for rule in self._rules.making):
-            self._split_from = (columns, rules, domain)
+        self._declared, self._rules, _ = told.read()
+        splits = told.split_dates and any(isinstance(rule, DateAndTime) for rule in self._rules.making)
+        read_again = bool(told.open) or splits  # else nothing of it is kept
+        self._told = told if read_again else Told(columns={}, max_bins=self.max_bins, split_dates=False)
 
     def _leave_dates_whole(self) -> None:
         """Do not split dates once SDV constraints or the user's transformers change the columns first."""
-        if self._split_from is not None and self._sdv_sees_rows:
-            self._read_words(*self._split_from, split_dates=False)
+        if self._told.split_dates and self._sdv_sees_rows:
+            self._read(replace(self._told, split_dates=False))
 
     # --- what SDV calls ---------------------------------------------------------------------------
 
@@ -252,20 +258,45 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             fit = replace(fit, side=(*fit.side, *unknown_persons(unit)))
         elif unit.person is not None:
             persons = self._rows[unit.person]
-        rows, opened = TableRows(table, self._rules, persons), fit.opened(self.budget, self.watch)
-        fit = replace(fit, specs=self._specs_of(table))
+        opened = fit.opened(self.budget, self.watch)
+        found = self._found(replace(fit, specs=self._specs_of(table)), table, persons, opened)
+        return self._hold(dtypes, *_made(found))
+
+    def _found(self, fit: Fit, table: pd.DataFrame, persons: pd.Series[Any] | None, opened: Opened) -> Found:
+        """Fit rows that are paid for, and keep what their holder is told until the fit is held."""
         teller = Teller(self._noted)
-        found = fit.run(rows, opened, self._fit_coins(), teller)
+        found = fit.run(TableRows(table, self._rules, persons), opened, self._fit_coins(), teller)
         if (call := call_of(self)) is not None:
-            call.told += teller.told  # once the fit is held: whoever makes errors of warnings keeps it
-        return self._hold(dtypes, Codec(found.domain), found.sampler, found.ledger, found.rules, found.charge)
+            call.told += teller.told  # whoever makes errors of warnings keeps the fit
+        return found
+
+    def _fit_first(self, frame: pd.DataFrame) -> bool:
+        """Fit columns whose types are voted for, and be to SDV what was found: no row is shown to it."""
+        if not self._told.open:
+            return False
+        table = frame.set_axis(frame.columns.astype(str), axis=1)
+        fit, person = self._as_fit(), self._settings.neighbours.person
+        seen = [name for name, words in self._told.columns.items() if words["sdtype"] in MODELLED_SDTYPES]
+        persons = None if person is None else table[person]
+        found = self._found(fit, table[seen], persons, fit.opened(self.budget, self.watch))
+        self._be_of(found.types)
+        dtypes = frame.dtypes.astype(object)
+        dtypes[dtypes.index.astype(str).isin(self._told.open)] = np.dtype(object)
+        self._take(dtypes, *_made(found))
+        return True
+
+    def _be_of(self, types: Specs) -> None:
+        """Be to SDV a synthesizer of columns with these types, as if it were new."""
+        columns = {**self._told.columns, **types}
+        self._begin_anew(with_types(self.metadata, columns, self._told.open))
 
     def _as_fit(self) -> Fit:
         """What of a fit is known without the rows."""
         published = PublicTable.read(vars(self).get("public"))  # not a copy
         return Fit(
-            declared=self._declared, rules=self._rules, settings=self._settings, learner=self._learner,
-            specs=self._modelled_specs(), max_bins=self.max_bins, side=tuple(self._side_entries()),
+            told=replace(self._told, spelling=self.spelling), declared=self._declared, rules=self._rules,
+            settings=self._settings, learner=self._learner, specs=self._modelled_specs(),
+            side=tuple(self._side_entries()),
             earlier=self._earlier, name=self._table_name, as_declared=not self._sdv_sees_rows,
             rounding=self.enforce_rounding, public=None if published is None else published.frame,
         )  # fmt: skip
@@ -366,6 +397,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _before_rows(self, frame: pd.DataFrame) -> None:
         """Refuse what can be refused without a look at a row."""
+        self._check_vote_alone()
         self._leave_dates_whole()
         constrained = self._chained_constraints or self._reject_sampling_constraints
         held = [self._input_metadata] if constrained else [self._input_metadata, self.metadata]
@@ -391,7 +423,23 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._check_sdtypes()
         check_dates(named, self._date_formats(named))
 
+    def _check_vote_alone(self) -> None:
+        """Refuse what SDV would do with rows before their columns have a type."""
+        if self._told.open and self._sdv_sees_rows:
+            raise ValueError(
+                'types ("voted") does not go with SDV constraints or transformers of your own, which look at '
+                "the rows first: give the constraints as rules=[...], or declare the types"
+            )
+
+    def _check_processing(self) -> None:
+        if self._told.open:
+            raise ValueError(
+                'types ("voted"): what columns are is found by fit(), which takes the table itself: call '
+                "that, or declare the types (domain=...)"
+            )
+
     def _check_processed(self, frame: pd.DataFrame) -> None:
+        self._check_processing()
         specs, names = self._column_specs(), sorted(frame.columns.astype(str))
         wanted = sorted(n for n, s in specs.items() if s.get("sdtype") in MODELLED_SDTYPES)
         wanted = [name for name in wanted if name not in self._data_processor._keys]
@@ -410,14 +458,14 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _sdtypes(self, frame: pd.DataFrame) -> dict[str, str]:
         """What the columns of a frame are of which a fit reads cells."""
         person, keys = self._settings.neighbours.person, self._data_processor._keys
-        read = {name: str(spec.get("sdtype")) for name, spec in self._column_specs().items() if name in frame}
+        read = {name: str(spec.get("sdtype")) for name, spec in self._given_specs().items() if name in frame}
         found = {name: one for name, one in read.items() if one in MODELLED_SDTYPES and name not in keys}
         return found if person not in frame else {**found, str(person): PERSON}
 
     def _check_transformers(self) -> None:
         """Refuse columns of which SDV would hand cells on that are to be invented: no plan knows them."""
         given = self._data_processor._hyper_transformer.field_transformers
-        for name, spec in self._column_specs().items():
+        for name, spec in self._given_specs().items():
             if (
                 name in given
                 and given[name] is None
@@ -431,7 +479,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _check_sdtypes(self) -> None:
         """Refuse columns that are neither modelled nor invented: only their rows would tell what they are."""
         keys = self._data_processor._keys
-        for name, spec in self._column_specs().items():
+        for name, spec in self._given_specs().items():
             modelled = spec.get("sdtype") in MODELLED_SDTYPES
             if not modelled and not is_invented(spec, name in keys) and self.undeclared != "infer":
                 raise ValueError(
@@ -442,7 +490,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _date_formats(self, frame: pd.DataFrame) -> dict[str, str | None]:
         """Formats of the table's dates, but for those that are read off the rows or have a zone declared."""
         known, names, found = self._declared, set(frame.columns.astype(str)), dict(self._rules.formats)
-        for name, spec in self._column_specs().items():
+        for name, spec in self._given_specs().items():
             attribute = known.known(name)
             if name not in found and spec.get("sdtype") == "datetime":
                 found[name] = known.date_format(name, spec)
@@ -484,7 +532,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _fit_nothing(self) -> None:
         ledger = self._settings.empty_ledger()  # nothing is drawn: no row is looked at
-        ledger.charge(*self._side_entries())
+        ledger.charge(*rule_entries(self._rules), *self._side_entries())
         self._ledger = ledger
 
     def _check_condition(self, name: str, value: Any) -> None:
@@ -866,9 +914,14 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     # --- small helpers ----------------------------------------------------------------------------
 
+    def _given_specs(self) -> dict[str, dict[str, Any]]:
+        """The metadata's columns before a fit: those to be voted on are categories, whatever was found."""
+        given = self._told.columns
+        return {name: dict(given[name]) for name in given} if self._told.open else self._column_specs()
+
     def _modelled_specs(self) -> dict[str, dict[str, Any]]:
-        """The metadata's columns that reach the model."""
-        specs = {n: s for n, s in self._column_specs().items() if s.get("sdtype") in MODELLED_SDTYPES}
+        """Those that reach the model."""
+        specs = {n: s for n, s in self._given_specs().items() if s.get("sdtype") in MODELLED_SDTYPES}
         return self._rules.model_columns(specs)
 
     def _fit_coins(self) -> Coins:
@@ -897,8 +950,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _side_entries(self) -> list[LedgerEntry]:
         """Entries for what stands beside the mechanism: rows used, coins, constraints, SDV transformers."""
         return (
-            rule_entries(self._rules)
-            + public_entries(*self._public_said)
+            public_entries(*self._public_said)
             + person_entry(self._settings.neighbours)
             + side_entries(
                 self.random_state,
@@ -907,6 +959,11 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 types="detected" if "inferred" in self._declared.origins.values() else self.types,
             )
         )
+
+
+def _made(found: Found) -> tuple[Any, ...]:
+    """What of a fit is held."""
+    return Codec(found.domain), found.sampler, found.ledger, found.rules, found.charge
 
 
 def _is_no_file(domain: Any) -> bool:

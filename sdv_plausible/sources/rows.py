@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,15 +13,18 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import ExactCounts, SeesRows
 from sdv_plausible.rules.rule_set import RuleSet
-from sdv_plausible.sources.bounded import ChosenRows, bounded
+from sdv_plausible.sources.bounded import bounded
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.kept import keep_codes
 from sdv_plausible.sources.raw_columns import SourceColumns
-from sdv_plausible.sources.source import LocalSource, Source
+from sdv_plausible.sources.source import LocalSource, Source, again
+from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.codec import Codec
+from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.columns import ExactColumns, FrameColumns
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.persons import choose_rows, identities, without_names
+from sdv_plausible.table.type_votes import read_again
 
 LOOKED_AT = 5000  # rows, for words to their holder
 
@@ -36,6 +39,10 @@ class Rows(Protocol):
 
     def of_persons(self, neighbours: Neighbours, coins: Coins) -> Rows:
         """Of every person at most as many rows as the unit has, chosen secretly."""
+        ...
+
+    def read_again(self, types: Mapping[str, ColumnType], spelling: Spelling, rules: RuleSet) -> Rows:
+        """The same with some columns read as from a file, and other rules."""
         ...
 
     def begins(self, most: int) -> pd.DataFrame:
@@ -99,6 +106,10 @@ class TableRows(SeesRows):
         unnamed = without_names(first, identities(first))
         return TableRows(self._table.iloc[chosen], self._rules, unnamed=unnamed)
 
+    def read_again(self, types: Mapping[str, ColumnType], spelling: Spelling, rules: RuleSet) -> TableRows:
+        """The same with some columns read as from a file, and other rules."""
+        return TableRows(read_again(self._table, types, spelling), rules, unnamed=self._unnamed)
+
     def __len__(self) -> int:
         return len(self._table)
 
@@ -143,14 +154,21 @@ class SourceRows(SeesRows):
     """
 
     def __init__(
-        self, source: Source, rules: RuleSet, names: Sequence[str], folder: Path | None = None
+        self,
+        source: Source,
+        rules: RuleSet,
+        names: Sequence[str],
+        folder: Path | None = None,
+        *,
+        unnamed: bool = False,
     ) -> None:
         self._source, self._rules, self._names, self._folder = source, rules, list(names), folder
+        self._unnamed = unnamed
 
     @property
     def unnamed(self) -> bool:
         """Whether the choice left some out, as nobody can tell whose they are."""
-        return isinstance(self._source, ChosenRows) and self._source.unnamed
+        return self._unnamed
 
     def of_persons(self, neighbours: Neighbours, coins: Coins) -> SourceRows:
         """Of every person at most as many rows as the unit has, chosen secretly."""
@@ -159,7 +177,14 @@ class SourceRows(SeesRows):
         assert isinstance(self._source, LocalSource)  # check_person refused others
         assert self._folder is not None
         chosen = bounded(self._source, neighbours, self._names, coins, self._folder)
-        return SourceRows(chosen, self._rules, self._names, self._folder)
+        return SourceRows(chosen, self._rules, self._names, self._folder, unnamed=chosen.unnamed)
+
+    def read_again(self, types: Mapping[str, ColumnType], spelling: Spelling, rules: RuleSet) -> SourceRows:
+        """The same with some columns read as from a file, and other rules."""
+        read = again(self._source, types, spelling)
+        gone = {name for name, kind in types.items() if not kind.is_modelled}
+        names = [name for name in self._names if name not in gone]
+        return SourceRows(read, rules, names, self._folder, unnamed=self.unnamed)
 
     def begins(self, most: int) -> pd.DataFrame:
         """The first rows of the first part; none of a cluster's, which stay where they are."""

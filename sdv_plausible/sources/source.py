@@ -8,15 +8,19 @@ over a network.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 from tqdm.auto import tqdm
 
 from sdv_plausible.questions.counts import SeesRows
+from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.cells import plain_cells
+from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.storage import with_texts
+from sdv_plausible.table.type_votes import read_again
 
 PART_ROWS = 1 << 19
 T = TypeVar("T")
@@ -148,3 +152,67 @@ class FrameSource(LocalSource):
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns."""
         return self._table.iloc[:0][list(names)].reset_index(drop=True)
+
+
+def again(source: Source, types: Mapping[str, ColumnType], spelling: Spelling) -> Source:
+    """A table some of whose columns are read as from a file, wherever its parts are."""
+    if isinstance(source, LocalSource):
+        return _LocalAgain(source, types, spelling)
+    return _Again(source, types, spelling)
+
+
+@dataclass(frozen=True)
+class _Reads:
+    """Work on parts some of whose columns are read first."""
+
+    work: Work[Any]
+    types: Mapping[str, ColumnType]
+    spelling: Spelling
+
+    def count(self, part: pd.DataFrame, number: int) -> Any:
+        """Count one part."""
+        return self.work.count(read_again(part, self.types, self.spelling), number)
+
+    def merge(self, one: Any, other: Any) -> Any:
+        """As the work does."""
+        return self.work.merge(one, other)
+
+
+class _Again(SeesRows):
+    """A table whose parts stay where they are, read again there."""
+
+    def __init__(self, source: Source, types: Mapping[str, ColumnType], spelling: Spelling) -> None:
+        self._source, self._types, self._spelling = source, types, spelling
+        self.in_order, self.names = source.in_order, source.names
+
+    def empty(self, names: Sequence[str]) -> pd.DataFrame:
+        """No row of some columns."""
+        return read_again(self._source.empty(names), self._types, self._spelling)
+
+    def total(self, work: Work[T], names: Sequence[str]) -> T:
+        """Counts of all parts."""
+        found: T = self._source.total(_Reads(work, self._types, self._spelling), names)
+        return found
+
+
+class _LocalAgain(LocalSource):
+    """A table of which this process reads part after part, each again."""
+
+    def __init__(self, source: LocalSource, types: Mapping[str, ColumnType], spelling: Spelling) -> None:
+        super().__init__(source.rows, progress=source.progress)
+        self._source, self._types, self._spelling = source, types, spelling
+        self.in_order = source.in_order
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Column names."""
+        return self._source.names
+
+    def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Parts, read again."""
+        for part in self._source.parts(names):
+            yield read_again(part, self._types, self._spelling)
+
+    def empty(self, names: Sequence[str]) -> pd.DataFrame:
+        """No row of some columns."""
+        return read_again(self._source.empty(names), self._types, self._spelling)

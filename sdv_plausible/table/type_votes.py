@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,14 +20,16 @@ import pandas as pd
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
-from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.counts import Asked
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.cell_texts import Spelling
-from sdv_plausible.table.columns import ExactColumns, FrameColumns, FrequentValues
+from sdv_plausible.table.cell_texts import CellReader, Spelling
+from sdv_plausible.table.column_types import ColumnType
+from sdv_plausible.table.columns import ExactColumns, FrequentValues
+from sdv_plausible.table.distinct import distinct_values
+from sdv_plausible.table.forms import has_form
 
 FORMATS = (
     "%Y-%m-%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%Y/%m/%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
@@ -42,7 +44,7 @@ CATEGORY = 0.5  # share of the cells that frequent values must have for a catego
 COMMON = 0.1  # share of the cells: where noise hides values so frequent, there are no lengths but a category
 CLEAR = 4.0  # deviations of the noise that a count must have to be seen
 FAILURE_SHARE = 0.1  # of delta: thresholds of frequent values
-COVERS = "the types of the columns"
+FIRST_YEAR = 1000  # earlier ones are written with fewer digits
 _PROOF = "docs/explanation/proofs/type_votes.md"
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]")  # a code, not a number
 Words = dict[str, Any]
@@ -101,36 +103,35 @@ class CellKinds:
         return neighbours.histogram_l2
 
 
-def vote_types(
-    texts: pd.DataFrame, spelling: Spelling, epsilon: float, delta: float, coins: Coins | None = None
-) -> tuple[dict[str, Words], PrivacyLedger]:
-    """Types of columns of text, in the words of a domain file, and the ledger of learning them.
+def vote_types(rows: Queryable, names: Sequence[str], spelling: Spelling, failure: float) -> dict[str, Words]:
+    """Types of columns of text, in the words of a domain file.
 
     Parameters
     ----------
-    texts : DataFrame
-        The cells as they stand in the file, missing as None.
+    rows : Queryable
+        Cells as a file would hold them, missing as None; opened by :func:`vote_entry`.
+    names : sequence of str
+        The columns.
     spelling : Spelling
         How numbers and missing values are written.
-    epsilon, delta : float
-        What the vote may cost.
-    coins : Coins, optional
-        Secret ones by default.
+    failure : float
+        Probability that was charged for thresholds.
     """
-    names, failure = [str(name) for name in texts.columns], delta * FAILURE_SHARE
-    entry = vote_entry(len(names), epsilon, delta)
-    ledger = PrivacyLedger(delta=delta, covers=COVERS)
-    rows = Queryable(FrameColumns(texts), ledger, [entry], coins or Coins.from_os_entropy())
     each = 1 / max(len(names), 1)
-    return {name: _voted(rows, name, spelling, each, failure * each) for name in names}, ledger
+    return {name: _voted(rows, name, spelling, each, failure * each) for name in names}
 
 
 def vote_entry(columns: int, epsilon: float, delta: float) -> LedgerEntry:
     """Return what a vote on the types of so many columns charges; no row is looked at."""
-    mu, failure = calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)), delta * FAILURE_SHARE
+    mu, failure = calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)), vote_failure(delta)
     losses = (GaussianLoss(sensitivity_over_sigma=mu), ApproxDP(epsilon=0.0, delta=failure))
     how = f"a vote over the cells of {columns} undeclared columns, mu {rounded_up(mu)} in all"
     return LedgerEntry(name="types", mechanism=how, losses=losses, scope="the types", parts=("domain",))
+
+
+def vote_failure(delta: float) -> float:
+    """Of what a vote may fail with, the share of its thresholds."""
+    return delta * FAILURE_SHARE
 
 
 def _voted(rows: Queryable, name: str, spelling: Spelling, each: float, failure: float) -> Words:
@@ -171,3 +172,52 @@ def length_range(noisy: Sequence[float] | np.ndarray, sigma: float = 0.0) -> tup
     below = np.cumsum(counts) / counts.sum()
     low, high = np.searchsorted(below, [0.01, 0.99])
     return int(low) + 1, int(min(high, len(counts) - 1)) + 1
+
+
+# --- cells of tables that are no files ------------------------------------------------------------
+
+
+def read_again(frame: pd.DataFrame, types: Mapping[str, ColumnType], spelling: Spelling) -> pd.DataFrame:
+    """A frame some of whose columns are read as from a file: each cell alone is a text, and that a value.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Cells of any storage.
+    types : mapping of str to ColumnType
+        What the columns are that are read.
+    spelling : Spelling
+        How cells are written that are text.
+    """
+    found = frame.copy(deep=False)
+    for name in (name for name in types if name in frame):
+        where, forms = distinct_values(frame[name])
+        reader = CellReader(types[name], spelling)
+        present = [i for i, form in enumerate(forms) if has_form(form)]
+        read = reader.read([text_of(forms[i], spelling, types[name].datetime_format) for i in present])
+        nothing = np.nan if types[name].is_number else None
+        values = np.full(len(forms) + 1, nothing, dtype=read.dtype)  # the last stands for missing
+        values[present] = read
+        found[name] = pd.Series(values[where], index=frame.index, dtype=values.dtype)
+    return found
+
+
+def text_of(cell: Hashable, spelling: Spelling, form: str | None = None) -> str:
+    """The text that a CSV file would hold for a cell in its one form, by that cell alone.
+
+    A moment is written in the column's format where that shows all of it.
+    """
+    if isinstance(cell, dt.date):
+        return _text_of_moment(pd.Timestamp(cell), form)
+    if isinstance(cell, float):
+        return str(cell).replace(".", spelling.decimal)
+    return str(cell)
+
+
+def _text_of_moment(moment: pd.Timestamp, form: str | None) -> str:
+    if moment.tzinfo is None and form is not None and moment.year >= FIRST_YEAR:
+        text = moment.strftime(form)
+        if dt.datetime.strptime(text, form) == moment:
+            return text
+    is_day = moment.tzinfo is None and moment == moment.normalize()
+    return moment.isoformat(sep=" ")[: 10 if is_day else None]

@@ -12,9 +12,10 @@ from sdv_plausible import Release
 from sdv_plausible.app import fitting
 from sdv_plausible.app.fitting import FILES, run
 from sdv_plausible.app.order import read_order
-from sdv_plausible.declaring import voted as voted_module
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.declaring.template import drafted
+from sdv_plausible.fit import voting
+from sdv_plausible.fit.run import Fit
 from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 
 
@@ -68,14 +69,12 @@ def charges_before_questions(ordered, tmp_path, monkeypatch):
     monkeypatch.setattr(
         AdaptiveNetwork, "fit", lambda *a, **o: asked.append(heard.of("charged")[-1][1]) or honest(*a, **o)
     )
-    vote = voted_module.vote_types
-    monkeypatch.setattr(
-        voted_module, "vote_types", lambda *a: asked.append(heard.of("charged")[-1:]) or vote(*a)
-    )
+    vote = voting.vote_types
+    monkeypatch.setattr(voting, "vote_types", lambda *a: asked.append(heard.of("charged")[-1][1]) or vote(*a))
     some = {name: words for name, words in COLUMNS.items() if name != "town"}
     run(ordered(some), tmp_path, heard)
     assert heard.of("failed") == []
-    assert asked[0]
+    assert asked[0] == ["types"]
     assert {"types", "model"} <= set(asked[1])
 
 
@@ -84,11 +83,15 @@ def test_every_charge_is_told_before_the_rows_are_asked(ordered, tmp_path, monke
 
 
 def test_a_planted_vote_that_is_told_too_late_is_caught(ordered, tmp_path, monkeypatch):
-    def late(order, document, names, told):
-        texts = order.table.read({name: {"sdtype": "categorical"} for name in names})
-        return voted_module.with_voted(document, texts, fitting.Spelling(), order.epsilon, order.delta)
+    honest = Fit._voted
 
-    monkeypatch.setattr(fitting, "_with_types", late)
+    def late(fit, rows, opened, coins):
+        told, opened.ledger.after_charge = opened.ledger.after_charge, None
+        found = honest(fit, rows, opened, coins)
+        opened.ledger.after_charge = told
+        return found
+
+    monkeypatch.setattr(Fit, "_voted", late)
     with pytest.raises(AssertionError):
         charges_before_questions(ordered, tmp_path, monkeypatch)
 

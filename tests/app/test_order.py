@@ -75,13 +75,15 @@ def test_columns_left_blank(read):
         none.plan()
 
 
-def test_a_person_is_no_blank_and_no_vote_goes_with_one(read):
+def test_a_person_is_no_blank_and_a_vote_goes_with_one(read):
     rest = {name: words for name, words in COLUMNS.items() if name != "id"}
     order, _ = read(rest, person="id", rows_per_person="3")
     assert "at most 3" in order.plan().ledger.sentence()
-    order, _ = read({}, person="id")
-    with pytest.raises(ValueError, match="blank: a vote"):
-        order.plan()
+    order, _ = read({}, person="id", rows_per_person="3")
+    assert order.open_columns == tuple(name for name in COLUMNS if name != "id")
+    ledger = order.plan().ledger
+    assert "types" in [entry.name for entry in ledger.entries]
+    assert "at most 3" in ledger.sentence()
 
 
 def test_the_rows_that_a_row_by_row_test_charges_are_those_to_make(read):

@@ -48,6 +48,7 @@ WRITTEN = {  # options -> what the constructor is to get
         "model", PaperNetwork(structure="independent", noise="paper", accounting="paper"),
     ),
     '--model-parameters {"max_cost":300}': ("model", AdaptiveNetwork(max_cost=300)),
+    "--types voted": ("types", "voted"),
     "--undeclared infer": ("undeclared", "infer"),
     "--max-bins 9": ("max_bins", 9),
     "--random-state 3": ("random_state", 3),

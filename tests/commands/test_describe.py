@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sdv_plausible.cli import main, parser
-from sdv_plausible.commands.undeclared import vote
+from sdv_plausible.cli import main
 from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.release_file.release import Release
 
@@ -55,15 +54,6 @@ def test_what_is_declared_is_not_voted_on(tmp_path, capsys):
     assert "vote" not in capsys.readouterr().out
     assert main(arguments) == 2  # it is there
     assert "exists" in capsys.readouterr().err
-
-
-def test_a_learned_domain_without_a_type_is_refused(tmp_path):
-    data, first = table(tmp_path), tmp_path / "domain.json"
-    types = {"a": {"sdtype": "numerical"}}
-    first.write_text(json.dumps({"schema": "sdv-plausible-declarations/1", "columns": types, "learned": {}}))
-    arguments = ["describe", data, "-o", str(tmp_path / "d.json"), "--domain", str(first)]
-    with pytest.raises(ValueError, match="have no sdtype"):
-        vote(parser(["describe"]).parse_args(arguments), ["b"])
 
 
 @pytest.mark.parametrize("exact", [False, True], ids=["answers alone", "planted: exact answers"])

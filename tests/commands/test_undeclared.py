@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sdv_plausible import Budget, metadata_of
 from sdv_plausible.cli import main
 from sdv_plausible.commands.undeclared import Undeclared
+from sdv_plausible.table.domain_file import DomainFile
 
 ROWS = 3000
 
@@ -40,25 +42,84 @@ def test_one_odd_cell_decides_no_column(people, capsys):
     assert pd.api.types.is_numeric_dtype(rows["age"])
     assert "secret-text" not in rows.to_csv()
     entry = next(entry for entry in said["ledger"]["entries"] if entry["name"] == "types")
-    assert (
-        "learned earlier at epsilon 0.4 and delta 1e-10" in entry["mechanism"]
-    )  # a tenth of what was asked for
+    assert "a vote over the cells of 2 undeclared columns" in entry["mechanism"]
+    assert 0.3 < entry["epsilon"] <= 0.4  # a tenth of what was asked for
+    assert said["ledger"]["epsilon"] <= 4
     _, said, rows = synthesized(people, capsys, "--epsilon", "inf")
     assert said["types_voted"] == {}
     assert said["types_detected"] == ["age", "town"]
 
 
-def test_what_the_vote_cannot_be_part_of(people, tmp_path, capsys):
-    whole_people = ["--person", "town", "--rows-per-person", "2"]
-    replaced = ["--neighbours", "replace_one"]
-    for options in (["--random-state", "1"], ["--undeclared", "infer"], whole_people, replaced):
+def claimed(said):
+    """Whether what a command says makes a claim."""
+    return said["ledger"]["headline"].startswith("Total epsilon")
+
+
+def test_the_vote_goes_with_whatever_a_fit_goes_with(people, tmp_path, capsys):
+    """Those that asked for a person, for replacement or for a budget had types detected, without a claim."""
+    path, metadata = tmp_path / "people.budget", tmp_path / "metadata.json"
+    metadata_of({"town": {"sdtype": "categorical"}}).save_to_json(metadata)
+    for options, has_claim in (
+        (["--person", "town", "--rows-per-person", "2"], True),
+        (["--neighbours", "replace_one"], True),
+        (["--budget", str(path), "5", "1e-8"], True),
+        (["--metadata", str(metadata)], True),
+        (["--random-state", "1"], False),
+        (["--undeclared", "infer"], False),
+    ):
         code, said, _ = synthesized(people, capsys, *options)
         assert code == 0
-        assert said["types_voted"] == {}
-    budget = ["--budget", str(tmp_path / "people.budget"), "5", "1e-8"]  # is drawn from before any look
-    assert main(["synthesize", str(people), "-o", str(tmp_path / "b.csv"), *budget]) == 2
-    assert not (tmp_path / "b.csv").exists()
-    capsys.readouterr()
+        assert "age" in said["types_voted"]
+        assert said["types_detected"] == []
+        assert claimed(said) == has_claim
+    assert Budget(5, 1e-8, path).charged()["epsilon"] == 1
+    refused = ["synthesize", str(people), "-o", str(tmp_path / "b.csv"), "--budget", str(path), "5", "1e-8"]
+    assert main([*refused, "--epsilon", "4.5"]) == 2
+    assert "would exceed it" in capsys.readouterr().err
+
+
+def test_where_types_are_from_can_be_said(people, capsys):
+    code, said, _ = synthesized(people, capsys, "--types", "detected")
+    assert (code, said["types_voted"], claimed(said)) == (0, {}, False)
+    assert main(["synthesize", str(people), "-o", "r.csv", "--types", "declared"]) == 2
+    assert "age, town have no type" in capsys.readouterr().err
+    assert main(["synthesize", str(people), "-o", "r.csv", "--types", "voted", "--epsilon", "inf"]) == 2
+    assert "needs a finite epsilon" in capsys.readouterr().err
+
+
+def test_what_is_declared_beside_a_vote_is_metadata_and_domain_alike(people, tmp_path, capsys):
+    """Also ranges in metadata, by the word that they were written; and words that were looked at stay those."""
+    metadata, domain = tmp_path / "metadata.json", tmp_path / "domain.json"
+    words = {"town": {"sdtype": "categorical", "range_values": ["Bern", "Chur"]}}
+    load = {"tables": {"table": {"columns": words}}, "relationships": [], "METADATA_SPEC_VERSION": "V2"}
+    metadata.write_text(json.dumps(load))
+    given = ["--metadata", str(metadata), "--domain", "written"]
+    _, said, rows = synthesized(people, capsys, *given)
+    assert "declared: town" in str(said["ledger"]["entries"])
+    assert set(rows["town"]) == {"Bern", "Chur"}
+    DomainFile(columns={"town": {"range_values": ["Bern", "Chur"]}}).looked_at(["town"]).save(domain)
+    load["tables"]["table"]["columns"] = {"town": {"sdtype": "categorical"}}
+    metadata.write_text(json.dumps(load))
+    _, said, rows = synthesized(people, capsys, "--metadata", str(metadata), "--domain", str(domain))
+    assert claimed(said)
+
+
+def test_spelling_counts_in_the_vote_and_after_it(tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    amounts = [f"1.{i % 900 + 100},5" for i in range(ROWS)]
+    path.write_text("\n".join(["amount", *(f'"{x}"' for x in amounts), ""]))
+    options = ["--decimal", ",", "--thousands", ".", "--epsilon", "8"]
+    _, said, rows = synthesized(path, capsys, *options)
+    assert said["types_voted"] == {"amount": "numerical"}
+    assert rows["amount"].between(1000, 2100).mean() > 0.9
+    _, said, _ = synthesized(path, capsys, "--epsilon", "8")
+    assert said["types_voted"] != {"amount": "numerical"}
+
+
+def test_copied_types_are_not_called_public():
+    said = Undeclared(voted={"age": {"sdtype": "numerical"}}).hint()
+    assert "learned from the rows" in said
+    assert "Declare them" not in said
 
 
 def test_a_learned_file_is_not_voted_on_again(people, tmp_path, capsys):
@@ -74,7 +135,7 @@ def test_a_learned_file_is_not_voted_on_again(people, tmp_path, capsys):
     more = tmp_path / "more.csv"
     pd.read_csv(people).assign(child=True).to_csv(more, index=False)
     code, said, _ = synthesized(more, capsys, "--domain", str(learned))
-    assert (code, said["types_voted"], said["types_detected"]) == (0, {}, ["child"])
+    assert (code, list(said["types_voted"]), claimed(said)) == (0, ["child"], True)
 
 
 def test_what_was_taken_for_personal_data_is_said():
@@ -100,11 +161,8 @@ def test_blanks_of_a_template_are_voted_on_and_columns_keep_their_order(people, 
     assert rows.columns.tolist() == ["age", "town"]
     _, _, rows = synthesized(people, capsys, "--domain", str(template), "--only-declared")
     assert rows.columns.tolist() == ["town"]
-    refused = ["synthesize", str(people), "-o", str(tmp_path / "r.csv"), "--domain", str(template)]
-    assert (
-        main([*refused, "--random-state", "1"]) == 2
-    )  # nothing can be voted on: the blank is to be filled in
-    assert "fill in sdtype" in capsys.readouterr().err
+    _, said, _ = synthesized(people, capsys, "--domain", str(template), "--epsilon", "inf")
+    assert said["types_detected"] == ["age"]
     types = tmp_path / "town.json"
     types.write_text(json.dumps({"town": {"sdtype": "categorical"}}))
     _, _, rows = synthesized(people, capsys, "--domain", str(types), "--random-state", "1")
@@ -130,7 +188,7 @@ def test_what_is_refused_is_refused_before_a_cell_votes(people, words, monkeypat
     document = {"schema": "sdv-plausible-declarations/1", "detected": True, "columns": {"age": age}}
     Path("detected.json").write_text(json.dumps(document))
     held = []
-    monkeypatch.setattr("sdv_plausible.declaring.voted.vote_types", lambda *_: held.append(1) or 1 / 0)
+    monkeypatch.setattr("sdv_plausible.fit.voting.vote_types", lambda *_: held.append(1) or 1 / 0)
     name, *options = words
     assert main([name, str(people), *options]) == 2
     assert held == []

@@ -16,13 +16,11 @@ from sdv_plausible.cli import main
 from sdv_plausible.declaring.files import read_domain_file
 from sdv_plausible.declaring.private import Earlier, earlier_losses, learned_file
 from sdv_plausible.declaring.schema import schema_document
-from sdv_plausible.declaring.voted import with_voted
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours, Person
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.mechanisms import record_calls
 from sdv_plausible.release_file.release import Release
 from sdv_plausible.sdv import synthesizer as synthesizer_module
-from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.domain_file import DomainFile
 from tests.flat import values
@@ -379,14 +377,14 @@ def test_what_learning_took_of_delta_is_taken_of_the_next_fits_delta():
     assert ledger.total() <= 1 + 1e-6
 
 
-def test_types_that_were_voted_for_cost_a_fit_anew_what_they_cost(tmp_path):
+def test_types_that_were_voted_for_are_paid_by_whoever_uses_the_domain(tmp_path):
     table = people()[["age", "town"]]
-    texts = table.astype(str)
-    file = DomainFile(columns={"age": OPEN["age"]}).to_dict()
-    document = with_voted(file, texts[["town"]], Spelling(), 1.0, 1e-9)
-    synth = fitted(document, table)
-    vote = [entry for entry in synth.privacy_ledger().entries if entry.name == "types"]
-    again = PlausibleDeniabilitySynthesizer.from_release(synth.release())
-    assert [entry for entry in again.plan().ledger.entries if entry.name == "types"] == vote
-    assert again.plan().ledger.losses == synth.plan().ledger.losses
-    assert len(vote) == 1
+    names = metadata_of({name: {"sdtype": "categorical"} for name in table})
+    synth = PlausibleDeniabilitySynthesizer(names, types="voted", epsilon=4.0)
+    synth.fit(table)
+    synth.get_domain().save(tmp_path / "d.json")
+    domain = Domain.load(tmp_path / "d.json")
+    carried = earlier_losses(domain, ONE_ROW).entries
+    assert [entry.name for entry in carried] == ["types", "domain"]
+    again = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=domain, epsilon=4.0)
+    assert [entry for entry in again.plan().ledger.entries if entry.name == "types"] == [carried[0]]

@@ -291,7 +291,7 @@ def test_types_that_nobody_declared_are_voted_for_or_detected_without_a_claim(tm
     assert out.startswith("Total epsilon 1 at delta 1e-09")
     assert "a vote over the cells of 4 undeclared columns" in out
     assert "Types by a vote, for a tenth of the budget: grade " in out
-    for no_vote in (["--undeclared", "infer"], ["--random-state", "1"], ["--epsilon", "inf"]):
+    for no_vote in (["--types", "detected"], ["--epsilon", "inf"]):
         assert main(["synthesize", data, "-o", str(tmp_path / "o.csv"), *options, *no_vote]) == 0
         out = capsys.readouterr().out
         assert out.startswith("No differential-privacy claim")
@@ -394,7 +394,7 @@ def test_outputs_that_are_inputs_are_refused_before_anything_is_read(tmp_path, c
     metadata.write_text("{}")
     ledger = tmp_path / "ledger.json"
     ledger.write_text("precious")
-    monkeypatch.setattr(fitting, "declared_types", read)
+    monkeypatch.setattr(fitting, "columns_of", read)
     before = {path: path.read_text() for path in (data, domain, metadata, ledger)}
     for alias in spellings(
         tmp_path, {"data": data, "domain": domain, "metadata": metadata, "ledger": ledger}[which]

@@ -18,6 +18,7 @@ import spies
 from comparing import check_same
 from doors import fit_codes
 from test_asked_sensitivities import CARDS, DOMAIN, LEARNERS, RELEASES, settings
+from voting import held_vote
 
 from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
@@ -27,12 +28,10 @@ from sdv_plausible.models.paper import learner as paper_learner
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.columns import FrameColumns
 from sdv_plausible.table.declarations import read_declarations
 from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.private_domain import _Column, learn_attributes
-from sdv_plausible.table.type_votes import vote_types
 
 RNG = np.random.default_rng(0)
 FIRST = np.array([(i % 3, (i % 3 == 1) ^ (i % 11 == 0), i % 4) for i in range(900)], dtype=np.int32)
@@ -78,7 +77,7 @@ def learns(table: pd.DataFrame, epsilon: float) -> None:
 
 def votes(texts: list[str], epsilon: float) -> None:
     frame = pd.DataFrame({"x": texts, "y": texts[::-1]}, dtype=object)
-    vote_types(frame, Spelling(), epsilon, 1e-6, Coins.from_seed(5))
+    held_vote(frame, epsilon, 1e-6, Coins.from_seed(5))
 
 
 def check(run: Callable[[Any], None], first: Any, other: Any) -> list[str]:

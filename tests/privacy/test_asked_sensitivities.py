@@ -22,6 +22,7 @@ import pandas as pd
 import pytest
 import spies
 from doors import fit_codes
+from voting import held_vote
 
 from sdv_plausible.models.adaptive.public import PublicCodes
 from sdv_plausible.models.paper import learner as paper_learner
@@ -33,13 +34,11 @@ from sdv_plausible.questions.codes import CodeArray
 from sdv_plausible.questions.counts import CountTable, Distances
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.release.settings import Settings
-from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.columns import FrameColumns, RunCounts
 from sdv_plausible.table.declarations import read_declarations
 from sdv_plausible.table.domain import Attribute, Domain
 from sdv_plausible.table.lattice import Lattice
 from sdv_plausible.table.private_domain import learn_attributes
-from sdv_plausible.table.type_votes import vote_types
 from tests.flat import settings_of
 
 CARDS = (3, 2, 4)
@@ -311,10 +310,10 @@ def learned(name: str, epsilon: float, unit: Neighbours = ONE_ROW) -> list[spies
     return seen
 
 
-def voted(name: str, epsilon: float) -> list[spies.Asked]:
+def voted(name: str, epsilon: float, unit: Neighbours = ONE_ROW) -> list[spies.Asked]:
     texts = pd.DataFrame({"x": pd.Series(TEXTS[name], dtype=object)})
     with spies.watched() as seen:
-        vote_types(texts, Spelling(), epsilon, 1e-6, Coins.from_seed(5))
+        held_vote(texts, epsilon, 1e-6, Coins.from_seed(5), unit)
     return seen
 
 
@@ -334,11 +333,13 @@ def test_what_is_asked_to_learn_a_domain_moves_as_far_as_its_noise_is_for(name, 
             assert ("FrequentPoints" in kinds) == (epsilon == 30.0 and name == "spikes")
 
 
+@pytest.mark.parametrize("unit", guarded.UNITS)
 @pytest.mark.parametrize("epsilon", [0.5, 30.0])
 @pytest.mark.parametrize("name", TEXTS)
-def test_what_is_asked_in_a_vote_on_types_moves_as_far_as_its_noise_is_for(name, epsilon):
-    seen = voted(name, epsilon)
-    assert check(seen, Column("text", TEXTS[name], OTHER_TEXTS).neighbours(ONE_ROW))
+def test_what_is_asked_in_a_vote_on_types_moves_as_far_as_its_noise_is_for(name, epsilon, unit):
+    who = guarded.UNITS[unit]
+    seen = voted(name, epsilon, who)
+    assert check(seen, Column("text", TEXTS[name], OTHER_TEXTS).neighbours(who), who)
     assert {asked.kind for asked in seen} <= {"CellKinds", "FrequentValues"}
 
 

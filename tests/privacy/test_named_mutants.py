@@ -19,7 +19,8 @@ from typing import Any
 import guarded
 import pytest
 
-from sdv_plausible.fit.run import Fit
+from sdv_plausible.fit.run import Fit, Opened
+from sdv_plausible.fit.voting import Most
 from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 from sdv_plausible.models.adaptive.measurements import Measurements
 from sdv_plausible.models.datasynthesizer import learner as greedy_learner
@@ -138,6 +139,25 @@ MUTANTS = {
             ("privacy/test_asked_again.py", "test_types_are_voted_for_by_the_same_questions_for_the_same_answers", (["true", "false", ""],)),
             ("privacy/test_replay_of_doors.py", "test_no_door_leaves_anything_of_the_rows", ("fit",)),
         ),
+    ),
+    "a person counts as a row in a vote on types": Mutant(
+        owner=type_votes.CellKinds, name="sensitivity", old="return neighbours.histogram_l2", new="return 1.0",
+        caught_by=(
+            ("privacy/test_asked_sensitivities.py", "test_what_is_asked_in_a_vote_on_types_moves_as_far_as_its_noise_is_for", ("numbers", 0.5, "person")),
+            ("fit/test_voting.py", "test_a_person_with_several_rows_is_protected_by_the_vote_too", ()),
+        ),
+    ),
+    "all rows of a person vote": Mutant(
+        owner=Fit, name="run", old="rows = rows.of_persons(", new="_ = rows.of_persons(",
+        caught_by=(("fit/test_voting.py", "test_the_rows_that_vote_are_those_chosen", ()),),
+    ),
+    "what is drawn before a vote is the plan of categories": Mutant(
+        owner=Most, name="of", old="losses=counts.most(s.epsilon, s.model_delta, failure)", new="losses=next(iter(planned)).losses",
+        caught_by=(("fit/test_voting.py", "test_what_is_drawn_bounds_every_outcome", (5, "bayesian_network", "rho", False)),),
+    ),
+    "after a vote the ledger takes what was not drawn": Mutant(
+        owner=Opened, name="keep_to", old="self.most.check(planned)", new="pass",
+        caught_by=(("fit/test_voting.py", "test_what_the_bound_does_not_hold_is_never_charged", ()),),
     ),
     "a person counts as a row in tables of three or more columns": Mutant(
         owner=CountTable, name="sensitivity", old="return neighbours.histogram_l2",

@@ -28,10 +28,11 @@ from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, cli, fit_sour
 from sdv_plausible.app import fitting
 from sdv_plausible.app.order import read_order
 from sdv_plausible.commands import fitting as commands_fitting
-from sdv_plausible.declaring import private, voted
+from sdv_plausible.declaring import private
 from sdv_plausible.declaring.review import Table
 from sdv_plausible.declaring.template import drafted
 from sdv_plausible.fit import source as fit_source_module
+from sdv_plausible.fit import voting
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.table.domain import Domain
@@ -88,7 +89,9 @@ def ways_to_the_rows() -> Iterator[set[tuple[str, int]]]:
 
 # --- fit_source -------------------------------------------------------------------------------------------------------
 
+VOTED: dict[str, Any] = {"types": "voted", "domain": None, "model": "independent", "epsilon": 9.0}
 SOURCES: dict[str, dict[str, Any]] = {
+    "voted": {**VOTED, "person": "ticket", "rows_per_person": 2, "scratch": "scratch"},
     **{
         f"model {name}": case for name, case in guarded.models(ARCS).items() if name != "latent"
     },  # it learns from records
@@ -105,11 +108,12 @@ SOURCES: dict[str, dict[str, Any]] = {
 def source(engine: str = "pandas", **options: Any) -> Run:
     """What a fit of a table in parts leaves: its release."""
     usual = {"domain": DECLARED, "rows": 200, **options}
+    columns = None if options.get("types") == "voted" else COLUMNS
 
     def run(frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
         (folder / "scratch").mkdir()
         return {
-            "release file": fit_source(held(engine, frame, folder), COLUMNS, **values(**usual)).to_bytes()
+            "release file": fit_source(held(engine, frame, folder), columns, **values(**usual)).to_bytes()
         }
 
     return run
@@ -131,6 +135,11 @@ def test_columns_of_categories_leave_nothing_of_the_rows(engine: str, tmp_path: 
 @pytest.mark.parametrize("case", SOURCES)
 def test_no_fit_of_a_table_in_parts_leaves_anything_of_the_rows(case: str, tmp_path: Path) -> None:
     replayed(source(**SOURCES[case]), first_table(), other(), tmp_path)
+
+
+@pytest.mark.parametrize("engine", HELD)
+def test_types_that_are_voted_for_in_parts_leave_nothing_of_the_rows(engine: str, tmp_path: Path) -> None:
+    replayed(source(engine, **VOTED), first_table(), other(), tmp_path)
 
 
 def test_rules_of_all_kinds_leave_nothing_of_the_rows_in_parts(tmp_path: Path) -> None:
@@ -218,6 +227,9 @@ def app(columns: Collection[str] = ()) -> Run:
 UNDECLARED = ("grade", "start")
 RUNS: dict[str, Run] = {
     "synthesizer": lambda frame, _: shown(fit(metadata_from_columns(COLUMNS), frame, model="independent")),
+    "voted": lambda frame, _: shown(
+        fit(metadata_from_columns(COLUMNS), frame, model="independent", types="voted", domain=None, epsilon=9.0)
+    ),
     "fit_source": source(model="independent"),
     "fit": command(
         "fit", "-o", "t.release", "--ledger", "ledger.json", "--model", "independent", "--epsilon", "9",
@@ -283,13 +295,13 @@ def count_rows_in_the_domain_file(patch: pytest.MonkeyPatch) -> None:
 
 
 def tell_the_exact_number_of_rows(patch: pytest.MonkeyPatch) -> None:
-    honest = fitting._with_types
+    honest = fitting._write_release
 
-    def with_types(order: Any, document: Any, names: Any, told: Any) -> Any:
-        told.send(("rows", len(order.table.read(document))))
-        return honest(order, document, names, told)
+    def write(done: Any) -> Any:
+        done.told.send(("rows", len(done.rows)))
+        return honest(done)
 
-    patch.setattr(fitting, "_with_types", with_types)
+    patch.setattr(fitting, "_write_release", write)
 
 
 def say_how_many_rows_were_read(patch: pytest.MonkeyPatch) -> None:
@@ -304,15 +316,14 @@ def say_how_many_rows_were_read(patch: pytest.MonkeyPatch) -> None:
 
 
 def vote_by_the_most_frequent_cell(patch: pytest.MonkeyPatch) -> None:
-    honest = voted.vote_types
+    honest = voting.vote_types
 
-    def vote(texts: pd.DataFrame, *told: Any) -> Any:
-        found, ledger = honest(texts, *told)
-        return {
-            name: {**words, "source": str(texts[name].mode()[0])} for name, words in found.items()
-        }, ledger
+    def vote(rows: Any, names: Any, *told: Any) -> Any:
+        found = honest(rows, names, *told)
+        _, counts, _ = rows._rows.value_counts(names[0])
+        return {**found, names[0]: {"sdtype": "id", "regex_format": f"[a-z]{{5,{6 + counts.sum() // 20}}}"}}
 
-    patch.setattr(voted, "vote_types", vote)
+    patch.setattr(voting, "vote_types", vote)
 
 
 FAULTS: list[tuple[str, Callable[[pytest.MonkeyPatch], None]]] = [
@@ -321,6 +332,7 @@ FAULTS: list[tuple[str, Callable[[pytest.MonkeyPatch], None]]] = [
     ("app", tell_the_exact_number_of_rows),
     ("fit", say_how_many_rows_were_read),
     ("describe", vote_by_the_most_frequent_cell),
+    ("voted", vote_by_the_most_frequent_cell),
 ]
 
 

@@ -168,15 +168,18 @@ def voted_release(folder: Any) -> Release:
     return Release.load(folder / "t.release")
 
 
-def test_what_was_paid_before_the_release_is_paid_again_whatever_is_given(tmp_path):
-    """The types that the cells voted for stay in the schema: with another domain their cost was forgotten."""
+def test_types_that_were_voted_for_are_voted_for_again_whatever_is_given(tmp_path):
+    """They are the release's own, and paid again: never taken for declared ones, by whatever is given instead."""
     release = voted_release(tmp_path)
     again = PlausibleDeniabilitySynthesizer.from_release(release)
     assert "types" in {entry.name for entry in again.plan().ledger.entries if entry.losses}
-    with pytest.raises(ValueError, match="leave domain out"):
-        PlausibleDeniabilitySynthesizer.from_release(
-            release, domain={"age": {"range_min": 0, "range_max": 120}}
-        )
+    assert again.release().to_bytes() == release.to_bytes()
+    assert again.sample(5)["age"].dtype.kind in "if"
+    age = {"age": {"range_min": 0, "range_max": 120, "sdtype": "numerical"}}
+    other = PlausibleDeniabilitySynthesizer.from_release(release, domain=age)
+    assert "cells of 1 undeclared" in str(other.plan().ledger)
+    with pytest.raises(ValueError, match="leave types out"):
+        PlausibleDeniabilitySynthesizer.from_release(release, types="declared")
 
 
 @pytest.mark.parametrize("how", ["rules", "words"])

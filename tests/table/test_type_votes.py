@@ -8,13 +8,14 @@ import neighbouring
 import numpy as np
 import pandas as pd
 import pytest
+from voting import held_vote
 
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.columns import FrameColumns
-from sdv_plausible.table.type_votes import FORMATS, KINDS, CellKinds, kind_of, length_range, vote_types
+from sdv_plausible.table.type_votes import FORMATS, KINDS, CellKinds, kind_of, length_range
 
 SPELLING = Spelling()
 COINS = Coins.from_seed(1)
@@ -50,7 +51,7 @@ def columns(n: int, seed: int = 0) -> pd.DataFrame:
 
 
 def test_types_are_found_within_the_budget():
-    voted, ledger = vote_types(columns(20_000), SPELLING, 0.3, 1e-9, COINS)
+    voted, ledger = held_vote(columns(20_000), 0.3, 1e-9, COINS)
     assert voted["age"] == {"sdtype": "numerical"}
     assert voted["day"] == {"sdtype": "datetime", "datetime_format": "%d/%m/%Y"}
     assert voted["sex"] == {"sdtype": "categorical"}
@@ -65,14 +66,14 @@ def test_one_odd_cell_decides_nothing():
     for odd, expected in ((1, "numerical"), (4_000, "categorical")):
         table = columns(5_000)[["age"]]
         table.loc[: odd - 1, "age"] = "none of yours"
-        voted, _ = vote_types(table, SPELLING, 0.3, 1e-9, COINS)
+        voted, _ = held_vote(table, 0.3, 1e-9, COINS)
         assert voted["age"]["sdtype"] == expected
 
 
 def test_at_a_small_budget_kinds_are_found_and_common_values_stay_a_category():
     """Noise of 1,367 cells per count (control: names are text of lengths at a budget that shows it, above)."""
     table = columns(32_000)
-    voted, _ = vote_types(table, SPELLING, 0.012, 1e-9, COINS)
+    voted, _ = held_vote(table, 0.012, 1e-9, COINS)
     assert {name: words["sdtype"] for name, words in voted.items()} == {
         "age": "numerical", "day": "datetime", "sex": "categorical", "name": "categorical", "sure": "boolean",
     }  # fmt: skip
@@ -81,14 +82,14 @@ def test_at_a_small_budget_kinds_are_found_and_common_values_stay_a_category():
 def test_what_noise_may_hide_is_no_evidence():
     """Numbers that stand out of the noise, but not by twice as much as text may hide in it: a category."""
     table = columns(4_000)[["age"]]  # noise of 611
-    voted, ledger = vote_types(table, SPELLING, 0.012, 1e-9, COINS)
+    voted, ledger = held_vote(table, 0.012, 1e-9, COINS)
     assert voted["age"]["sdtype"] == "categorical"
     assert ledger.total() <= 0.012
 
 
 @pytest.mark.parametrize("n", [0, 1, 30])
 def test_where_noise_decides_there_is_text(n):
-    voted, _ = vote_types(columns(n), SPELLING, 0.01, 1e-9, COINS)
+    voted, _ = held_vote(columns(n), 0.01, 1e-9, COINS)
     assert {words["sdtype"] for words in voted.values()} == {"categorical"}
 
 

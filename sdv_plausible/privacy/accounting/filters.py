@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from sdv_plausible.privacy import checks as check
-from sdv_plausible.privacy.accounting.composition import compose
+from sdv_plausible.privacy.accounting.composition import calibrate_gaussian, compose
 from sdv_plausible.privacy.accounting.crossing import largest_within, smallest_within
 from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
@@ -69,6 +69,18 @@ class PrivacyFilter(ABC):
         """
 
     @abstractmethod
+    def most(self, epsilon: float, delta: float, failure: float) -> tuple[Loss, ...]:
+        """Losses that cost here what any fit costs at most that keeps to (epsilon, delta).
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            What all losses of the fit compose to at most.
+        failure : float
+            What its thresholds fail with at most, all together.
+        """
+
+    @abstractmethod
     def left(self, costs: Iterable[Cost], delta: float) -> float:
         """Epsilon that a further fit with Gaussian noise alone may ask for at its delta; 0 for none."""
 
@@ -101,6 +113,10 @@ class SumFilter(PrivacyFilter):
         if not losses:
             return {"epsilon": 0.0, "delta": 0.0}
         return {"epsilon": compose(losses, delta), "delta": delta}
+
+    def most(self, epsilon: float, delta: float, failure: float) -> tuple[Loss, ...]:  # noqa: ARG002
+        """The pair itself, whatever it is made of."""
+        return (ApproxDP(epsilon=epsilon, delta=delta),)
 
     def left(self, costs: Iterable[Cost], delta: float) -> float:
         """What is left of epsilon, if so much is left of delta."""
@@ -143,6 +159,11 @@ class RhoFilter(PrivacyFilter):
                     "omega='all'"
                 )
         return {"rho": math.fsum(rho), "failure": math.fsum(failure)}
+
+    def most(self, epsilon: float, delta: float, failure: float) -> tuple[Loss, ...]:
+        """Gaussian noise that takes all of both, and thresholds besides."""
+        mu = calibrate_gaussian(epsilon, delta)
+        return (GaussianLoss(sensitivity_over_sigma=mu), ApproxDP(epsilon=0.0, delta=failure))
 
     def left(self, costs: Iterable[Cost], delta: float) -> float:
         """Epsilon of what is left of rho, at this delta."""

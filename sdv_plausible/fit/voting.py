@@ -1,0 +1,240 @@
+"""Types that nobody declared: the vote as a step of the fit (docs/explanation/proofs/type_votes.md).
+
+What is told of the columns is read before the vote as if those without a type were categories, so that
+mistakes are refused first, and again with the types that were found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sdv_plausible.models.paper.learner import given_structure
+from sdv_plausible.privacy.accounting.filters import PrivacyFilter
+from sdv_plausible.privacy.accounting.losses import ApproxDP
+from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.release.budget import check_within
+from sdv_plausible.release.settings import Settings
+from sdv_plausible.rules.files import read_rules
+from sdv_plausible.rules.reading import rules_with_declarations
+from sdv_plausible.rules.rule import Rule
+from sdv_plausible.rules.rule_set import RuleSet
+from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.declarations import (
+    Declarations,
+    Specs,
+    Undeclared,
+    domain_document,
+    read_declarations,
+)
+from sdv_plausible.table.domain import MAX_BINS
+from sdv_plausible.table.domain_file import DomainFile, is_blank
+from sdv_plausible.table.private_domain import FAILURE_SHARE
+from sdv_plausible.table.type_votes import vote_entry, vote_failure, vote_types
+from sdv_plausible.table.words import MODELLED_SDTYPES
+
+TYPES_SHARE = 0.1  # of epsilon and of the model's delta; domain and model keep to what is left
+CATEGORY = {"sdtype": "categorical"}
+MOMENT = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %H:%M:%S"}  # which becomes two columns
+Words = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What is told of a table's columns.
+
+    Parameters
+    ----------
+    columns : mapping
+        Their words by name, in order; those of columns without a type are a category's.
+    rules, domain
+        As given, or read.
+    max_bins, undeclared
+        As the synthesizer's.
+    split_dates : bool
+        Whether moments become date and time of day without being asked for.
+    open : tuple of str
+        Columns whose types are to be voted for.
+    spelling : Spelling
+        How their cells are written that are text.
+    """
+
+    columns: Specs
+    rules: Any = ()
+    domain: Any = None
+    max_bins: int = MAX_BINS
+    undeclared: Undeclared = "private"
+    split_dates: bool = True
+    open: tuple[str, ...] = ()
+    spelling: Spelling = field(default_factory=Spelling)
+
+    def read(self, found: Specs | None = None) -> tuple[Declarations, RuleSet, dict[str, dict[str, Any]]]:
+        """Value sets, rules, and the columns that the model sees.
+
+        Parameters
+        ----------
+        found : mapping, optional
+            Words of columns that had none.
+
+        Raises
+        ------
+        ValueError
+            If they cannot be.
+        """
+        columns = {name: dict(words) for name, words in {**self.columns, **(found or {})}.items()}
+        given, seen, rules = rules_with_declarations(
+            self.rules, self.domain, columns, self.max_bins, split_dates=self.split_dates
+        )
+        declared = read_declarations(given, self.undeclared, self.max_bins, seen)
+        modelled = {name: words for name, words in columns.items() if words.get("sdtype") in MODELLED_SDTYPES}
+        return declared, rules, rules.model_columns(modelled)
+
+    def entries(self, s: Settings) -> tuple[LedgerEntry, ...]:
+        """What the vote charges; nothing where every type is declared."""
+        if not self.open:
+            return ()
+        return (vote_entry(len(self.open), TYPES_SHARE * s.epsilon, TYPES_SHARE * s.model_delta),)
+
+    def found(self, cells: Queryable, s: Settings) -> dict[str, dict[str, Any]]:
+        """Types by the vote; a model needs a column, so that not all are ids."""
+        failure = vote_failure(TYPES_SHARE * s.model_delta)
+        found = vote_types(cells, self.open, self.spelling, failure)
+        modelled = {name for name, words in {**self.columns, **found}.items() if _is_modelled(words)}
+        return found if modelled else {**found, self.open[0]: dict(CATEGORY)}
+
+
+def _is_modelled(words: Words) -> bool:
+    return words.get("sdtype") in MODELLED_SDTYPES
+
+
+def left_open(
+    names: Iterable[str], domain: Any, person: str | None
+) -> tuple[dict[str, dict[str, Any]], DomainFile, tuple[str, ...]]:
+    """Words of all columns, the declarations, and which columns have none.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Columns of the table, in order.
+    domain : Domain, DomainFile, mapping, path or None
+        What is declared; columns that a template left blank are not.
+    person : str, optional
+        The column that says whose a row is: that is said, and is its type.
+
+    Raises
+    ------
+    ValueError
+        If a declaration cannot be read, or does not tell what its column is.
+    """
+    if isinstance(domain, str) and domain == "written":
+        raise ValueError(
+            'types ("voted") does not go with domain="written", which is your word for types and values '
+            "alike: declare what you know in domain={...}, or leave types out"
+        )
+    file = DomainFile(columns={}) if domain is None else without_blanks(domain_document(domain))
+    known = {name: kind.words for name, kind in column_types(file).items()}
+    if person is not None:
+        known.setdefault(person, {"sdtype": "id"})
+    names = list(names)
+    is_open = tuple(name for name in names if name not in known)
+    # a type that cells vote for within the budget repeats nothing of what a look has shown
+    file = replace(file, looked={name: one for name, one in file.looked.items() if name not in is_open})
+    return {name: dict(known.get(name, CATEGORY)) for name in names}, file, is_open
+
+
+def without_blanks(file: DomainFile) -> DomainFile:
+    """Declarations without the columns that a template left blank."""
+    told = {n: w for n, w in file.columns.items() if not (isinstance(w, Mapping) and is_blank(w))}
+    return file if len(told) == len(file.columns) else replace(file, columns=told)
+
+
+def check_vote(told: Told, s: Settings, learner: Any) -> None:
+    """Refuse what names columns whose types nobody knows yet, and a vote without noise.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter, the columns and the way out.
+    """
+    if not told.open:
+        return
+    if not math.isfinite(s.epsilon):
+        raise ValueError(
+            'types ("voted") needs a finite epsilon, of which the vote takes a tenth: give one, or say '
+            'types="detected"'
+        )
+    if getattr(learner, "fitted", None) is not None:
+        raise ValueError(
+            f"model ({type(learner).__name__}) names its columns, and the types of {_some(told.open)} are to "
+            "be voted for: declare them (domain=...)"
+        )
+    arcs = given_structure(learner) or {}
+    structure = {*arcs, *(parent for parents in arcs.values() for parent in parents)}
+    rules = {n for rule in read_rules(told.rules) if isinstance(rule, Rule) for n in rule.columns}
+    for what, named in (("rules", rules), ("structure", structure)):
+        if both := [name for name in told.open if name in named]:
+            raise ValueError(
+                f"{what}: {_some(both)} must have a declared type, as whoever says this knows it: try "
+                f'domain={{"{both[0]}": {{"sdtype": "numerical"}}}}'
+            )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Most:
+    """What stands for every outcome of a vote: drawn before it, and never exceeded.
+
+    Parameters
+    ----------
+    ledger : PrivacyLedger
+        With losses that dominate (proof page, Lemma 3).
+    filter : PrivacyFilter
+        In whose units that is so: the budget's, or the sum.
+    """
+
+    ledger: PrivacyLedger
+    filter: PrivacyFilter
+
+    @classmethod
+    def of(cls, s: Settings, planned: Collection[PrivacyLedger], counts: PrivacyFilter) -> Most:
+        """Make it of the settings, and of the plans for the fewest and the most columns.
+
+        Raises
+        ------
+        ValueError
+            If a plan costs more: its learner does not keep to epsilon, or the filter cannot count it.
+        """
+        failure = FAILURE_SHARE * s.model_delta + max(map(_failure_of_model, planned))
+        learning = LedgerEntry(
+            name="model", mechanism="types, domain and model, whatever the types",
+            losses=counts.most(s.epsilon, s.model_delta, failure), scope="the model", parts=("domain",),
+        )  # fmt: skip
+        most = s.empty_ledger()
+        beside = (entry for entry in next(iter(planned)).entries if "seeds" in entry.parts)
+        most.charge(learning, *beside)
+        found = cls(ledger=most, filter=counts)
+        for one in planned:
+            found.check(one)
+        return found
+
+    def check(self, planned: PrivacyLedger) -> None:
+        """Refuse a plan that costs more."""
+        check_within(planned, self.ledger, self.filter)
+
+
+def _failure_of_model(planned: PrivacyLedger) -> float:
+    """What the learner's own bounds may fail with."""
+    return math.fsum(
+        loss.count * loss.delta
+        for entry in planned.entries
+        if {"structure", "parameters"} & {*entry.parts}
+        for loss in entry.losses
+        if isinstance(loss, ApproxDP) and loss.epsilon == 0
+    )

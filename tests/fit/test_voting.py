@@ -1,0 +1,469 @@
+"""Types that nobody declared, as a step of the fit: paid before it, bounded whatever it says, at every door."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import pickle
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from voting import held_vote
+
+from sdv_plausible import Budget, Person, PlausibleDeniabilitySynthesizer, fit_source
+from sdv_plausible.fit import run as run_module
+from sdv_plausible.fit import voting
+from sdv_plausible.fit.run import Fit
+from sdv_plausible.fit.voting import CATEGORY, MOMENT, Most
+from sdv_plausible.models.paper.learner import PaperNetwork
+from sdv_plausible.privacy.accounting.filters import FILTERS
+from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger
+from sdv_plausible.privacy.neighbours import ONE_ROW
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.privacy.noise.mechanisms import record_calls
+from sdv_plausible.release.release_level import ReleaseTest
+from sdv_plausible.rules import Inequality
+from sdv_plausible.sdv.versions import detect_metadata, metadata_from_columns
+from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.type_votes import CellKinds, kind_of, read_again, text_of
+
+pytestmark = pytest.mark.filterwarnings("ignore:of .* one value or range was learned")
+N = 4000
+
+
+def table(n: int = N) -> pd.DataFrame:
+    """Typed columns: of each kind one."""
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(0, 90, n),
+            "fee": np.round(rng.gamma(3, 50, n), 2),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, n), unit="D"),
+            "sex": rng.choice(["f", "m"], n),
+            "sure": rng.random(n) < 0.3,
+            "name": ["".join(rng.choice(list("abcdef"), 6)) for _ in range(n)],
+            "home": rng.integers(0, n // 3, n),
+        }
+    )
+
+
+def metadata(frame: pd.DataFrame) -> Any:
+    return metadata_from_columns({str(name): {"sdtype": "categorical"} for name in frame})
+
+
+def made(frame: pd.DataFrame, **options: Any) -> PlausibleDeniabilitySynthesizer:
+    return PlausibleDeniabilitySynthesizer(metadata(frame), **{"types": "voted", "epsilon": 9.0, **options})
+
+
+def types_of(synth: PlausibleDeniabilitySynthesizer) -> dict[str, str]:
+    (found,) = synth.metadata.to_dict()["tables"].values()
+    return {name: words["sdtype"] for name, words in found["columns"].items()}
+
+
+FOUND = {
+    "age": "numerical", "fee": "numerical", "day": "datetime", "sex": "categorical", "sure": "boolean",
+    "name": "id", "home": "numerical",
+}  # fmt: skip
+
+
+# --- every door -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"person": Person("home", rows=3)},
+        {"neighbours": "replace_one", "test": ReleaseTest(omega=5, k=2), "model": "independent"},
+        {"model": "correlated", "test": "randomized"},
+        {"domain": {"sex": {"range_values": ["f", "m"]}, "fee": {"range_min": 0.0, "range_max": 900.0}}},
+    ],
+    ids=["usual", "people", "replaced, seeds", "row by row", "partly declared"],
+)
+def test_a_fit_votes_with_a_claim_and_no_more_than_epsilon(options: dict[str, Any]) -> None:
+    frame = table()
+    synth = made(frame, **options)
+    planned = synth.plan().ledger
+    synth.fit(frame)
+    ledger = synth.privacy_ledger()
+    assert ledger.claims_privacy
+    assert [entry.name for entry in ledger.entries].count("types") == 1
+    assert ledger.entries[0] == planned.entries[0]
+    assert ledger.total() <= max(9.0, planned.total()) * (1 + 1e-3)
+    expected = {**FOUND, **({"home": "id"} if "person" in options else {})}
+    assert types_of(synth).items() >= {name: one for name, one in expected.items() if name != "name"}.items()
+    rows = synth.sample(20)
+    assert list(rows) == list(frame)
+    assert rows["age"].dtype.kind in "if"
+    assert rows["day"].dropna().str.fullmatch("2020-[0-9]{2}-[0-9]{2}").all()
+    assert set(rows["sure"].dropna()) <= {True, False}
+
+
+def test_the_fitted_object_is_as_any_other(tmp_path: Any) -> None:
+    frame = table()
+    synth = made(frame)
+    before = synth.plan().ledger
+    assert str(before).count("a vote over the cells of 7 undeclared columns") == 1
+    synth.fit(frame)
+    assert synth.plan().ledger.losses == before.losses  # of a fit anew, with a vote
+    assert synth.get_parameters()["types"] == "voted"
+    assert synth.check(frame, show=str)
+    assert set(synth.get_domain().names) == {name for name, one in FOUND.items() if one != "id"}
+    again = pickle.loads(pickle.dumps(synth))
+    assert len(again.sample(3)) == 3
+    again.fit(frame.assign(age=[f"x{i % 3}" for i in range(N)]))
+    assert types_of(again) == {**FOUND, "age": "categorical"}
+    synth.release().save(tmp_path / "t.release")
+    back = PlausibleDeniabilitySynthesizer.from_release(type(synth.release()).load(tmp_path / "t.release"))
+    assert types_of(back) == FOUND
+    assert back.plan().ledger.losses == before.losses
+    back.fit(frame)
+    assert types_of(back) == FOUND
+
+
+def test_a_fit_that_fails_leaves_the_earlier_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = table()
+    synth = made(frame)
+    synth.fit(frame)
+    monkeypatch.setattr(voting, "vote_types", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        synth.fit(frame.assign(age="x"))
+    assert types_of(synth) == FOUND
+    assert len(synth.sample(3)) == 3
+
+
+def test_a_table_in_parts_votes_as_one_in_memory(tmp_path: Any) -> None:
+    frame = table()
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for source in (frame, tmp_path / "t.csv"):
+        release = fit_source(
+            source, types="voted", epsilon=9.0, rows=700, random_state=1, allow_no_claim=True
+        )
+        assert {c.name: c.spec["sdtype"] for c in release.schema.columns} == FOUND
+        assert release.settings["types"] == "voted"
+        assert list(release.sample(5)) == list(frame)
+    release = fit_source(
+        frame, types="voted", epsilon=9.0, person=Person("home", rows=3), scratch=tmp_path,
+        domain={"sex": {"range_values": ["f", "m"]}}, budget=Budget(9.0, 1e-8, tmp_path / "b"),
+    )  # fmt: skip
+    assert release.ledger.claims_privacy
+    assert release.ledger.total() <= 9.0
+    with pytest.raises(ValueError, match="leave metadata out"):
+        fit_source(frame, metadata(frame), types="voted")
+
+
+def test_what_metadata_says_plays_no_part() -> None:
+    """Types, formats and keys may have been detected; names count, and what the domain declares."""
+    frame = table()
+    detected = detect_metadata(frame)
+    detected.update_column("name", table_name="table", sdtype="id")
+    detected.set_primary_key("name", table_name="table")
+    synth = PlausibleDeniabilitySynthesizer(detected, types="voted", domain={"home": {"sdtype": "id"}})
+    plain = PlausibleDeniabilitySynthesizer(metadata(frame), types="voted", domain={"home": {"sdtype": "id"}})
+    assert synth.plan().ledger.losses == plain.plan().ledger.losses
+    assert types_of(synth) == types_of(plain)
+    (document,) = synth.metadata.to_dict()["tables"].values()
+    assert "primary_key" not in document
+    kept = PlausibleDeniabilitySynthesizer(detected, types="voted", domain={"name": {"sdtype": "id"}})
+    (document,) = kept.metadata.to_dict()["tables"].values()
+    assert document["primary_key"] == "name"
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_a_table_of_hardly_any_row_is_fitted(rows: int) -> None:
+    frame = table().iloc[:rows]
+    synth = made(frame)
+    synth.fit(frame)
+    assert list(synth.sample(2)) == list(frame)
+
+
+def test_columns_without_names_of_text() -> None:
+    frame = table().set_axis(range(7), axis=1)
+    synth = made(frame)
+    synth.fit(frame)
+    assert list(synth.sample(2).columns) == list(range(7))
+
+
+# --- what is refused beforehand -----------------------------------------------------------------------------
+
+REFUSED = {
+    "noise": ({"epsilon": float("inf")}, "needs a finite epsilon"),
+    "written": ({"domain": "written"}, "does not go with domain"),
+    "rules": ({"rules": [Inequality("age", "fee")]}, "rules: age, fee must have a declared type"),
+    "structure": (
+        {"model": PaperNetwork(structure={"age": ["sex"]})}, "structure: age, sex must have a declared type",
+    ),
+    "words": ({"domain": {"age": {"decimal_places": 0}}}, "nothing tells what it is|decimal_places"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_is_refused_when_it_is_said(case: str) -> None:
+    options, match = REFUSED[case]
+    with pytest.raises(ValueError, match=match):
+        made(table(5), **options)
+
+
+def test_rules_and_structure_of_declared_columns_go_with_a_vote() -> None:
+    frame = table()
+    low = {"sdtype": "numerical", "range_min": 0, "range_max": 99}
+    synth = made(
+        frame.assign(more=frame["age"] + 5), domain={"age": low, "more": low}, epsilon=20.0,
+        rules=[Inequality("age", "more")],
+    )  # fmt: skip
+    synth.fit(frame.assign(more=frame["age"] + 5))
+    rows = synth.sample(50)
+    assert (rows["age"] <= rows["more"]).all()
+
+
+def test_steps_of_sdv_are_for_declared_types() -> None:
+    frame = table(50)
+    synth = made(frame)
+    for call in (synth.preprocess, synth.auto_assign_transformers):
+        with pytest.raises(ValueError, match="call that, or declare the types"):
+            call(frame)
+
+
+def test_a_learner_beyond_epsilon_is_refused_before_anything_is_drawn(tmp_path: Any) -> None:
+    frame, budget = table(500), Budget(500.0, 1e-6, tmp_path / "b")
+    synth = made(frame, model=PaperNetwork(noise="paper", accounting="paper"), budget=budget, epsilon=0.4)
+    if synth.plan().ledger.total() > 0.4:
+        with pytest.raises(BudgetExceededError, match="charges more than epsilon"):
+            synth.fit(frame)
+        assert budget.charged()["epsilon"] == 0
+
+
+# --- what the outcome decides ends no fit -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("door", ["synthesizer", "source"])
+def test_all_columns_voted_to_be_ids_leave_one_category(door: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = table(300)[["name", "sex"]]
+    ids = {"sdtype": "id", "regex_format": "[a-z]{5,9}"}
+    monkeypatch.setattr(voting, "vote_types", lambda rows, names, *_: dict.fromkeys(names, ids))
+    if door == "source":
+        release = fit_source(frame, types="voted")
+    else:
+        synth = made(frame)
+        synth.fit(frame)
+        release = synth.release()
+    assert [c.spec["sdtype"] for c in release.schema.columns] == ["categorical", "id"]
+    assert len(release.sample(5)) == 5
+
+
+@pytest.mark.parametrize("omega", [2, (1, 2)])
+def test_an_omega_beyond_the_columns_that_are_left_resamples_them_all(
+    omega: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = table(300)[["name", "sex"]]
+    words = {"name": {"sdtype": "id", "regex_format": "[a-z]{5,9}"}, "sex": dict(CATEGORY)}
+    monkeypatch.setattr(voting, "vote_types", lambda *_: words)
+    synth = made(frame, test=ReleaseTest(omega=omega, k=5), model="independent")
+    synth.fit(frame)
+    assert len(synth.sample(5)) == 5
+    assert "seeds" in {entry.name for entry in synth.privacy_ledger().entries if entry.losses}
+    assert len(type(synth.release()).from_bytes(synth.release().to_bytes()).sample(5)) == 5
+    with pytest.raises(ValueError, match="omega"):
+        made(frame, test=ReleaseTest(omega=3, k=5)).plan()
+
+
+def test_a_published_table_is_read_as_the_rows_are() -> None:
+    frame = table()
+    synth = made(frame, public=table(500)[["age", "name", "day"]])
+    synth.fit(frame)
+    assert types_of(synth) == FOUND
+    assert "public table" in {entry.name for entry in synth.privacy_ledger().entries}
+
+
+# --- what is drawn before it ----------------------------------------------------------------------------------
+
+OUTCOMES = (
+    {"sdtype": "numerical"}, {"sdtype": "boolean"}, CATEGORY, MOMENT, {"sdtype": "id"},
+    {"sdtype": "datetime", "datetime_format": "%Y-%m-%d"},
+)  # fmt: skip
+LEARNERS = ["bayesian_network", "independent", "correlated", PaperNetwork(), "gaussian_copula", "random"]
+
+
+def outcomes(names: tuple[str, ...], number: int = 12) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(4)
+    drawn = [{name: OUTCOMES[k] for name, k in zip(names, rng.integers(0, 6, len(names)), strict=True)}
+             for _ in range(number)]  # fmt: skip
+    return [*(dict.fromkeys(names, one) for one in OUTCOMES if one["sdtype"] != "id"), *drawn]
+
+
+@pytest.mark.parametrize("seeds", [False, True])
+@pytest.mark.parametrize("filter_", ["sum", "rho"])
+@pytest.mark.parametrize("model", LEARNERS, ids=str)
+@pytest.mark.parametrize("columns", [1, 5])
+def test_what_is_drawn_bounds_every_outcome(columns: int, model: Any, filter_: str, seeds: bool) -> None:
+    """Lemma 3, over random outcomes. Filter rho counts Gaussian noise alone, and says so beforehand."""
+    counts = FILTERS[filter_](9.0, 1e-6)
+    test = ReleaseTest(omega=1) if seeds else ReleaseTest()
+    fit = made(table(5).iloc[:, :columns], model=model, epsilon=1.3, test=test)._as_fit()
+    try:
+        most = fit.most(counts)
+    except ValueError as error:
+        assert "filter ('rho') counts" in str(error)  # noqa: PT017
+        assert filter_ == "rho"
+        return
+    drawn = counts.cost(most.ledger.losses, most.ledger.delta)
+    for found in outcomes(fit.told.open):
+        if any(words["sdtype"] != "id" for words in found.values()):
+            ledger = fit.with_types(found).plan().ledger
+            cost = counts.cost(ledger.losses, ledger.delta)
+            assert all(amount <= drawn[unit] * (1 + 1e-9) for unit, amount in cost.items())
+            most.check(ledger)
+
+
+def test_planted_a_plan_of_categories_alone_is_exceeded(tmp_path: Any) -> None:
+    """Truth values need no threshold, so that more is left for noise: rho is larger than that of categories."""
+    frame, budget = table(5), Budget(9.0, 1e-6, tmp_path / "b", filter="rho")
+    fit = made(frame, epsilon=1.3)._as_fit()
+    planted = Most(ledger=fit.plan().ledger, filter=budget.filter)
+    flags = fit.with_types(dict.fromkeys(fit.told.open, OUTCOMES[1])).plan().ledger
+    with pytest.raises(BudgetExceededError):
+        planted.check(flags)
+    fit.opened(budget).keep_to(flags)
+
+
+def test_the_budget_pays_before_the_first_question(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame, budget, honest, seen = table(), Budget(3.0, 1e-8, tmp_path / "b"), voting.vote_types, []
+    monkeypatch.setattr(
+        voting, "vote_types", lambda *told: seen.append(dict(budget.charged())) or honest(*told)
+    )
+    synth = made(frame, epsilon=2.0, budget=budget, person=Person("home", rows=2))
+    synth.fit(frame)
+    assert seen == [{"epsilon": 2.0, "delta": 1e-9}]
+    assert budget.charged() == seen[0]
+    assert budget.covers(synth.privacy_ledger())
+    with pytest.raises(BudgetExceededError, match="would exceed"):
+        synth.fit(frame)
+    assert len(seen) == 1
+
+
+def test_what_the_bound_does_not_hold_is_never_charged() -> None:
+    """The ledger refuses after the vote what was not drawn before it: here, a domain that grew."""
+    frame, honest = table(300), Fit.with_types
+
+    def grown(fit: Fit, found: Any) -> Fit:
+        made_ = honest(fit, found)
+        if found == dict.fromkeys(fit.told.open, MOMENT):
+            return made_
+        settings = fit.settings
+        return run_module.replace(made_, settings=run_module.replace(settings, epsilon=2 * settings.epsilon))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Fit, "with_types", grown)
+        with pytest.raises(BudgetExceededError, match="charges more than epsilon"):
+            made(frame).fit(frame)
+
+
+# --- whom it protects -----------------------------------------------------------------------------------------
+
+
+def noise_of_the_vote(frame: pd.DataFrame, **options: Any) -> list[tuple[float, float]]:
+    """Sensitivity and scale of every answer of a vote, before the domain is asked for."""
+    calls: list[Any] = []
+    honest = voting.vote_types
+
+    def vote(*told: Any) -> Any:
+        with record_calls() as seen:
+            found = honest(*told)
+        calls.extend((call.sensitivity, call.scale) for call in seen)
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(voting, "vote_types", vote)
+        made(frame, domain={"home": {"sdtype": "id"}}, **options).fit(frame)
+    return calls
+
+
+def scaled(frame: pd.DataFrame) -> None:
+    """Three rows of a person move every count by three: noise is three times as large, of a replaced one more."""
+    one = noise_of_the_vote(frame, person=Person("home", rows=1))
+    three = noise_of_the_vote(frame, person=Person("home", rows=3))
+    replaced = noise_of_the_vote(frame, person=Person("home", rows=3), neighbours="replace_one")
+    assert one[0][0] == 1
+    for other, factor in ((three, 3.0), (replaced, 3 * 2**0.5)):
+        assert other[0][0] == pytest.approx(factor)
+        assert other[0][1] == pytest.approx(factor * one[0][1], rel=1e-3)
+
+
+def test_a_person_with_several_rows_is_protected_by_the_vote_too() -> None:
+    scaled(table(600))
+
+
+def test_planted_the_sensitivity_of_one_row_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CellKinds, "sensitivity", lambda *_: ONE_ROW.histogram_l2)
+    with pytest.raises(AssertionError):
+        scaled(table(600))
+
+
+def test_the_rows_that_vote_are_those_chosen() -> None:
+    """Of one person with all the text a row votes: it decides nothing. Control: of many people it does."""
+    frame = table(2000)[["age", "home"]].assign(home=lambda t: t.index)
+    frame["age"] = frame["age"].astype(object)
+    frame.loc[:999, "age"] = "text"
+    for home, expected in ((0, "numerical"), (frame.index[:1000], "categorical")):
+        table_ = frame.copy()
+        table_.loc[:999, "home"] = home
+        synth = made(table_, person=Person("home", rows=1), random_state=3)
+        synth.fit(table_)
+        assert types_of(synth)["age"] == expected
+
+
+# --- cells ------------------------------------------------------------------------------------------------------
+
+
+def test_typed_columns_vote_as_the_texts_of_a_file() -> None:
+    frame = table()
+    frame["when"] = pd.Timestamp("2020-01-01 00:00:01") + pd.to_timedelta(np.arange(N) * 7919, unit="s")
+    frame["date"] = [dt.date(2020, 1, 1) + dt.timedelta(days=i % 200) for i in range(N)]
+    frame["price"] = [Decimal(i % 90) / 4 for i in range(N)]
+    frame["group"] = frame["sex"].astype("category")
+    frame["sure"] = frame["sure"].astype(object)
+    for name in ("age", "fee", "sex", "sure", "group", "when"):  # whole numbers become doubles
+        frame[name] = frame[name].where(frame.index % 9 > 0)
+    file = io.StringIO(frame.to_csv(index=False))
+    written = pd.read_csv(file, dtype=str, keep_default_na=False).astype(object)
+    texts = dict.fromkeys(frame, CATEGORY)
+    typed, read = (read_again(one, column_types(texts), Spelling()) for one in (frame, written))
+    (one, _), (two, _) = (held_vote(one, 9.0, 1e-9, Coins.from_seed(1)) for one in (typed, read))
+    assert {name: words["sdtype"] for name, words in one.items()} == {
+        **FOUND, "when": "datetime", "date": "datetime", "price": "numerical", "group": "categorical",
+    }  # fmt: skip
+    assert one == two
+    values = [read_again(x, column_types(one), Spelling()) for x in (frame, written)]
+    pd.testing.assert_frame_equal(*values)
+
+
+def test_a_cell_is_read_alone() -> None:
+    """1 is 1 whether another row is missing or not; a moment is written as itself, whatever the others are."""
+    spelling = Spelling(decimal=",")
+    for cells in ([1, 2], [1, None], [1.0, "x"], [True, 1]):
+        frame = pd.DataFrame({"x": cells})
+        read = read_again(frame, column_types({"x": CATEGORY}), spelling)["x"]
+        assert [text for text in read if text in ("1", "1.0")] == ["1"]
+    day, noon = pd.Timestamp("2020-02-03"), pd.Timestamp("2020-02-03 12:30:00")
+    assert text_of(day, spelling) == text_of(day.date(), spelling) == "2020-02-03"
+    assert text_of(noon, spelling) == "2020-02-03 12:30:00"
+    assert text_of(day, spelling, "%Y-%m-%d %H:%M:%S") == "2020-02-03 00:00:00"
+    assert (
+        text_of(noon, spelling, "%Y-%m-%d") == "2020-02-03 12:30:00"
+    )  # which is then no date of that format
+    assert text_of(1.5, spelling) == "1,5"
+    assert kind_of(text_of(1e-9, spelling), spelling) == "number"
+    odd = pd.DataFrame({"x": [..., "y" * 200_000, b"b", float("nan"), pd.NaT]}, dtype=object)
+    assert read_again(odd, column_types({"x": CATEGORY}), spelling)["x"].isna().all()
+
+
+def test_the_ledger_that_leaves_holds_no_watch() -> None:
+    frame = table(300)
+    synth = made(frame)
+    synth.fit(frame)
+    assert isinstance(synth._ledger, PrivacyLedger)
+    assert {"before_charge", "after_charge"}.isdisjoint(vars(synth._ledger))

@@ -1,0 +1,24 @@
+"""A vote on types alone, without the fit whose step it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from sdv_plausible.privacy.ledger import PrivacyLedger
+from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.privacy.noise.coins import Coins
+from sdv_plausible.questions.queryable import Queryable
+from sdv_plausible.table.cell_texts import Spelling
+from sdv_plausible.table.columns import FrameColumns
+from sdv_plausible.table.type_votes import vote_entry, vote_failure, vote_types
+
+
+def held_vote(
+    texts: pd.DataFrame, epsilon: float, delta: float, coins: Coins, unit: Neighbours = ONE_ROW
+) -> tuple[dict[str, Any], PrivacyLedger]:
+    """Types of columns of text, and the ledger of the vote."""
+    ledger = PrivacyLedger(delta=delta, neighbours=unit)
+    rows = Queryable(FrameColumns(texts), ledger, [vote_entry(texts.shape[1], epsilon, delta)], coins)
+    return vote_types(rows, [str(name) for name in texts], Spelling(), vote_failure(delta)), ledger
