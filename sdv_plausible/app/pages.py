@@ -206,11 +206,7 @@ class App:
         if session.review is None:
             return self._to_start()
         plan, refusals = self._planned(session, typed)
-        text = (
-            templates()
-            .get_template("planned.html")
-            .render(plan=plan, refusals=refusals, voted=self._voted(session))
-        )
+        text = templates().get_template("planned.html").render(plan=plan, refusals=refusals)
         return HTMLResponse(text)
 
     def _planned(self, session: Session, typed: Mapping[str, str]) -> tuple[Plan | None, Mapping[str, str]]:
@@ -243,13 +239,8 @@ class App:
         return self._page(
             "budget", session, "budget", status, texts=texts, refusals=refusals or {}, plan=plan,
             blanks=blanks(session.review.file), models=orders.MODELS, tests=TESTS, open=orders.BLANKS,
-            voted=self._voted(session), spent=session.spent(),
+            spent=session.spent(),
         )  # fmt: skip
-
-    def _voted(self, session: Session) -> list[str]:
-        """Columns whose types will be found by a vote."""
-        assert session.review is not None
-        return blanks(session.review.file) if session.texts.get("blank", "vote") == "vote" else []
 
     # --- the fit ----------------------------------------------------------------------------------
 

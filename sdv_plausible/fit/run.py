@@ -179,7 +179,9 @@ class Fit:
             settings, self.learner, domain,
             num_rows=num_rows, table_rows=table_rows, extra=extra, assumed=self.declared.assumed(self.specs),
         )  # fmt: skip
-        return replace(found, warnings=(*found.warnings, *private.warnings(table_rows)))
+        return replace(
+            found, warnings=(*self.told.warnings(), *found.warnings, *private.warnings(table_rows))
+        )
 
     def _check_names(self, domain: Domain) -> None:
         """Refuse what cannot be fitted to these columns, before anything is charged for it."""

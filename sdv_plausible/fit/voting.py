@@ -99,6 +99,15 @@ class Told:
             return ()
         return (vote_entry(len(self.open), TYPES_SHARE * s.epsilon, TYPES_SHARE * s.model_delta),)
 
+    def warnings(self) -> list[str]:
+        """What a plan says of types that are open."""
+        if not self.open:
+            return []
+        return [
+            f"the types of {some(self.open)} are not known yet, and are planned as categories: the total can "
+            "come out a little different, and never above epsilon and what the test costs"
+        ]
+
     def found(self, cells: Queryable, s: Settings) -> dict[str, dict[str, Any]]:
         """Types by the vote; a model needs a column, so that not all are ids."""
         failure = vote_failure(TYPES_SHARE * s.model_delta)
@@ -169,7 +178,7 @@ def check_vote(told: Told, s: Settings, learner: Any) -> None:
         )
     if getattr(learner, "fitted", None) is not None:
         raise ValueError(
-            f"model ({type(learner).__name__}) names its columns, and the types of {_some(told.open)} are to "
+            f"model ({type(learner).__name__}) names its columns, and the types of {some(told.open)} are to "
             "be voted for: declare them (domain=...)"
         )
     arcs = given_structure(learner) or {}
@@ -178,12 +187,13 @@ def check_vote(told: Told, s: Settings, learner: Any) -> None:
     for what, named in (("rules", rules), ("structure", structure)):
         if both := [name for name in told.open if name in named]:
             raise ValueError(
-                f"{what}: {_some(both)} must have a declared type, as whoever says this knows it: try "
+                f"{what}: {some(both)} must have a declared type, as whoever says this knows it: try "
                 f'domain={{"{both[0]}": {{"sdtype": "numerical"}}}}'
             )
 
 
-def _some(names: Sequence[str]) -> str:
+def some(names: Sequence[str]) -> str:
+    """Names, the first six of them."""
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 

@@ -88,7 +88,7 @@ def check_scratch(source: Source, scratch: str | Path | None) -> None:
     remove_leftovers(Path(scratch))
 
 
-def keep_codes(source: LocalSource, coder: Coder, names: Sequence[str], folder: Path) -> SourceCounts:
+def keep_codes(source: Source, coder: Coder, names: Sequence[str], folder: Path) -> SourceCounts:
     """Code all rows in one pass, and count from the files then.
 
     Parameters
@@ -100,7 +100,8 @@ def keep_codes(source: LocalSource, coder: Coder, names: Sequence[str], folder: 
     """
     files = source.total(Keep(coder, folder), names)
     kept = Kept(coder.domain, coder.rules, coder.coins)
-    return SourceCounts(CodeFiles(folder, files, len(coder.domain), progress=source.progress), kept, ())
+    shown = getattr(source, "progress", False)
+    return SourceCounts(CodeFiles(folder, files, len(coder.domain), progress=shown), kept, ())
 
 
 def _file(folder: Path, number: int) -> Path:

@@ -17,7 +17,7 @@ from sdv_plausible.sources.bounded import bounded
 from sdv_plausible.sources.coded import Coder, SourceCounts
 from sdv_plausible.sources.kept import keep_codes
 from sdv_plausible.sources.raw_columns import SourceColumns
-from sdv_plausible.sources.source import LocalSource, Source, again
+from sdv_plausible.sources.source import Again, LocalSource, Source
 from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.column_types import ColumnType
@@ -181,16 +181,17 @@ class SourceRows(SeesRows):
 
     def read_again(self, types: Mapping[str, ColumnType], spelling: Spelling, rules: RuleSet) -> SourceRows:
         """The same with some columns read as from a file, and other rules."""
-        read = again(self._source, types, spelling)
+        read = Again(self._source, types, spelling)
         gone = {name for name, kind in types.items() if not kind.is_modelled}
         names = [name for name in self._names if name not in gone]
         return SourceRows(read, rules, names, self._folder, unnamed=self.unnamed)
 
     def begins(self, most: int) -> pd.DataFrame:
         """The first rows of the first part; none of a cluster's, which stay where they are."""
-        if not isinstance(self._source, LocalSource):
+        source = self._source.source if isinstance(self._source, Again) else self._source
+        if not isinstance(source, LocalSource):
             return self.schema()
-        return next(iter(self._source.parts(self._names)), self.schema()).iloc[:most]
+        return next(iter(source.parts(self._names)), self.schema()).iloc[:most]
 
     def schema(self) -> pd.DataFrame:
         """No row, in the types of the parts."""
@@ -210,5 +211,4 @@ class SourceRows(SeesRows):
         coder = Coder(domain, self._rules, coins)
         if self._folder is None:
             return SourceCounts(self._source, coder, self._names)
-        assert isinstance(self._source, LocalSource)  # check_scratch refused others
         return keep_codes(self._source, coder, self._names, self._folder)

@@ -154,13 +154,6 @@ class FrameSource(LocalSource):
         return self._table.iloc[:0][list(names)].reset_index(drop=True)
 
 
-def again(source: Source, types: Mapping[str, ColumnType], spelling: Spelling) -> Source:
-    """A table some of whose columns are read as from a file, wherever its parts are."""
-    if isinstance(source, LocalSource):
-        return _LocalAgain(source, types, spelling)
-    return _Again(source, types, spelling)
-
-
 @dataclass(frozen=True)
 class _Reads:
     """Work on parts some of whose columns are read first."""
@@ -178,41 +171,18 @@ class _Reads:
         return self.work.merge(one, other)
 
 
-class _Again(SeesRows):
-    """A table whose parts stay where they are, read again there."""
+class Again(SeesRows):
+    """A table some of whose columns are read as from a file, wherever its parts are."""
 
     def __init__(self, source: Source, types: Mapping[str, ColumnType], spelling: Spelling) -> None:
-        self._source, self._types, self._spelling = source, types, spelling
+        self.source, self._types, self._spelling = source, types, spelling
         self.in_order, self.names = source.in_order, source.names
 
     def empty(self, names: Sequence[str]) -> pd.DataFrame:
         """No row of some columns."""
-        return read_again(self._source.empty(names), self._types, self._spelling)
+        return read_again(self.source.empty(names), self._types, self._spelling)
 
     def total(self, work: Work[T], names: Sequence[str]) -> T:
         """Counts of all parts."""
-        found: T = self._source.total(_Reads(work, self._types, self._spelling), names)
+        found: T = self.source.total(_Reads(work, self._types, self._spelling), names)
         return found
-
-
-class _LocalAgain(LocalSource):
-    """A table of which this process reads part after part, each again."""
-
-    def __init__(self, source: LocalSource, types: Mapping[str, ColumnType], spelling: Spelling) -> None:
-        super().__init__(source.rows, progress=source.progress)
-        self._source, self._types, self._spelling = source, types, spelling
-        self.in_order = source.in_order
-
-    @property
-    def names(self) -> Sequence[str]:
-        """Column names."""
-        return self._source.names
-
-    def parts(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Parts, read again."""
-        for part in self._source.parts(names):
-            yield read_again(part, self._types, self._spelling)
-
-    def empty(self, names: Sequence[str]) -> pd.DataFrame:
-        """No row of some columns."""
-        return read_again(self._source.empty(names), self._types, self._spelling)

@@ -32,6 +32,7 @@ from sdv_plausible.rules.rule_set import RuleSet
 from sdv_plausible.sources import bounded
 from sdv_plausible.sources.opening import ENGINES, engine_of, open_source
 from sdv_plausible.sources.rows import SourceRows
+from sdv_plausible.table.cell_texts import Spelling
 from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.domain import Domain
 
@@ -123,7 +124,8 @@ def passes_of(engine: str, kept: Neighbours | None = None, given: int | None = N
         table = open_source(held(engine, FRAME, Path(holder)), column_types(None, COLUMNS), 300)
         rows = SourceRows(table, RuleSet(), NAMES, Path(scratch) if kept else None)
         rows = rows.of_persons(kept or ONE_ROW, coins.spawn("persons"))
-        coded = rows.coded(DOMAIN, coins.spawn("cells"))
+        again = rows.read_again(column_types(None, {"sex": COLUMNS["sex"]}), Spelling(), RuleSet())
+        coded = again.coded(DOMAIN, coins.spawn("cells"))
         some = coded.part(0, 0.5, coins.spawn("half")) if kept or table.in_order else coded
         list(some.tables(STRANGERS))
         some.groups([0], 1)
