@@ -234,7 +234,7 @@ class Fit:
             most = self.most(SumFilter(epsilon=s.epsilon, delta=s.delta) if budget is None else budget.filter)
         if budget is not None:
             what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"
-            wanted = self.earlier.not_in(budget, planned) if most is None else most.ledger
+            wanted = self.earlier.not_in(budget, planned) if most is None else most.ledger  # with all earlier
             drawn = budget.draw(wanted, what)
             charge = {"when": drawn.when, "what": drawn.what}
         if planned.claims_privacy:
@@ -274,6 +274,7 @@ class Fit:
         types = self._voted(rows, opened, coins.spawn("types"))
         fit = self.with_types(types)
         opened.keep_to(fit.plan().ledger)
+        teller.tell_of_omega(self.settings.test.user_omega, len(fit.specs))
         rows = rows.read_again(column_types(types), self.told.spelling, fit.rules)
         return replace(fit._learned(rows, opened, coins, teller), types=types)
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from sdv_plausible.fit.public_table import starts
@@ -55,6 +56,13 @@ class Teller:
             self.told.append(
                 f"some cells of {person} can name nobody, and their rows were left out ({FOR_YOU}): give "
                 "each person a whole number or a text"
+            )
+
+    def tell_of_omega(self, omega: Any, columns: int) -> None:
+        """Warn that a vote on types left fewer columns than are to be resampled. Answers are no secret."""
+        if isinstance(omega, (int, tuple)) and np.max(omega) > columns:
+            self.told.append(
+                f"omega ({omega}): by the vote on types {columns} columns are modelled, and are resampled all"
             )
 
     def tell_of_strangers(self, declared: Declarations, rules: RuleSet, specs: Specs, rows: Rows) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -171,9 +171,9 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     if "model" in settings:
         learner = learner_of(settings)
         given["model"] = settings["model"] if learner == make_learner(settings["model"]) else learner
-    voted = {c.name: c.spec for c in release.schema.columns if c.name in settings.get("voted", ())}
-    if voted:
-        if parameters.get("types", "voted") != "voted":
+    voted = settings.get("voted", ())
+    if settings["types"] == "voted":
+        if voted and parameters.get("types", "voted") != "voted":
             raise ValueError(
                 f"types ({parameters['types']!r}): this release's were voted for, and declare nothing: leave "
                 "types out, or make a new synthesizer with what you know"
@@ -220,7 +220,7 @@ def _declared(release: Release, carried: PrivacyLedger) -> Domain:
     return replace(domain, learned=write_learned(carried)) if carried.entries else domain
 
 
-def _with_types(declared: Domain, release: Release, voted: Mapping[str, Any]) -> DomainFile:
+def _with_types(declared: Domain, release: Release, voted: Collection[str]) -> DomainFile:
     """The same with the types of columns that were declared, and whose values were learned or invented."""
     types = {c.name: dict(c.spec) for c in release.schema.columns if c.name not in voted}
     return DomainFile(columns={**types, **{a.name: a for a in declared}}, learned=declared.learned)

@@ -17,6 +17,7 @@ from sdv_plausible import Budget, Person, PlausibleDeniabilitySynthesizer, fit_s
 from sdv_plausible.fit import run as run_module
 from sdv_plausible.fit import voting
 from sdv_plausible.fit.run import Fit
+from sdv_plausible.fit.telling import FitWarning
 from sdv_plausible.fit.voting import CATEGORY, MOMENT, Most
 from sdv_plausible.models.paper.learner import PaperNetwork
 from sdv_plausible.privacy.accounting.filters import FILTERS
@@ -181,6 +182,18 @@ def test_a_table_of_hardly_any_row_is_fitted(rows: int) -> None:
     assert list(synth.sample(2)) == list(frame)
 
 
+def test_a_vote_on_nothing_is_no_vote() -> None:
+    """All is declared, some by its type alone: so it is in a synthesizer made of the release, too."""
+    frame = table(400)[["age", "sex", "name"]]
+    words = {"age": {"sdtype": "numerical"}, "sex": {"range_values": ["f", "m"]}, "name": {"sdtype": "id"}}
+    synth = made(frame, domain=words)
+    synth.fit(frame)
+    back = PlausibleDeniabilitySynthesizer.from_release(synth.release())
+    for one in (synth, back):
+        assert "types" not in {entry.name for entry in one.plan().ledger.entries}
+    assert back.release().to_bytes() == synth.release().to_bytes()
+
+
 def test_columns_without_names_of_text() -> None:
     frame = table().set_axis(range(7), axis=1)
     synth = made(frame)
@@ -263,7 +276,8 @@ def test_an_omega_beyond_the_columns_that_are_left_resamples_them_all(
     words = {"name": {"sdtype": "id", "regex_format": "[a-z]{5,9}"}, "sex": dict(CATEGORY)}
     monkeypatch.setattr(voting, "vote_types", lambda *_: words)
     synth = made(frame, test=ReleaseTest(omega=omega, k=5), model="independent")
-    synth.fit(frame)
+    with pytest.warns(FitWarning, match="1 columns are modelled, and are resampled all"):
+        synth.fit(frame)
     assert len(synth.sample(5)) == 5
     assert "seeds" in {entry.name for entry in synth.privacy_ledger().entries if entry.losses}
     assert len(type(synth.release()).from_bytes(synth.release().to_bytes()).sample(5)) == 5
