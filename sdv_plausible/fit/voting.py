@@ -7,16 +7,15 @@ mistakes are refused first, and again with the types that were found.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdv_plausible.models.paper.learner import given_structure
 from sdv_plausible.privacy.accounting.filters import PrivacyFilter
 from sdv_plausible.privacy.accounting.losses import ApproxDP
-from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
+from sdv_plausible.privacy.ledger import BudgetExceededError, LedgerEntry, PrivacyLedger
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.budget import check_within
 from sdv_plausible.release.settings import Settings
 from sdv_plausible.rules.files import read_rules
 from sdv_plausible.rules.reading import rules_with_declarations
@@ -33,11 +32,12 @@ from sdv_plausible.table.declarations import (
 )
 from sdv_plausible.table.domain import MAX_BINS
 from sdv_plausible.table.domain_file import DomainFile, is_blank
-from sdv_plausible.table.private_domain import FAILURE_SHARE
+from sdv_plausible.table.private_domain import FAILURE_SHARE, listed
 from sdv_plausible.table.type_votes import vote_entry, vote_failure, vote_types
 from sdv_plausible.table.words import MODELLED_SDTYPES
 
 TYPES_SHARE = 0.1  # of epsilon and of the model's delta; domain and model keep to what is left
+FUZZ = 1e-6  # within which compositions of a plan agree
 CATEGORY = {"sdtype": "categorical"}
 MOMENT = {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %H:%M:%S"}  # which becomes two columns
 Words = Mapping[str, Any]
@@ -104,8 +104,8 @@ class Told:
         if not self.open:
             return []
         return [
-            f"the types of {some(self.open)} are not known yet, and are planned as categories: the total can "
-            "come out a little different, and never above epsilon and what the test costs"
+            f"the types of {listed(self.open)} are not known yet, and are planned as categories: the total "
+            "can come out a little different, and never above epsilon and what the test costs"
         ]
 
     def found(self, cells: Queryable, s: Settings) -> dict[str, dict[str, Any]]:
@@ -178,8 +178,8 @@ def check_vote(told: Told, s: Settings, learner: Any) -> None:
         )
     if getattr(learner, "fitted", None) is not None:
         raise ValueError(
-            f"model ({type(learner).__name__}) names its columns, and the types of {some(told.open)} are to "
-            "be voted for: declare them (domain=...)"
+            f"model ({type(learner).__name__}) names its columns, and the types of {listed(told.open)} are "
+            "to be voted for: declare them (domain=...)"
         )
     arcs = given_structure(learner) or {}
     structure = {*arcs, *(parent for parents in arcs.values() for parent in parents)}
@@ -187,14 +187,9 @@ def check_vote(told: Told, s: Settings, learner: Any) -> None:
     for what, named in (("rules", rules), ("structure", structure)):
         if both := [name for name in told.open if name in named]:
             raise ValueError(
-                f"{what}: {some(both)} must have a declared type, as whoever says this knows it: try "
+                f"{what}: {listed(both)} must have a declared type, as whoever says this knows it: try "
                 f'domain={{"{both[0]}": {{"sdtype": "numerical"}}}}'
             )
-
-
-def some(names: Sequence[str]) -> str:
-    """Names, the first six of them."""
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,8 +230,13 @@ class Most:
         return found
 
     def check(self, planned: PrivacyLedger) -> None:
-        """Refuse a plan that costs more."""
-        check_within(planned, self.ledger, self.filter)
+        """Refuse a plan that costs more in a unit, or what the filter cannot count."""
+        cost, drawn = (self.filter.cost(one.losses, one.delta) for one in (planned, self.ledger))
+        if any(amount > drawn[unit] * (1 + FUZZ) for unit, amount in cost.items()):
+            raise BudgetExceededError(
+                'types ("voted"): this learner charges more than epsilon, so that no total can be said '
+                "before the types are known: declare them, or use another model"
+            )
 
 
 def _failure_of_model(planned: PrivacyLedger) -> float:

@@ -23,7 +23,6 @@ from sdv_plausible.whole_files import locked
 FilterName = Literal["sum", "rho"]
 
 
-FUZZ = 1e-6  # within which compositions of a plan agree
 ROUNDING = 1e-9  # a ledger that was written down adds up in another order
 
 
@@ -224,24 +223,6 @@ def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
             )
 
     return check_planned
-
-
-def check_within(planned: PrivacyLedger, most: PrivacyLedger, counts: PrivacyFilter) -> None:
-    """Refuse a plan that costs more than what stands for every outcome of a vote, and is or was drawn.
-
-    Raises
-    ------
-    BudgetExceededError
-        If it does, in a unit of the filter.
-    ValueError
-        If the filter cannot count it.
-    """
-    cost, drawn = (counts.cost(ledger.losses, ledger.delta) for ledger in (planned, most))
-    if any(amount > drawn[unit] * (1 + FUZZ) for unit, amount in cost.items()):
-        raise BudgetExceededError(
-            'types ("voted"): this learner charges more than epsilon, so that no total can be said before '
-            "the types are known: declare them, or use another model"
-        )
 
 
 def _check_unit(earlier: Neighbours | None, now: Neighbours) -> None:

@@ -397,7 +397,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
 
     def _before_rows(self, frame: pd.DataFrame) -> None:
         """Refuse what can be refused without a look at a row."""
-        self._check_vote_alone()
+        if self._sdv_sees_rows:
+            self._check_processing()
         self._leave_dates_whole()
         constrained = self._chained_constraints or self._reject_sampling_constraints
         held = [self._input_metadata] if constrained else [self._input_metadata, self.metadata]
@@ -423,19 +424,11 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         self._check_sdtypes()
         check_dates(named, self._date_formats(named))
 
-    def _check_vote_alone(self) -> None:
-        """Refuse what SDV would do with rows before their columns have a type."""
-        if self._told.open and self._sdv_sees_rows:
-            raise ValueError(
-                'types ("voted") does not go with SDV constraints or transformers of your own, which look at '
-                "the rows first: give the constraints as rules=[...], or declare the types"
-            )
-
     def _check_processing(self) -> None:
         if self._told.open:
             raise ValueError(
-                'types ("voted"): what columns are is found by fit(), which takes the table itself: call '
-                "that, or declare the types (domain=...)"
+                'types ("voted"): fit() alone finds what columns are, before SDV, its constraints or '
+                "transformers of your own see a row: call that, give rules=[...], or declare the types"
             )
 
     def _check_processed(self, frame: pd.DataFrame) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
@@ -18,7 +17,7 @@ from sdv_plausible.table.dates import date_style
 from sdv_plausible.table.declarations import Declarations, Specs
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.inference import infer_attribute
-from sdv_plausible.table.private_domain import DomainPlan, learn_attributes
+from sdv_plausible.table.private_domain import DomainPlan, learn_attributes, listed
 
 
 def build_domain(
@@ -101,7 +100,7 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
         entries.append(
             LedgerEntry(
                 name="domain",
-                mechanism=f"declared: {_list(declared or sources)}",
+                mechanism=f"declared: {listed(declared or list(sources))}",
                 losses=(),
                 scope="the domain",
                 parts=("domain",),
@@ -110,7 +109,7 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
         )
     entries += _edited_entry(domain, declarations)
     if domain.inferred:
-        names = _list(domain.inferred)
+        names = listed(domain.inferred)
         entries.append(
             _no_claim(
                 f"inferred from the rows: {names}",
@@ -128,7 +127,7 @@ def _edited_entry(domain: Domain, declarations: Declarations | None) -> list[Led
     edited += [name for name, origin in origins.items() if origin == "edited" and name not in edited]
     if not edited:
         return []
-    names = _list(edited)
+    names = listed(edited)
     return [
         _no_claim(
             f"declared, and edited after looking at the rows: {names}",
@@ -156,9 +155,4 @@ def _cited(sources: Mapping[str, str]) -> str:
     columns: dict[str, list[str]] = {}
     for name, source in sources.items():
         columns.setdefault(source, []).append(name)
-    return "; ".join(f"{_list(names)}: from {source}" for source, names in columns.items())
-
-
-def _list(names: Any, most: int = 6) -> str:
-    names = list(names)
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return "; ".join(f"{listed(names)}: from {source}" for source, names in columns.items())

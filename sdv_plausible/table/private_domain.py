@@ -167,8 +167,8 @@ class DomainPlan:
             return []
         bounded = [name for name in self.columns if name in self.bounds]
         whole = [name for name in self.columns if name not in self.bounds]
-        listed = "; ".join(
-            f"{what}: {_listed(names)}"
+        columns = "; ".join(
+            f"{what}: {listed(names)}"
             for what, names in (("learned", whole), ("learned within declared bounds", bounded))
             if names
         )
@@ -183,7 +183,7 @@ class DomainPlan:
         return [
             LedgerEntry(
                 name="domain",
-                mechanism=f"{listed}; {how}{rows}",
+                mechanism=f"{columns}; {how}{rows}",
                 losses=self.losses,
                 scope="the domain",
                 parts=("domain",),
@@ -230,7 +230,8 @@ def _thresholded(columns: Names, bounds: Mapping[str, Bounds]) -> int:
     )
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Names, the first six of them."""
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 

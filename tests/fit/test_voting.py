@@ -237,7 +237,7 @@ def test_steps_of_sdv_are_for_declared_types() -> None:
     frame = table(50)
     synth = made(frame)
     for call in (synth.preprocess, synth.auto_assign_transformers):
-        with pytest.raises(ValueError, match="call that, or declare the types"):
+        with pytest.raises(ValueError, match="call that, give rules"):
             call(frame)
 
 
