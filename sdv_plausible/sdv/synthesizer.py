@@ -813,7 +813,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
             max_tries_per_batch, batch_size, output_file_path.
         processes : int
             Row-by-row tests: how many processes draw the rows, each part of them from coins of its own. The
-            rows are the same for any number.
+            rows are the same for any number; 61 at most are used.
 
         Returns
         -------

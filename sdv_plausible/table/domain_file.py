@@ -14,6 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from sdv_plausible.table.domain import Attribute, read_attribute
 from sdv_plausible.table.specifications import told_sdtype
 from sdv_plausible.table.values import write_value
@@ -224,8 +227,13 @@ def digest(words: Any) -> str:
     """SHA-256 of a column's words as canonical JSON; sources do not count, nor what is null."""
     if isinstance(words, Mapping):
         words = {key: value for key, value in words.items() if key != "source" and value is not None}
-    text = json.dumps(words, sort_keys=True, separators=(",", ":"), default=str)
+    text = json.dumps(words, sort_keys=True, separators=(",", ":"), default=_whole)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _whole(value: Any) -> Any:
+    """What JSON has no words for, in full: an array's own text leaves values out."""
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic, pd.Series, pd.Index)) else str(value)
 
 
 def is_blank(words: Mapping[str, Any]) -> bool:
