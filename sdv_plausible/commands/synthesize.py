@@ -21,7 +21,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="synthetic rows (default: 10000; the table's own number is private)",
     )  # fmt: skip
     command.add_argument(
-        "--processes", type=int, default=1, help="row-by-row tests: processes that draw the rows, 61 at most (default: 1)"
+        "--processes", type=int, default=1, help="row-by-row tests: processes that draw the rows, 61 at most"
     )
 
 
