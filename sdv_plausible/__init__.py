@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sdv_plausible.models.paper.learner import PaperNetwork
     from sdv_plausible.models.registered import register_model_type
     from sdv_plausible.models.uniform import Uniform
+    from sdv_plausible.privacy.checks import Refused
     from sdv_plausible.privacy.ledger import PrivacyLedger
     from sdv_plausible.privacy.neighbours import Person
     from sdv_plausible.release.budget import Budget
@@ -52,6 +53,7 @@ _HOME = {
     "PrivacyLedger": "sdv_plausible.privacy.ledger",
     "PublicTable": "sdv_plausible.fit.public_table",
     "RandomizedTest": "sdv_plausible.release.row_tests",
+    "Refused": "sdv_plausible.privacy.checks",
     "Release": "sdv_plausible.release_file.release",
     "ReleaseTest": "sdv_plausible.release.release_level",
     "SDVCopula": "sdv_plausible.sdv.copula",
@@ -82,6 +84,7 @@ __all__ = [
     "PrivacyLedger",
     "PublicTable",
     "RandomizedTest",
+    "Refused",
     "Release",
     "ReleaseTest",
     "SDVCopula",

@@ -13,6 +13,7 @@ from sdv_plausible.declaring.template import blanks
 from sdv_plausible.declaring.voted import before_the_vote
 from sdv_plausible.fit.options import MODELS as ALL_MODELS
 from sdv_plausible.fit.options import TESTS, default_of
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import person_of
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.release.privacy_tests import option_names
@@ -133,9 +134,10 @@ class Order:
         numbers: Any = self.numbers
         name = self.choices["test"]
         if name != "release" and any(not isinstance(rule, MakingRule) for rule in self.rules):
-            raise ValueError(
+            raise Refused.saying(
+                "test",
                 f"test ({name!r}) pays for every row, and rows that break a rule are drawn again: "
-                'choose "release", or leave these rules out'
+                'choose "release", or leave these rules out',
             )
         options = {
             "k": numbers["k"],
@@ -228,9 +230,9 @@ def parse_rules(text: str) -> list[Any]:
     try:
         given = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"rules: this is not JSON: {error}") from None
+        raise Refused.saying("rules", f"rules: this is not JSON: {error}") from None
     if not isinstance(given, list):
-        raise ValueError("rules: write a list, [ ... ], of rules")
+        raise Refused.saying("rules", "rules: write a list, [ ... ], of rules")
     read_rules(given)
     return given
 
@@ -255,7 +257,7 @@ def in_lines(rules: Sequence[Any]) -> str:
     return "[\n" + ",\n".join(f" {json.dumps(rule, ensure_ascii=False)}" for rule in rules) + "\n]"
 
 
-def place_of(message: str) -> str:
-    """The field that a refusal begins with; empty if it is about none."""
-    first = message.split(" ", maxsplit=1)[0].rstrip(":")
-    return {"num_rows": "rows", "rule": "rules"}.get(first, first if first in USUAL else "")
+def place_of(error: Exception) -> str:
+    """The field that a refusal is about; empty if it is about none."""
+    field = getattr(error, "field", "")
+    return {"num_rows": "rows", "rule": "rules"}.get(field, field if field in USUAL else "")

@@ -220,8 +220,7 @@ class App:
         try:
             return order.plan(), {}
         except Exception as error:  # also SDV's, on metadata; no row was read
-            message = one_line(error, False)
-            return None, {orders.place_of(message): message}
+            return None, {orders.place_of(error): one_line(error, False)}
 
     def _order(
         self, session: Session, typed: Mapping[str, str]

@@ -200,7 +200,9 @@ def read_fit(
         If they cannot be, or no column is modelled.
     """
     if isinstance(domain, str) and domain == "written":
-        raise ValueError('domain ("written") must be the declarations themselves: give the mapping as domain')
+        raise check.Refused.saying(
+            "domain", 'domain ("written") must be the declarations themselves: give the mapping as domain'
+        )
     columns = {name: column.words for name, column in types.items()}
     given, seen, rule_set = rules_with_declarations(
         rules, domain, columns, max_bins, split_dates=given_structure(learner) is None
@@ -256,15 +258,17 @@ def _ask(planned: PrivacyLedger, *, allow_no_claim: bool) -> None:
 def _refuse_records(learner: Any) -> None:
     """Refuse a learner that cannot learn from parts before anything is paid."""
     if getattr(learner, "looks_at_records", False):
-        raise ValueError(
+        raise check.Refused.saying(
+            "model",
             f"model ({type(learner).__name__}) learns from records, which are not in memory here: use one "
-            "that learns from counts, or read the table and use PlausibleDeniabilitySynthesizer"
+            "that learns from counts, or read the table and use PlausibleDeniabilitySynthesizer",
         )
 
 
 def _refuse(test: PrivacyTest) -> None:
     if not isinstance(test, ReleaseTest):
-        raise ValueError(
+        raise check.Refused.saying(
+            "test",
             f'test ({test.name!r}) must be "release": the row-by-row tests need all records in memory (4 '
-            "bytes for each modelled cell): read the table and use PlausibleDeniabilitySynthesizer"
+            "bytes for each modelled cell): read the table and use PlausibleDeniabilitySynthesizer",
         )

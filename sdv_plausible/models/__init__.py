@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from sdv_plausible.privacy.checks import Refused
+
 NAMES = ("bayesian_network", "independent", "correlated", "gaussian_copula", "latent", "random", "uniform")
 OF_PAPER = ("structure", "split", "noise", "accounting")
 """Options of the paper's network that files and the command line say beside the model."""
@@ -32,13 +34,14 @@ def make_learner(model: Any) -> Any:
     if isinstance(model, str):
         return named_learner(model)
     if isinstance(model, type) or not isinstance(model, Learner):
-        raise ValueError(
-            f"model ({model!r}) must be a name or an object with the methods plan and fit of a Learner"
+        raise Refused(
+            "model", model, "must be a name or an object with the methods plan and fit of a Learner"
         )
     if getattr(model, "public", None) is not None:
-        raise ValueError(
+        raise Refused.saying(
+            "public",
             "public must be no parameter of the learner: give the table as public= to the synthesizer, whose "
-            "ledger names it"
+            "ledger names it",
         )
     return model
 
@@ -61,7 +64,7 @@ def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **of_
         If the name is unknown or an option does not belong to the model.
     """
     if model not in NAMES:
-        raise ValueError(f"model ({model!r}) must be one of {', '.join(NAMES)}, or a learner object")
+        raise Refused("model", model, f"must be one of {', '.join(NAMES)}, or a learner object")
     makers = _makers()
     (made, usual), (network, _) = makers[model], makers["independent"]
     if of_paper and model == "bayesian_network":

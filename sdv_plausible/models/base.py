@@ -17,6 +17,7 @@ import numpy as np
 
 from sdv_plausible.privacy.accounting.composition import calibrate_gaussian
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, Loss
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import LedgerEntry, Part
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -162,9 +163,10 @@ def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> li
     planned = learner.plan(domain, budget)
     for entry in planned or ():
         if entry.losses and not {*entry.parts} <= {*_WHOLE_MODEL}:
-            raise ValueError(
+            raise Refused.saying(
+                "model",
                 f"model ({type(learner).__name__}): its entry {entry.name!r} has parts {entry.parts}, which "
-                f"must be among {_WHOLE_MODEL}: a learner is given no other rows"
+                f"must be among {_WHOLE_MODEL}: a learner is given no other rows",
             )
     return planned or [
         LedgerEntry(

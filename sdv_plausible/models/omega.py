@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.noise.coins import Coins
 
 
@@ -41,7 +42,7 @@ class Omega:
             isinstance(e, (int, np.integer)) and not isinstance(e, bool) for e in ends
         )
         if not whole or not 0 <= ends[0] <= ends[1]:
-            raise ValueError(_complaint(value, "the number of attributes"))
+            raise _refused(value, "the number of attributes")
         return cls(int(ends[0]), int(ends[1]))
 
     @property
@@ -60,7 +61,7 @@ class Omega:
         if self.low is None or self.high is None:
             return range(num_attributes, num_attributes + 1)
         if self.high > num_attributes:
-            raise ValueError(_complaint(self.to_user(), str(num_attributes)))
+            raise _refused(self.to_user(), str(num_attributes))
         return range(self.low, self.high + 1)
 
     def draw(self, num_attributes: int, size: int, coins: Coins) -> np.ndarray:
@@ -83,8 +84,6 @@ class Omega:
         return repr(self.to_user())
 
 
-def _complaint(value: Any, top: str) -> str:
-    return (
-        f"omega ({value!r}) must be a whole number of resampled attributes between 0 and {top}, "
-        'a pair (low, high) of such numbers, or "all"'
-    )
+def _refused(value: Any, top: str) -> Refused:
+    rule = f"must be a whole number of resampled attributes between 0 and {top}, "
+    return Refused("omega", value, f'{rule}a pair (low, high) of such numbers, or "all"')

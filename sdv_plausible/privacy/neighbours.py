@@ -34,8 +34,8 @@ class Person:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.column, str) and self.column):
-            raise ValueError(
-                f"person ({self.column!r}) must name the column that says whose a row is, or be None"
+            raise check.Refused(
+                "person", self.column, "must name the column that says whose a row is, or be None"
             )
         rows = check.whole("rows", self.rows, 1, "it bounds the rows used of each person; try 5")
         object.__setattr__(self, "rows", int(rows))  # numpy's numbers are in no file
@@ -50,7 +50,7 @@ def person_of(column: str | None, rows: int) -> Person | str | None:
         If one is not as it must be.
     """
     if column is None and rows != 1:
-        raise ValueError(f"rows_per_person ({rows}) needs person, the column that says whose a row is")
+        raise check.Refused("rows_per_person", rows, "needs person, the column that says whose a row is")
     return column if rows == 1 else Person(column or "", rows)
 
 
@@ -85,7 +85,7 @@ class Neighbours:
             If one is not as it must be.
         """
         if relation not in RELATIONS:
-            raise ValueError(f'neighbours ({relation!r}) must be "add_remove" or "replace_one"')
+            raise check.Refused("neighbours", relation, 'must be "add_remove" or "replace_one"')
         who = person if isinstance(person, Person) or person is None else Person(person)
         if who is None:
             return cls(replace=relation == "replace_one")

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from sdv_plausible.privacy.accounting.filters import FILTERS, Cost, add_up
 from sdv_plausible.privacy.accounting.losses import Loss
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
 from sdv_plausible.privacy.ledger_record import PUBLIC, rounded_up
 from sdv_plausible.privacy.neighbours import Neighbours
@@ -182,10 +183,11 @@ class Budget:
         state = State.read(self._path)
         if state.filter != self._filter:
             there = state.filter
-            raise ValueError(
+            raise Refused.saying(
+                "epsilon",
                 f"epsilon ({self._filter.epsilon:g}), delta ({self._filter.delta:g}), filter "
                 f"({self._filter.name!r}) must be those that {str(self._path)!r} was made with: "
-                f"{there.epsilon:g}, {there.delta:g}, {there.name!r}"
+                f"{there.epsilon:g}, {there.delta:g}, {there.name!r}",
             )
         return state
 
@@ -193,7 +195,7 @@ class Budget:
 def check_budget(budget: Any) -> None:
     """Raise ValueError for what nothing can be drawn from."""
     if not isinstance(budget, (Budget, type(None))):
-        raise ValueError(f"budget ({budget!r}) must be a Budget, or None: try Budget(1.0, 1e-8, path)")
+        raise Refused("budget", budget, "must be a Budget, or None", "try Budget(1.0, 1e-8, path)")
 
 
 def check_texts(planned: PrivacyLedger) -> None:

@@ -58,6 +58,7 @@ class RowByRowTest(PrivacyTest):
 
     def _check(self) -> None:
         check.at_least("gamma", self.gamma, 1.0, "it is a factor; try 4.0")
+        check.truth("hidden_omega", self.hidden_omega)
         check.whole("row_cap", self.row_cap, 1, "it is the number of rows ever released")
         for name in ("max_plausible", "max_check_plausible"):
             limit = getattr(self, name)

@@ -93,9 +93,10 @@ def redrawn_models(
         or not asked
         or any(answer.rows != ALL_ROWS for answer in asked)
     ):
-        raise ValueError(
+        raise check.Refused.saying(
+            "model",
             f"model ({type(learner).__name__}) cannot be learned again from noisy answers: sample_multiple "
-            'needs model="bayesian_network" with its default structure, a finite epsilon and no split'
+            'needs model="bayesian_network" with its default structure, a finite epsilon and no split',
         )
     deviations: Sequence[Any] = [None] * num_models
     if about == "population":

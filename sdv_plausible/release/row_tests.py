@@ -131,11 +131,12 @@ class RandomizedTest(RowByRowTest):
                 max_plausible=self.stop or self._surely_passes,
             )
         if not math.isfinite(epsilon):
-            raise ValueError(
+            raise check.Refused.saying(
+                "k",
                 f"k ({self.k}) and epsilon0 ({self.epsilon0:g}) are out of reach for least_rows "
                 f"({self.least_rows}) seeds at "
                 f"delta {rounded_up(self.delta)}: lower k, raise epsilon0, delta or least_rows, or use "
-                "test='release'"
+                "test='release'",
             )
         losses: tuple[Loss, ...] = (loss,)
         if far:  # latent_test.md, Lemma 3: N rows hold one with at most so much

@@ -37,10 +37,8 @@ def read_test(test: Any) -> PrivacyTest:
     if isinstance(test, str) and test in TESTS:
         return TESTS[test]()
     if not isinstance(test, PrivacyTest):
-        raise ValueError(
-            f'test ({test!r}) must be "release", "randomized" or "deterministic", or one of them with its '
-            "options, such as ReleaseTest(k=20)"
-        )
+        rule = 'must be "release", "randomized" or "deterministic", or one of them with its options'
+        raise check.Refused("test", test, rule, "such as ReleaseTest(k=20)")
     return test
 
 
@@ -68,7 +66,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         check.plain_numbers(self)
-        if self.epsilon != math.inf:
+        if not (isinstance(self.epsilon, float) and self.epsilon == math.inf):
             check.positive("epsilon", self.epsilon, "math.inf for no privacy; try 1.0")
         check.delta("delta", self.delta, "try 1e-9")
         if self.split is not None:
@@ -87,10 +85,11 @@ class Settings:
         self.test.check_model(made)
         kept = self.test.omega is not None and not self.test.omega.is_all
         if self.looks_at_points(made) and kept:
-            raise ValueError(
+            raise check.Refused.saying(
+                "omega",
                 f"omega ({self.test.omega}) is a number of resampled columns, and this model keeps none of a "
                 f"seed under test={self.test.name!r}: a row is decoded from the seed's latent point; "
-                "leave omega out, or use test='release'"
+                "leave omega out, or use test='release'",
             )
 
     def check_learner(self, learner: Any) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from sdv_plausible.privacy.accounting.losses import InfiniteLoss
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import LedgerEntry
 
 Types = Literal["declared", "detected"]
@@ -18,7 +19,7 @@ Types = Literal["declared", "detected"]
 def check_types(types: Any) -> None:
     """Refuse another word: a slip would make a claim of types that were read off the rows."""
     if types not in get_args(Types):
-        raise ValueError(f'types ({types!r}) must be "declared" or "detected"')
+        raise Refused("types", types, 'must be "declared" or "detected"')
 
 
 def side_entries(

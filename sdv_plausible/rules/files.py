@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules.conditions import Allowed, Forbidden, Implies
 from sdv_plausible.rules.determined import Determined
 from sdv_plausible.rules.making import Equal, Sum
@@ -51,13 +52,15 @@ def rule_from_dict(entry: Any) -> Rule:
         If it is no rule.
     """
     if not isinstance(entry, Mapping) or entry.get("rule") not in list(KINDS):
-        raise ValueError(f"rule ({entry!r}) must have a 'rule' among {sorted(KINDS)}")
+        raise Refused.saying("rules", f"rule ({entry!r}) must have a 'rule' among {sorted(KINDS)}")
     try:
         rule: Rule = KINDS[entry["rule"]].from_dict(entry)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise ValueError(f"rule {entry['rule']!r} cannot be read: {error!r}") from None
+        raise Refused.saying("rules", f"rule {entry['rule']!r} cannot be read: {error!r}") from None
     if unknown := sorted(set(entry) - set(rule.to_dict())):
-        raise ValueError(f"rule {entry['rule']!r} has no {unknown}; it has {sorted(rule.to_dict())}")
+        raise Refused.saying(
+            "rules", f"rule {entry['rule']!r} has no {unknown}; it has {sorted(rule.to_dict())}"
+        )
     return rule
 
 
@@ -73,9 +76,9 @@ def read_rules(rules: Any) -> list[Any]:
         try:
             rules = json.loads(Path(rules).read_text(encoding="utf-8"))
         except (RecursionError, ValueError) as error:
-            raise ValueError(f"rules ({str(rules)!r}) is not a JSON file: {error}") from error
+            raise Refused.saying("rules", f"rules ({str(rules)!r}) is not a JSON file: {error}") from error
     if isinstance(rules, (Rule, Mapping)) or not isinstance(rules, Iterable):
-        raise ValueError(f"rules ({rules!r}) must be a list of rules, or the path of a file of them")
+        raise Refused("rules", rules, "must be a list of rules, or the path of a file of them")
     return [rule_from_dict(rule) if isinstance(rule, Mapping) else rule for rule in rules]
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns, check_sdtypes
 from sdv_plausible.table.dates import NANOSECONDS, date_style, format_unit, resolution_step
@@ -99,7 +100,9 @@ class DateAndTime(MakingRule):
         check_sdtypes(self, words, "datetime")
         form = words[self.column].get("datetime_format")
         if form is not None and not shows_time(form):
-            raise ValueError(f"rule '{self}': the format {form!r} shows no time of day: leave the rule out")
+            raise Refused.saying(
+                "rules", f"rule '{self}': the format {form!r} shows no time of day: leave the rule out"
+            )
 
     def fits(self, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> bool:
         """Whether the stand-ins are dates and steps of a day, and missing is a value where it can be made."""

@@ -65,7 +65,9 @@ class Multiple(MakingRule):
         first = math.ceil(spec["range_min"] / self.step - 1e-9)
         last = math.floor(spec["range_max"] / self.step + 1e-9)
         if first > last:
-            raise ValueError(f"rule '{self}' contradicts the declared range: it holds no such multiple")
+            raise check.Refused.saying(
+                "rules", f"rule '{self}' contradicts the declared range: it holds no such multiple"
+            )
         found |= {"range_min": first, "range_max": last, "decimal_places": 0}
         if spec.get("range_is_nullable") is not None:
             found["range_is_nullable"] = spec["range_is_nullable"]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns, check_sdtypes
 from sdv_plausible.table.domain import Attribute
@@ -67,7 +68,9 @@ class OneHot(MakingRule):
         check_sdtypes(self, words, "numerical", "categorical", "boolean")
         numbers = [name for name in self._columns if words[name]["sdtype"] == "numerical"]
         if numbers and not all(map(cells.is_number, (self.off, self.on))):
-            raise ValueError(f"rule '{self}': the values of column {numbers[0]!r} must be numbers")
+            raise Refused.saying(
+                "rules", f"rule '{self}': the values of column {numbers[0]!r} must be numbers"
+            )
 
     def resolved(self, words: Mapping[str, Words]) -> OneHot:
         """Return the rule with truth values, where all columns are truth values."""

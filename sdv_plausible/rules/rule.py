@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.domain import Attribute
 
 Formats = Mapping[str, str | None]
@@ -31,8 +32,9 @@ def check_sdtypes(rule: Rule, words: Mapping[str, Words], *allowed: str) -> None
     for name in rule.columns:
         found = words[name].get("sdtype")
         if found not in allowed:
-            raise ValueError(
-                f"rule '{rule}': column {name!r} must be of sdtype {' or '.join(allowed)}, not {found!r}"
+            raise Refused.saying(
+                "rules",
+                f"rule '{rule}': column {name!r} must be of sdtype {' or '.join(allowed)}, not {found!r}",
             )
 
 

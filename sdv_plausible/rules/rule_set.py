@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules.conditions import Implies
 from sdv_plausible.rules.contradictions import check_possible
 from sdv_plausible.rules.rule import MakingRule, Rule, Words, attribute_words, date_formats
@@ -75,14 +76,17 @@ class RuleSet:
         rules = tuple(rules)
         for rule in rules:
             if not isinstance(rule, Rule):
-                raise ValueError(
-                    f"rules: {rule!r} is no rule; try Inequality('start', 'end'), or see docs/how_to/rules.md"
+                raise Refused.saying(
+                    "rules",
+                    f"rules: {rule!r} is no rule; try Inequality('start', 'end'), or see "
+                    "docs/how_to/rules.md",
                 )
             unknown = sorted(set(rule.columns) - set(words))
             if unknown:
-                raise ValueError(
+                raise Refused.saying(
+                    "rules",
                     f"rule '{rule}' names {unknown}, which are not modelled columns of the metadata: "
-                    f"{sorted(words)}"
+                    f"{sorted(words)}",
                 )
         rules = [rule.resolved(words) if isinstance(rule, MakingRule) else rule for rule in rules]
         for rule in rules:
@@ -91,7 +95,9 @@ class RuleSet:
         found = cls(making, tuple(rule for rule in rules if not isinstance(rule, MakingRule)), dict(words))
         for name in found.added:
             if name in words:
-                raise ValueError(f"rules: the table has a column {name!r}, which the rules need: rename it")
+                raise Refused.saying(
+                    "rules", f"rules: the table has a column {name!r}, which the rules need: rename it"
+                )
         check_possible(rules, words)
         return found
 
@@ -281,9 +287,10 @@ class FittedRules:
                 return _usual_numbers(pd.concat(kept, ignore_index=True), domain)
             if places.left == num_rows and drawn >= ENOUGH:
                 break
-        raise ValueError(
+        raise Refused.saying(
+            "rules",
             f"rules: of {drawn:,} rows that the model made, {num_rows - places.left:,} keep all rules, and "
-            f"{num_rows:,} are wanted: the rules, or the conditions together with them, do not fit the table"
+            f"{num_rows:,} are wanted: the rules, or the conditions together with them, do not fit the table",
         )
 
 
@@ -327,9 +334,10 @@ def _in_order(rules: list[MakingRule]) -> tuple[MakingRule, ...]:
     for rule in rules:
         for name in rule.made:
             if name in maker:
-                raise ValueError(
+                raise Refused.saying(
+                    "rules",
                     f"rules: column {name!r} is made twice, by '{maker[name]}' and by '{rule}': keep one, or "
-                    "turn the other around"
+                    "turn the other around",
                 )
             maker[name] = rule
     number = {id(rule): i for i, rule in enumerate(rules)}
@@ -340,6 +348,6 @@ def _in_order(rules: list[MakingRule]) -> tuple[MakingRule, ...]:
         return tuple(rules[i] for i in TopologicalSorter(needs).static_order())
     except CycleError as error:
         circle = "', '".join(str(rules[i]) for i in dict.fromkeys(error.args[1]))
-        raise ValueError(
-            f"rules contradict each other: columns follow from themselves by '{circle}'"
+        raise Refused.saying(
+            "rules", f"rules contradict each other: columns follow from themselves by '{circle}'"
         ) from None

@@ -119,8 +119,10 @@ class Inequality(MakingRule):
             some = pd.Timestamp("2003-02-14T15:16:17.181920")
             found = cells.moment(some.strftime(form), self.high, form)
             if found != some.value // format_unit(form) * format_unit(form):
-                raise ValueError(
-                    f"rule '{self}': the datetime_format of column {self.high!r} ({form!r}) must tell the day"
+                raise check.Refused.saying(
+                    "rules",
+                    f"rule '{self}': the datetime_format of column {self.high!r} ({form!r}) must tell the "
+                    "day",
                 )
 
     def stand_ins(self, words: Mapping[str, Words]) -> dict[str, Words]:
@@ -128,11 +130,14 @@ class Inequality(MakingRule):
         low, high = words.get(self.low, {}), words.get(self.high, {})
         least, most = self._least(low, high), self._most(low, high)
         if most is None and self.strict and low.get("sdtype") != "datetime":
-            raise ValueError(f"rule '{self}': a strict order of numbers needs their ranges, or most=")
+            raise check.Refused.saying(
+                "rules", f"rule '{self}': a strict order of numbers needs their ranges, or most="
+            )
         if most is not None and most < least:
-            raise ValueError(
+            raise check.Refused.saying(
+                "rules",
                 f"rule '{self}' contradicts the declared ranges: the largest distance ({most:g}) is below "
-                f"the least ({least:g})"
+                f"the least ({least:g})",
             )
         ends = {} if most is None else {"range_min": least, "range_max": most}
         whole = low.get("sdtype") == "datetime" or self._places(low, high) == 0
@@ -158,9 +163,10 @@ class Inequality(MakingRule):
             return 1
         places = self._places(low, high)
         if places is None:
-            raise ValueError(
+            raise check.Refused.saying(
+                "rules",
                 f"rule '{self}': what is strictly above a number is known for fixed digits alone: give both "
-                "columns decimal_places, or strict=False"
+                "columns decimal_places, or strict=False",
             )
         return float(10**-places) if places else 1
 

@@ -21,6 +21,7 @@ from sdv.single_table import base
 from sdv.single_table.base import BaseSingleTableSynthesizer
 
 from sdv_plausible.fit.telling import FitWarning
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.release.side_entries import own_transformers
 from sdv_plausible.sdv import versions as sdv_compat
 from sdv_plausible.sdv.requests import check_conditions, check_known_columns, check_request
@@ -287,9 +288,11 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
             The kind that was given to :meth:`fit`.
         """
         if not isinstance(num_rows, (int, np.integer)) or isinstance(num_rows, bool):
-            raise ValueError(f"num_rows ({num_rows!r}) must be a whole number; try 1000")
+            raise Refused.saying("num_rows", f"num_rows ({num_rows!r}) must be a whole number; try 1000")
         if num_rows < 0:
-            raise ValueError(f"num_rows ({num_rows}) must not be negative; 0 gives an empty table")
+            raise Refused.saying(
+                "num_rows", f"num_rows ({num_rows}) must not be negative; 0 gives an empty table"
+            )
         self._validate_fit_before_sample()
         check_request(super().sample, (int(num_rows), *args), kwargs)
         if num_rows == 0:

@@ -11,6 +11,7 @@ from sdv.errors import SamplingError
 
 from sdv_plausible.declaring.private import EARLIER
 from sdv_plausible.models import learner_of, make_learner
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import person_of
 from sdv_plausible.privacy.noise.coins import Coins
@@ -154,10 +155,11 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
         )
     carried = _carried(release)
     if "domain" in parameters and any(entry.losses for entry in carried.entries):
-        raise ValueError(
+        raise Refused.saying(
+            "domain",
             "domain: this release's types or declarations cost something, or ended its claim, before it was "
             "fitted, which only its own domain carries on: leave domain out, or make a new synthesizer with "
-            "the domain file"
+            "the domain file",
         )
     names = ("epsilon", "delta", "neighbours", *OTHERS)
     given = {name: settings[name] for name in names if name != "returns_tables"}

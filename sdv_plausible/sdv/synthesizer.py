@@ -24,6 +24,7 @@ from sdv_plausible.intervals.margins import margins, number_of_rows
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
 from sdv_plausible.models.paper.learner import given_structure
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.neighbours import Neighbours, Person, Relation
 from sdv_plausible.privacy.noise.coins import Coins
@@ -51,7 +52,7 @@ from sdv_plausible.sdv.copula import learner_of
 from sdv_plausible.sdv.parameters import fixed_parameters
 from sdv_plausible.sdv.releasing import rebuilt, released
 from sdv_plausible.sdv.requests import SAME_ROWS, parents
-from sdv_plausible.sdv.schema import is_invented, with_id
+from sdv_plausible.sdv.schema import check_metadata, is_invented, with_id
 from sdv_plausible.sdv.stand_ins import reseed_generators, write_as_domain
 from sdv_plausible.sdv.transient import call_of
 from sdv_plausible.sources.rows import TableRows
@@ -199,6 +200,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         check_types(types)
         known_locales = check_locales(locales)
         check_released(metadata)
+        check_metadata(metadata)
         metadata = with_id(metadata, unit.person)
         columns = metadata_columns(metadata)
         super().__init__(metadata, enforce_min_max_values, enforce_rounding, locales)
@@ -243,9 +245,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if self._taken is not None:
             return self._hold(*self._taken)
         if self._rules and self._sdv_sees_rows:
-            raise ValueError(
+            raise Refused.saying(
+                "rules",
                 "rules do not go with SDV constraints or transformers of your own, which change what the "
-                "columns are: give the constraints as rules=[...], see docs/how_to/rules.md"
+                "columns are: give the constraints as rules=[...], see docs/how_to/rules.md",
             )
         unit, fit, persons = self._settings.neighbours, self._as_fit(), None
         if self._rows is None:
@@ -398,9 +401,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         if not self._sdv_sees_rows and names != wanted:
             raise InvalidDataError([f"processed_data has columns {names}, and preprocess() returns {wanted}"])
         if self.budget is not None and self._settings.neighbours.person is not None:
-            raise ValueError(
+            raise Refused.saying(
+                "person",
                 f"person ({self._settings.neighbours.person!r}): processed rows do not say whose they are, "
-                "and a fit without a claim cannot draw from a budget: use fit"
+                "and a fit without a claim cannot draw from a budget: use fit",
             )
         if getattr(self._data_processor, "_dtypes", None) is None:
             raise InvalidDataError(
@@ -454,18 +458,22 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     def _check_public(self, frame: pd.DataFrame) -> None:
         """Refuse a published table that is lost, is the rows themselves, or cannot be read as they are."""
         if self.public is None and self._public_said[0] is not None:
-            raise ValueError(
+            raise Refused.saying(
+                "public",
                 "public: this synthesizer was fitted with a published table, which its saved file does not "
-                "hold: make a new one with public=..., or without it"
+                "hold: make a new one with public=..., or without it",
             )
         if self.public is None:
             return
         if self._public_given is frame:
-            raise ValueError("public must be a published table, and is the one to be protected: leave it out")
+            raise Refused.saying(
+                "public", "public must be a published table, and is the one to be protected: leave it out"
+            )
         if self._sdv_sees_rows:
-            raise ValueError(
+            raise Refused.saying(
+                "public",
                 "public does not go with SDV constraints or transformers of your own, which change what the "
-                "columns are: leave one of them out"
+                "columns are: leave one of them out",
             )
 
     @property

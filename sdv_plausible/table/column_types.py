@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.declarations import domain_document
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.specifications import declared_attribute, told_sdtype
@@ -109,10 +110,8 @@ def with_id(types: Mapping[str, ColumnType], name: str | None) -> dict[str, Colu
     if name is None:
         return dict(types)
     if name not in types:
-        raise ValueError(
-            f"person ({name!r}) must be a column that metadata or domain names: {sorted(types)}; try "
-            f"{{{name!r}: {{'sdtype': 'id'}}}}"
-        )
+        rule = f"must be a column that metadata or domain names: {sorted(types)}"
+        raise Refused("person", name, rule, f"try {{{name!r}: {{'sdtype': 'id'}}}}")
     column = types[name]
     return {**types, name: replace(column, sdtype="id") if column.is_modelled else column}
 
@@ -158,8 +157,11 @@ def _table_and_columns(metadata: Any) -> tuple[Mapping[Any, Any], Mapping[Any, A
             document = json.loads(Path(metadata).read_text(encoding="utf-8"))
         except (RecursionError, ValueError) as error:
             raise ValueError(f"metadata ({str(metadata)!r}) is not a JSON file: {error}") from error
-    if not isinstance(document, Mapping):
+    if document is None:
         return {}, {}
+    if not isinstance(document, Mapping):
+        rule = "must be SDV's Metadata of one table, or its document"
+        raise Refused("metadata", type(metadata), rule, "metadata_of(domain) makes one of declarations")
     tables = document.get("tables")
     if isinstance(tables, Mapping) and "sdtype" not in tables:
         document = next(iter(tables.values()), {})
@@ -178,9 +180,10 @@ def _column_type(name: str, given: Any, known: Mapping[str, Any]) -> ColumnType:
         return given
     form = known.get("datetime_format")
     if not isinstance(given, (Attribute, Mapping)):
-        raise ValueError(
+        raise Refused.saying(
+            "domain",
             f"domain of column {name!r} ({given!r}) must be a mapping such as "
-            f"{{'range_min': 0, 'range_max': 99}}"
+            f"{{'range_min': 0, 'range_max': 99}}",
         )
     check_agreement(name, given, known)
     if isinstance(given, Attribute):

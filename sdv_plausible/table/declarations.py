@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 from sdv_plausible.table.bounds import Bounds, bounds_of, is_wide
 from sdv_plausible.table.column_document import Provenance
@@ -154,9 +155,9 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
         If a declaration names no column, cannot be read, fixes no domain, or contradicts the metadata.
     """
     if undeclared not in ("infer", "private"):
-        raise ValueError(f'undeclared ({undeclared!r}) must be "infer" or "private"')
+        raise Refused("undeclared", undeclared, 'must be "infer" or "private"')
     if not isinstance(max_bins, int) or isinstance(max_bins, bool) or max_bins < 2:
-        raise ValueError(f"max_bins ({max_bins!r}) must be a whole number >= 2; try 100")
+        raise Refused("max_bins", max_bins, "must be a whole number of at least 2", "try 100")
     if domain is None:
         return Declarations({}, undeclared)
     if isinstance(domain, str) and domain == "written":
@@ -169,8 +170,8 @@ def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs:
     unknown = sorted(set(given) - set(specs))
     if unknown:
         hint = suggestion(unknown[0], specs)
-        raise ValueError(
-            f"domain names {unknown}, which are not columns of the metadata: {sorted(specs)}{hint}"
+        raise Refused.saying(
+            "domain", f"domain names {unknown}, which are not columns of the metadata: {sorted(specs)}{hint}"
         )
     attributes: dict[str, Attribute] = {}
     for name, spec in given.items():
@@ -234,17 +235,18 @@ def domain_document(domain: Any) -> DomainFile:
     if isinstance(domain, DomainFile):
         return domain
     if isinstance(domain, str) and domain == "metadata":
-        raise ValueError(
-            'domain ("metadata") must be "written", your word that you wrote the ranges and values in the '
-            "metadata: SDV's detection writes those of the rows; leave domain out then, or declare"
-        )
+        raise Refused(
+            "domain", domain,
+            'must be "written", your word that you wrote the ranges and values in the metadata',
+            "SDV's detection writes those of the rows; leave domain out then, or declare",
+        )  # fmt: skip
     if isinstance(domain, (str, os.PathLike)):
         domain = _read_file(Path(domain))
     if isinstance(domain, Domain):
         columns = {attribute.name: attribute for attribute in domain}
         return DomainFile(columns=columns, learned=domain.learned)
     if not isinstance(domain, Mapping):
-        raise ValueError(f'domain ({type(domain).__name__}) must be "written", a Domain, a mapping or a path')
+        raise Refused("domain", type(domain), 'must be "written", a Domain, a mapping or a path')
     return DomainFile.of(domain, "domain")
 
 
@@ -267,11 +269,12 @@ def _declare(name: str, spec: Any, max_bins: int, known: Mapping[str, Any]) -> A
     # used here.
     sdtype, form = known.get("sdtype"), known.get("datetime_format")
     if sdtype is not None and sdtype not in MODELLED_SDTYPES:
-        raise ValueError(
+        raise Refused.saying(
+            "domain",
             f"domain of column {name!r} ({spec!r}) fixes no values: the column's sdtype ({sdtype!r}) is "
             "invented, not "
             "modelled. Set it to categorical or numerical in the metadata (metadata.update_column), or "
-            "leave the column out"
+            "leave the column out",
         )
     if isinstance(spec, (Attribute, Mapping)):
         check_agreement(name, spec, known)

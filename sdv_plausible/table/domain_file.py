@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.domain import Attribute, read_attribute
 from sdv_plausible.table.specifications import told_sdtype
 from sdv_plausible.table.values import write_value
@@ -220,7 +221,7 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_repeats)
     except (RecursionError, ValueError) as error:
-        raise ValueError(f"domain ({str(path)!r}) is not a JSON file: {error}") from error
+        raise Refused.saying("domain", f"domain ({str(path)!r}) is not a JSON file: {error}") from error
 
 
 def digest(words: Any) -> str:

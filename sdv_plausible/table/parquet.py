@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.cell_texts import FALSE_VALUES, TRUE_VALUES, CellReader, Spelling
 from sdv_plausible.table.column_types import ColumnType, column_types
 from sdv_plausible.table.dates import of_arrow
@@ -63,9 +64,10 @@ def read_parquet(
     )
     types = column_types(domain, metadata)
     if not types:
-        raise ValueError(
+        raise Refused.saying(
+            "domain",
             "domain and metadata declare no column: say what each is, such as {'age': {'sdtype': "
-            "'numerical'}}"
+            "'numerical'}}",
         )
     header = parquet_columns(path)
     absent = [name for name in types if name not in header]

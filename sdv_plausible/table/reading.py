@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.cell_texts import FALSE_VALUES, TRUE_VALUES, CellReader, Spelling
 from sdv_plausible.table.column_types import ColumnType, column_types
 from sdv_plausible.table.text_files import DAMAGED, open_text
@@ -157,9 +158,10 @@ def _read(
 ) -> tuple[dict[str, CellReader], Iterator[list[Sequence[str]]]]:
     """Readers of the declared columns in the file's order, and blocks of texts, one sequence per reader."""
     if not types:
-        raise ValueError(
+        raise Refused.saying(
+            "domain",
             "domain and metadata declare no column: say what each is, such as {'age': {'sdtype': "
-            "'numerical'}}"
+            "'numerical'}}",
         )
     lines = _lines(path, encoding, separator, quote)
     header = _header(path, lines, separator, types)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.column_document import Provenance
 from sdv_plausible.table.dates import format_unit, resolution_step
 from sdv_plausible.table.domain import MAX_BINS, Attribute
@@ -189,25 +190,28 @@ def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribut
     if isinstance(spec, Attribute):
         return spec
     if not isinstance(spec, Mapping):
-        raise ValueError(
+        raise Refused.saying(
+            "domain",
             f"domain of column {name!r} ({spec!r}) must be a mapping such as "
-            f"{{'range_min': 0, 'range_max': 99}}"
+            f"{{'range_min': 0, 'range_max': 99}}",
         )
     check_keys(name, spec)
     words = read_words(name, spec)
     sdtype = words.get("sdtype") or sdtype or told_sdtype(words)
     if sdtype is None:
-        raise ValueError(
+        raise Refused.saying(
+            "domain",
             f"domain of column {name!r} ({dict(spec)!r}) does not tell its sdtype: give range_values, a "
             "datetime_format, "
-            "range_min and range_max as numbers, or the sdtype itself"
+            "range_min and range_max as numbers, or the sdtype itself",
         )
     attribute = declared_attribute(name, {**words, "sdtype": sdtype}, max_bins)
     if attribute is None:
-        raise ValueError(
+        raise Refused.saying(
+            "domain",
             f"domain of column {name!r} ({dict(spec)!r}) fixes no values for sdtype {sdtype!r}: give "
             "range_min and range_max "
-            f"for numbers and dates, range_values for categories{suggestion(sdtype, MODELLED_SDTYPES)}"
+            f"for numbers and dates, range_values for categories{suggestion(sdtype, MODELLED_SDTYPES)}",
         )
     return attribute
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table import column_document
 from sdv_plausible.table.column_document import SHARED, WORDS, words_about
 from sdv_plausible.table.domain import Attribute
@@ -83,7 +84,7 @@ def check_keys(name: str, spec: Mapping[Any, Any]) -> None:
     for key in spec:
         if key not in WORDS:
             hint = suggestion(str(key), known) or f"; known are {', '.join(known)}"
-            raise ValueError(f"domain of column {name!r}: the key {key!r} means nothing{hint}")
+            raise Refused.saying("domain", f"domain of column {name!r}: the key {key!r} means nothing{hint}")
 
 
 def check_words(name: str, spec: Mapping[str, Any]) -> None:

@@ -176,7 +176,7 @@ class Pages:
             )
         except Exception as error:  # also SDV's, on metadata; no row was read
             said = f"Nothing was planned: {one_line(error, False)}"
-            answer = Answer(refused=said, numbers=texts, refusals=_of_plan(str(error)))
+            answer = Answer(refused=said, numbers=texts, refusals=_of_plan(error))
             return self._page(file, filled, answer, 422)
         return self._page(file, filled, Answer(plan=found, numbers=texts))
 
@@ -310,10 +310,10 @@ def _numbers(texts: Mapping[str, str]) -> tuple[dict[str, float], dict[str, str]
     return found, refusals
 
 
-def _of_plan(message: str) -> dict[str, str]:
-    """A refusal of a plan beside the field that it begins with."""
-    first = message.split(" ", maxsplit=1)[0].rstrip(":")
-    return {first: message} if first in USUAL else {}
+def _of_plan(error: Exception) -> dict[str, str]:
+    """A refusal of a plan beside the field that it is about."""
+    field = getattr(error, "field", "")
+    return {field: str(error)} if field in USUAL else {}
 
 
 @cache

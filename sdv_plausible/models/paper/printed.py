@@ -20,6 +20,7 @@ from sdv_plausible.privacy.accounting.paper_formulas import (
     paper_entropy_sensitivity,
     paper_shares,
 )
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import LedgerEntry, Part
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
@@ -148,9 +149,10 @@ class PrintedCounts(CountTable):
 def check_printed(neighbours: Neighbours) -> None:
     """Raise ValueError unless single rows added or removed are protected."""
     if neighbours != ONE_ROW:
-        raise ValueError(
+        raise Refused.saying(
+            "noise",
             "noise ('paper') is for single rows added or removed: leave out person and neighbours, or "
-            "use noise='calibrated'"
+            "use noise='calibrated'",
         )
 
 

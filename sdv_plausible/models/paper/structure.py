@@ -13,6 +13,7 @@ import numpy as np
 from sdv_plausible.models.bayesian_network import Parents, topological_order
 from sdv_plausible.models.buckets import default_buckets
 from sdv_plausible.models.conditional_table import num_configurations
+from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.domain import Domain
 
 MAX_CELLS = 50_000_000  # of one conditional table
@@ -76,10 +77,11 @@ def check_tables(parents: Parents, domain: Domain) -> None:
     for child, chosen in zip(domain, parents, strict=True):
         cells = num_configurations([buckets[p] for p in chosen]) * child.cardinality
         if cells > MAX_CELLS:
-            raise ValueError(
+            raise Refused.saying(
+                "structure",
                 f"structure: the table of {child.name!r} with parents {[domain.names[p] for p in chosen]} "
                 f"has {cells:,} cells, above {MAX_CELLS:,}: leave out parents, or declare coarser buckets "
-                "for them"
+                "for them",
             )
 
 
@@ -116,16 +118,21 @@ def check_structure(structure: Mapping[str, Sequence[str]], domain: Domain) -> P
     number = {name: j for j, name in enumerate(domain.names)}
     for child, named in structure.items():
         if isinstance(named, str):
-            raise ValueError(
+            raise Refused.saying(
+                "structure",
                 f"structure: the parents of {child!r} ({named!r}) must be a list of columns, such as "
-                f"[{named!r}]"
+                f"[{named!r}]",
             )
     unknown = ({*structure} | {p for ps in structure.values() for p in ps}) - set(number)
     if unknown:
-        raise ValueError(f"structure names {sorted(unknown)}, which are not modelled columns {list(number)}")
+        raise Refused.saying(
+            "structure", f"structure names {sorted(unknown)}, which are not modelled columns {list(number)}"
+        )
     parents = tuple(tuple(number[p] for p in dict.fromkeys(structure.get(name, ()))) for name in domain.names)
     try:
         topological_order(parents, domain.cardinalities)
     except ValueError as error:
-        raise ValueError(f"structure {dict(structure)!r} has a cycle: leave out one of its arcs") from error
+        raise Refused.saying(
+            "structure", f"structure {dict(structure)!r} has a cycle: leave out one of its arcs"
+        ) from error
     return parents

@@ -137,9 +137,10 @@ def calibrate_gaussian(
     share = check.rate("largest_share", largest_share)
     spent = compose(other_losses, delta)
     if spent >= target:
-        raise ValueError(
+        raise check.Refused.saying(
+            "epsilon",
             f"epsilon ({epsilon!r}) is used up: the other losses compose to {rounded_up(spent, 4)} at "
-            f"delta {rounded_up(delta)}; raise epsilon or spend less on them"
+            f"delta {rounded_up(delta)}; raise epsilon or spend less on them",
         )
     others, large = _set_aside_large(other_losses)
     target, delta = target - large.epsilon, delta - large.delta
@@ -147,9 +148,10 @@ def calibrate_gaussian(
     dominating = _dominating_mu(SortedLosses.of(others), target, delta, ceiling)
     mu = max(_discrete_budget(dominating, share), _zcdp_mu(others, target, delta, ceiling))
     if not mu > 0:
-        raise ValueError(
+        raise check.Refused.saying(
+            "epsilon",
             f"epsilon ({epsilon!r}) is too small for any noise to be calibrated at delta "
-            f"{rounded_up(delta)}; try 0.01"
+            f"{rounded_up(delta)}; try 0.01",
         )
     return mu
 

@@ -92,10 +92,11 @@ class RowByRow(Loss):
         check.whole("n_lower", self.n_lower, 1, "it bounds the number of seeds from below")
         check_noise(self.noise)
         if self.k + 2 / self.epsilon0 > _LARGEST_GROUP:
-            raise ValueError(
+            raise check.Refused.saying(
+                "k",
                 f"k ({self.k}) + 2/epsilon0 ({self.epsilon0!r}) must be below {_LARGEST_GROUP:,}: the worst "
                 "group is "
-                f"looked for up to that size; lower k or raise epsilon0"
+                f"looked for up to that size; lower k or raise epsilon0",
             )
 
     @property

@@ -111,8 +111,9 @@ def calibrate_sampled(
     guess = math.sqrt(math.log1p((mu / rate) ** 2 / count))
     ratio = largest_within(at, delta, _LOW * guess, _HIGH * guess, rtol=_PRECISION)
     if not ratio > 0:
-        raise ValueError(
+        raise check.Refused.saying(
+            "epsilon",
             f"epsilon ({epsilon!r}) leaves too little for {count} sums at delta {rounded_up(delta)}: raise "
-            "epsilon or ask for fewer"
+            "epsilon or ask for fewer",
         )
     return SampledGaussianLoss(rate=rate, sensitivity_over_sigma=ratio, count=count)

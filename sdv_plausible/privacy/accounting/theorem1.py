@@ -35,8 +35,8 @@ class Theorem1Choice(NamedTuple):
 def check_noise(noise: str) -> None:
     """Raise unless noise names a noise of the randomised test."""
     if noise not in ("discrete_laplace", "laplace"):
-        raise ValueError(
-            f'noise ({noise!r}) must be "discrete_laplace" (what RandomizedTest draws) or "laplace"'
+        raise check.Refused(
+            "threshold_noise", noise, 'must be "discrete_laplace" (what RandomizedTest draws) or "laplace"'
         )
 
 
@@ -115,7 +115,7 @@ def theorem1(
     k, gamma, epsilon0 = _test_parameters(k, gamma, epsilon0)
     t = check.whole("t", t, 1)
     if t >= k:
-        raise ValueError(f"k ({k}) must exceed t ({t}): Theorem 1 needs 1 <= t < k")
+        raise check.Refused.saying("k", f"k ({k}) must exceed t ({t}): Theorem 1 needs 1 <= t < k")
     delta = math.exp(-epsilon0 * (k - t))
     if n_lower is not None:
         n_lower = check.whole("n_lower", n_lower, 0)
@@ -154,9 +154,10 @@ def theorem1_best(
 
     largest = bisect_right(range(1, k), delta, key=lambda t: at(t).delta)  # delta rises with t
     if largest == 0:
-        raise ValueError(
+        raise check.Refused.saying(
+            "delta",
             f"delta ({delta!r}) is out of reach of k = {k} with epsilon0 = {epsilon0!r}: Theorem 1 needs "
-            f"1 <= t < k with exp(-epsilon0 (k - t)) <= delta; raise k or epsilon0"
+            f"1 <= t < k with exp(-epsilon0 (k - t)) <= delta; raise k or epsilon0",
         )
     return Theorem1Choice(*at(largest), largest)
 
