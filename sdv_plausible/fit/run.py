@@ -26,6 +26,7 @@ from sdv_plausible.release.fitting import fit_release
 from sdv_plausible.release.plan import Plan, plan
 from sdv_plausible.release.sampler import Sampler
 from sdv_plausible.release.settings import Settings
+from sdv_plausible.release_file.rules import check_written
 from sdv_plausible.rules.rule_set import FittedRules, RuleSet
 from sdv_plausible.rules.zeros import possible_pairs
 from sdv_plausible.sources.rows import Rows, TableRows
@@ -190,6 +191,7 @@ class Fit:
         """
         ledger, planned, charge = self.settings.empty_ledger(), self.plan().ledger, None
         check_texts(planned)
+        check_written(self.rules)
         if budget is not None:
             what = f"{self.name}, epsilon {rounded_up(self.settings.epsilon)}"
             drawn = budget.draw(self.earlier.not_in(budget, planned), what)

@@ -58,7 +58,7 @@ class Condition:
         values = tuple(what) if listed else (what,)
         if not values or not all(pd.api.types.is_scalar(value) for value in values):
             raise ValueError(f"condition on {name!r} ({what!r}) must name a value at least; None is missing")
-        return cls(name, values)
+        return cls(name, tuple(None if pd.isna(value) else value for value in values))
 
     def meets(self, table: pd.DataFrame, formats: Formats) -> np.ndarray:
         """Whether each row does; a missing cell is in no range."""

@@ -12,6 +12,7 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns, check_sdtypes
 from sdv_plausible.table.domain import Attribute
+from sdv_plausible.table.forms import LONGEST_NAME
 
 
 class OneHot(MakingRule):
@@ -51,7 +52,10 @@ class OneHot(MakingRule):
     @property
     def which(self) -> str:
         """Name of the stand-in."""
-        return f"one of {', '.join(self._columns)}"
+        name = f"one of {', '.join(self._columns)}"
+        if len(name) <= LONGEST_NAME:
+            return name
+        return f"one of {self._columns[0]} and {len(self._columns) - 1} others"
 
     @property
     def added(self) -> tuple[str, ...]:

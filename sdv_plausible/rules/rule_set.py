@@ -17,6 +17,7 @@ from sdv_plausible.rules.rule import MakingRule, Rule, Words, attribute_words, d
 from sdv_plausible.table.codec import Codec
 from sdv_plausible.table.dates import date_style
 from sdv_plausible.table.domain import Attribute, Domain
+from sdv_plausible.table.forms import LONGEST_NAME
 
 ROUNDS = 50  # in which rows that keep the rules are drawn
 LIKE = 5  # of them that fill the place of a row that breaks a rule with a row of the same case only
@@ -94,6 +95,12 @@ class RuleSet:
         making = _in_order([rule for rule in rules if isinstance(rule, MakingRule)])
         found = cls(making, tuple(rule for rule in rules if not isinstance(rule, MakingRule)), dict(words))
         for name in found.added:
+            if len(name) > LONGEST_NAME:
+                raise Refused.saying(
+                    "rules",
+                    f"rules: a column of {len(name):,} letters, {name[:40]!r}..., would stand in for others, "
+                    f"and no file holds names of more than {LONGEST_NAME:,}: shorten those of the table",
+                )
             if name in words:
                 raise Refused.saying(
                     "rules", f"rules: the table has a column {name!r}, which the rules need: rename it"

@@ -51,6 +51,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     _model: Any
     _returns_dict = False
     _frame_kind: sdv_compat.FrameKind | None = None
+    _made_by_sdv = False  # processed rows are out there that SDV made of the rows
 
     def __init__(
         self, metadata: Any, enforce_min_max_values: bool, enforce_rounding: bool, locales: list[str] | str
@@ -159,8 +160,13 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         self._rows = frame.set_axis(frame.columns.astype(str), axis=1)
         return stand_in_table(frame.dtypes, self._column_specs(), self._data_processor._keys)
 
-    def _check_processed(self, frame: pd.DataFrame) -> None:
-        """Refuse what :meth:`preprocess` did not return."""
+    def _check_processed(self, frame: pd.DataFrame) -> None:  # noqa: ARG002  a hook
+        """Refuse what :meth:`preprocess` did not return, or not with what is set now."""
+        if self._made_by_sdv and not self._sdv_sees_rows:
+            raise ValueError(
+                "processed_data may be what constraints or transformers of your own, which are not set any "
+                "more, have made of the rows: fit the table itself, or make a new synthesizer"
+            )
 
     def _before_rows(self, frame: pd.DataFrame) -> None:
         """Whatever a fit must have checked before its first look at a row of the frame."""
@@ -202,6 +208,7 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
                 self._give_up_fit()
             given, frame = sdv_compat.split_input(data)
             shown = sdv_compat.to_native(given or self._table_name, self._shown_to_sdv(frame))
+            self._made_by_sdv = self._made_by_sdv or self._sdv_sees_rows
             processed = self._modelled_rows(sdv_compat.from_native(super().preprocess(shown)))
         return processed if given is None else {given: processed}
 

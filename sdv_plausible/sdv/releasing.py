@@ -180,8 +180,9 @@ def rebuilt(made: type[Any], release: Release, parameters: Mapping[str, Any]) ->
     synth._returns_dict, synth._frame_kind = settings["returns_tables"], None
     if synth.public is None:
         synth._public_said = tuple(settings.get(name) for name in ("public_rows", "public_source"))
-    if not parameters and _settings(synth) != release.settings:
-        synth._said = release.settings  # of an earlier version, or of a learner that no file holds
+    own = _settings(synth)
+    if own != release.settings:  # until a fit, whatever that one will be told: of the rest, locales alone act
+        synth._said = {**release.settings, "locales": own["locales"]}
     return synth
 
 

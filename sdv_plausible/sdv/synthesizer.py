@@ -395,6 +395,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         check_dates(named, self._date_formats(named))
 
     def _check_processed(self, frame: pd.DataFrame) -> None:
+        super()._check_processed(frame)
         specs, names = self._column_specs(), sorted(frame.columns.astype(str))
         wanted = sorted(n for n, s in specs.items() if s.get("sdtype") in MODELLED_SDTYPES)
         wanted = [name for name in wanted if name not in self._data_processor._keys]
@@ -912,7 +913,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
                 self.random_state,
                 has_constraints=bool(self._chained_constraints or self._reject_sampling_constraints),
                 transformers=self._data_processor._hyper_transformer.field_transformers,
-                types="detected" if "inferred" in self._declared.origins.values() else self.types,
+                types=self.types,
             )
         )
 

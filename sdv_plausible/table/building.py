@@ -13,6 +13,7 @@ from sdv_plausible.privacy.ledger import LedgerEntry, PrivacyLedger
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.questions.transcript import Transcript
+from sdv_plausible.table.column_document import Provenance
 from sdv_plausible.table.columns import ExactColumns, FrameColumns
 from sdv_plausible.table.dates import date_style
 from sdv_plausible.table.declarations import Declarations, Specs
@@ -109,8 +110,8 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
             )
         )
     entries += _edited_entry(domain, declarations)
-    if domain.inferred:
-        names = _list(domain.inferred)
+    if inferred := _of_origin("inferred", domain, declarations):
+        names = _list(inferred)
         entries.append(
             _no_claim(
                 f"inferred from the rows: {names}",
@@ -123,10 +124,7 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
 
 def _edited_entry(domain: Domain, declarations: Declarations | None) -> list[LedgerEntry]:
     """Entry of declarations that were changed after they were compared with the rows."""
-    origins = declarations.origins if declarations else {}
-    edited = [a.name for a in domain if a.provenance == "edited"]
-    edited += [name for name, origin in origins.items() if origin == "edited" and name not in edited]
-    if not edited:
+    if not (edited := _of_origin("edited", domain, declarations)):
         return []
     names = _list(edited)
     return [
@@ -137,6 +135,13 @@ def _edited_entry(domain: Domain, declarations: Declarations | None) -> list[Led
             'the budget: take it out of the file, with undeclared="private"',
         )
     ]
+
+
+def _of_origin(origin: Provenance, domain: Domain, declarations: Declarations | None) -> list[str]:
+    """Columns whose words are from there, modelled or not: an id's pattern is released, too."""
+    marked = declarations.origins if declarations else {}
+    found = [attribute.name for attribute in domain if attribute.provenance == origin]
+    return found + [name for name, one in marked.items() if one == origin and name not in found]
 
 
 def _no_claim(how: str, why: str) -> LedgerEntry:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.table.distinct import distinct_values
+from sdv_plausible.table.values import ZONE
 
 NANOSECONDS = {
     "D": 86_400_000_000_000,
@@ -146,7 +147,7 @@ def check_dates(table: pd.DataFrame, formats: Mapping[str, str | None]) -> None:
     """
     for name, form in formats.items():
         column = _of_numpy(table[name].iloc[:0])
-        check_style(name, None, form)
+        check_style(name, date_style(column, form).get("time_zone"), form)
         if form is None and not holds_dates(column):
             raise ValueError(
                 f"column {name!r} holds dates as text: give its datetime_format, such as '%Y-%m-%d', in the "
@@ -168,6 +169,8 @@ def check_style(name: str, time_zone: Any, datetime_format: Any) -> None:
         Naming the column.
     """
     try:
+        if time_zone is not None and not re.fullmatch(ZONE, str(time_zone)):
+            raise ValueError("no file can name it")
         pd.to_datetime("0", format=datetime_format, errors="coerce")
         pd.Timestamp(0).tz_localize(time_zone)
     except Exception as error:  # of several kinds, by the library that pandas asks

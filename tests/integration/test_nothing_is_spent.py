@@ -5,6 +5,7 @@ Cases come from the signatures of the doors, so that a new parameter is tried wi
 
 from __future__ import annotations
 
+import datetime as dt
 import inspect
 import json
 import warnings
@@ -12,9 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dateutil.tz
 import numpy as np
 import pandas as pd
 import pytest
+import pytz
 from sdv.errors import InvalidDataError
 from tables import ENGINES, held
 
@@ -153,6 +156,18 @@ MISTAKES: dict[str, tuple[pd.DataFrame, dict[str, Any]]] = {
         table().assign(day=lambda t: t["day"].dt.tz_localize("UTC")),
         {"domain": {**DOMAIN, "day": {**DOMAIN["day"], "datetime_format": "%Y-%m-%d"}}},
     ),
+}  # fmt: skip
+
+
+ZONES = {
+    "of a file": dateutil.tz.gettz("Europe/Berlin"), "of the machine": dateutil.tz.tzlocal(),
+    "of minutes": pytz.FixedOffset(90), "of a name": dt.timezone(dt.timedelta(hours=1), "CET+"),
+}  # fmt: skip
+MISTAKES |= {
+    f"a time zone {what}, which no release can name": (
+        table().assign(day=lambda t, zone=zone: t["day"].dt.tz_localize(zone)), {},
+    )
+    for what, zone in ZONES.items()
 }  # fmt: skip
 
 
