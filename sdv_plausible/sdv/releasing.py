@@ -51,7 +51,7 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
         raise SamplingError(
             "there is nothing to release yet: fit first, to a table with a column that is modelled"
         )
-    if not isinstance(sampler, PrefixSampler) or sampler.holds_records:
+    if not isinstance(sampler, PrefixSampler):
         raise ValueError(
             f"test={synth._settings.test.name!r} keeps seed records, and a release file holds none: fit "
             "with "
