@@ -315,6 +315,11 @@ CORRUPT: dict[str, tuple[str, Any, str]] = {
         lambda c: c["domain"][0].update(provenance="inferred"),
         "must make no claim",
     ),
+    "values edited after a look": (
+        "default",
+        lambda c: c["domain"][0].update(provenance="edited"),
+        "must make no claim",
+    ),
     "another unit": (
         "person",
         lambda c: c["ledger"]["neighbours"].update(rows_per_person=100),
