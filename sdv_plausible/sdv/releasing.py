@@ -210,8 +210,7 @@ def _metadata(release: Release) -> Any:
     schema = release.schema
     table: dict[str, Any] = {"columns": {column.name: dict(column.spec) for column in schema.columns}}
     for attribute in (*release.domain, *release.rules.made.values()):  # a format that a domain file told
-        learned = attribute.provenance != "declared" and attribute.datetime_format is not None
-        if learned and attribute.name in table["columns"]:
+        if attribute.datetime_format is not None and attribute.name in table["columns"]:
             table["columns"][attribute.name].setdefault("datetime_format", attribute.datetime_format)
     if schema.primary_key is not None:
         table["primary_key"] = _list(schema.primary_key)
