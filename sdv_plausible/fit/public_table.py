@@ -113,9 +113,7 @@ def starts(public: pd.DataFrame, rows: pd.DataFrame) -> bool:
     first = rows.set_axis(rows.columns.astype(str), axis=1).iloc[: len(public)]
     public = public.set_axis(public.columns.astype(str), axis=1)
     names = [name for name in public if name in first]  # ids are not among the rows that a model sees
-    if len(first) < len(public) or not names:
-        return False
-    return first[names].reset_index(drop=True).equals(public[names].reset_index(drop=True))
+    return bool(names) and first[names].reset_index(drop=True).equals(public[names].reset_index(drop=True))
 
 
 def public_entries(rows: int | None, source: str | None) -> list[LedgerEntry]:

@@ -52,7 +52,7 @@ def released(synth: Any, *, allow_no_claim: bool) -> Release:
         raise SamplingError(
             "there is nothing to release yet: fit first, to a table with a column that is modelled"
         )
-    if not isinstance(sampler, PrefixSampler) or sampler.holds_records:
+    if not isinstance(sampler, PrefixSampler):
         raise ValueError(
             f"test={synth._settings.test.name!r} keeps seed records, and a release file holds none: fit "
             "with "
@@ -213,8 +213,7 @@ def _metadata(release: Release) -> Any:
     schema = release.schema
     table: dict[str, Any] = {"columns": {column.name: dict(column.spec) for column in schema.columns}}
     for attribute in (*release.domain, *release.rules.made.values()):  # a format that a domain file told
-        learned = attribute.provenance != "declared" and attribute.datetime_format is not None
-        if learned and attribute.name in table["columns"]:
+        if attribute.datetime_format is not None and attribute.name in table["columns"]:
             table["columns"][attribute.name].setdefault("datetime_format", attribute.datetime_format)
     if schema.primary_key is not None:
         table["primary_key"] = _list(schema.primary_key)

@@ -13,6 +13,7 @@ from apps import HOME, Place
 from reviewing import COLUMNS, write_people
 
 from sdv_plausible.app import fitting
+from sdv_plausible.app.fitting import FILES
 from sdv_plausible.app.pages import INSIDE
 from sdv_plausible.app.running import Fit
 from sdv_plausible.app.steps import steps
@@ -181,6 +182,20 @@ def test_a_cancelled_fit_says_what_it_has_spent(held, people, domain):
     browser.post("begin", epsilon="1", rows="50")
     browser.post("cancel")
     assert browser.get("budget").text.count("has charged total epsilon 0.5") == 2
+
+
+def test_nothing_of_an_earlier_fit_stays_in_its_folder(held, people, domain):
+    browser = held.browser()
+    browser.open(content=people, domain=domain)
+    browser.keep_columns()
+    browser.post("begin", epsilon="1", rows="50")
+    left = browser.session.fit.folder / FILES["rows"].name
+    left.write_text("rows of that fit")
+    browser.post("cancel")
+    assert left.exists()  # what was released stays, until another fit begins
+    browser.post("begin", epsilon="1", rows="50")
+    assert not left.exists()
+    browser.post("cancel")
 
 
 def test_what_was_spent_is_told_though_the_table_was_forgotten(held, people, domain):

@@ -10,8 +10,10 @@ import pytest
 
 from sdv_plausible.cli import main, parser
 from sdv_plausible.commands.undeclared import vote
+from sdv_plausible.declaring.files import read_domain_file
 from sdv_plausible.privacy.noise import mechanisms
 from sdv_plausible.release_file.release import Release
+from sdv_plausible.table.domain_file import DomainFile
 
 
 def table(path, n: int = 6_000) -> str:
@@ -40,6 +42,16 @@ def test_any_file_without_configuration(tmp_path, capsys, mode):
     assert rows["b"].dropna().isin(list("pqrs")).mean() > 0.9  # noise may let it have missing cells
     if mode == "correlated":
         assert (rows["b"] == rows["a"].map(dict(enumerate("pqrs")))).mean() > 0.8
+
+
+def test_a_look_is_written_down_in_the_file_that_was_given(tmp_path, capsys):
+    """What the vote makes of it is another document."""
+    declared, data = tmp_path / "domain.json", table(tmp_path, 600)
+    DomainFile(columns={"a": {"sdtype": "numerical", "range_min": 50, "range_max": 99}}).save(declared)
+    words = ["describe", data, "-o", str(tmp_path / "d.json"), "--domain", str(declared), "--mode", "random"]
+    assert main(words) == 0
+    assert "most cells of a are outside" in capsys.readouterr().err
+    assert set(read_domain_file(declared).looked) == {"a"}
 
 
 def test_what_is_declared_is_not_voted_on(tmp_path, capsys):

@@ -119,6 +119,27 @@ def test_what_was_paid_for_is_kept_where_rows_cannot_be_written(holder, tmp_path
     assert not (tmp_path / "rows.csv").exists()
 
 
+def test_what_is_kept_replaces_nothing(holder, tmp_path, capsys, monkeypatch):
+    """Of two fits whose rows cannot be written, both are there: both were paid for."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
+    first = tmp_path / "p.release.release"
+    first.write_text("paid for before")
+    honest = Release.save
+
+    def save(self, path, *more, **options):
+        if path.name == "p.release":
+            raise OSError(28, "No space left on device")
+        return honest(self, path, *more, **options)
+
+    monkeypatch.setattr(Release, "save", save)
+    assert fit(holder, tmp_path / "p.release", "--domain", str(holder / "domain.json")) != 0
+    assert first.read_text() == "paid for before"
+    (kept,) = elsewhere.glob("sdv-plausible-*/p.release.release")
+    assert str(kept) in capsys.readouterr().err
+
+
 def test_what_was_paid_for_is_kept_elsewhere_where_nothing_can_be_written_beside_it(
     holder, tmp_path, capsys, monkeypatch
 ):

@@ -11,6 +11,7 @@ import pytest
 
 from sdv_plausible.cli import main
 from sdv_plausible.commands.undeclared import Undeclared
+from sdv_plausible.declaring import voted
 
 ROWS = 3000
 
@@ -137,3 +138,21 @@ def test_what_is_refused_is_refused_before_a_cell_votes(people, words, monkeypat
     assert main([name, str(people), *options[:2]]) == 2
     assert held == [1]
     capsys.readouterr()
+
+
+@pytest.mark.parametrize("command", ["synthesize", "describe"])
+def test_an_error_of_others_in_the_vote_quotes_no_cell(command, people, monkeypatch, capsys):
+    """Control: with --debug the holder sees it."""
+    monkeypatch.setattr(voted, "vote_types", lambda texts, *_: float(texts["age"][17]))
+    words = [
+        command,
+        str(people),
+        "-o",
+        str(people.with_name("out.json" if command == "describe" else "out.csv")),
+    ]
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "its text may quote cells" in said
+    assert "secret-text" not in said
+    assert main([*words, "--debug"]) == 2
+    assert "secret-text" in capsys.readouterr().err

@@ -11,7 +11,7 @@ import pytest
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of, read_csv
 from sdv_plausible.cli import main
 from sdv_plausible.declaring import files
-from sdv_plausible.declaring.files import read_domain_file, record_look
+from sdv_plausible.declaring.files import note_look, read_domain_file, record_look
 from sdv_plausible.declaring.review import Review, Table
 from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.domain_file import DomainFile
@@ -45,6 +45,14 @@ def fitted(table, domain):
     synth = PlausibleDeniabilitySynthesizer(metadata_of(domain), domain=str(domain), undeclared="private")
     synth.fit(read_csv(table, domain))
     return synth.privacy_ledger()
+
+
+def test_a_look_at_rules_alone_is_written_down(domain):
+    """Also that there were none: one that is made afterwards may repeat what was seen. Control: no look."""
+    assert note_look(domain, []) == []
+    assert read_domain_file(domain).looked_rules is None
+    assert "that there are no rules" in note_look(domain, [], [])[0]
+    assert read_domain_file(domain).looked_rules == ()
 
 
 def test_check_records_which_columns_were_shown(table, domain, capsys):

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release, fit_source
+from sdv_plausible.declaring import files
 from sdv_plausible.declaring.files import read_domain_file
 from sdv_plausible.fit import telling
 from sdv_plausible.sdv.versions import metadata_from_columns
@@ -75,6 +76,21 @@ def test_the_look_is_written_down_whatever_was_found(door, tmp_path):
     """Else ever narrower ranges are tried until nothing is said."""
     looked = {frozenset(told(door, table(first=first), tmp_path)[2].looked) for first in (2, 50)}
     assert looked == {frozenset(COLUMNS)}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_no_column_is_named_where_the_look_cannot_be_written_down(door, tmp_path, monkeypatch):
+    """Control: columns that fit are told nothing of, though the look is lost."""
+
+    def refuse(*_: Any) -> list[str]:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(files, "note_look", refuse)
+    (text,) = told(door, table(first=50), tmp_path)[0]
+    assert text.startswith("some columns do not fit (for you, not for publication), and are not named: ")
+    assert "the disk is full" in text
+    assert "age" not in text
+    assert told(door, table(first=2), tmp_path)[0] == []
 
 
 @pytest.mark.parametrize("door", DOORS)

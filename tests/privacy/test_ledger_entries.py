@@ -13,7 +13,7 @@ import pytest
 
 import sdv_plausible
 from sdv_plausible.privacy.accounting.losses import GaussianLoss, InfiniteLoss, PureDP
-from sdv_plausible.privacy.ledger import LedgerEntry, Part, PrivacyLedger
+from sdv_plausible.privacy.ledger import SAID, LedgerEntry, Part, PrivacyLedger
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.sdv.versions import metadata_from_columns
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -64,6 +64,14 @@ def test_unknown_parts_are_an_error(parts):
         ValueError, match=r"parts \(.*\) of entry 'arcs' must be a tuple of \('domain', 'structure'"
     ):
         entry(parts=parts)
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_costs_something_is_a_line_whatever_its_name(name):
+    """A learner of one's own names its entries. Control: the sentence of that name is no line."""
+    ledger = ledger_of(entry(name=name), entry(name=name, losses=(), mechanism="a sentence"))
+    assert [line["mechanism"] for line in ledger.to_dict()["entries"]] == ["noise"]
+    assert ledger.said(name) == "a sentence"
 
 
 def test_the_plain_form_names_the_parts():

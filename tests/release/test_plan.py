@@ -59,6 +59,18 @@ def test_a_plan_is_the_ledger_of_the_fit(privacy_test, omega, structure, epsilon
         assert 0.95 < ledger.total() <= 1.0 + 1e-9
 
 
+def test_a_plan_counts_with_the_secret_split_of_the_fit():
+    """Control: without the split both would say more."""
+    made, learner = settings(omega=1, k=5, split=(0.2, 0.3, 0.5)), PaperNetwork()
+    planned = plan(made, learner, DOMAIN).ledger
+    ledger = PrivacyLedger(delta=1e-6, covers=made.test.covers)
+    fit_codes(ROWS, DOMAIN, made, learner, ledger, Coins.from_seed(0))
+    assert ledger.split == planned.split
+    assert ledger.total() == planned.total()
+    ledger.split = None
+    assert ledger.total() > planned.total()
+
+
 def test_a_plan_is_told_no_row():
     assert set(inspect.signature(plan).parameters) == {
         "settings", "learner", "domain", "num_rows", "table_rows", "extra", "assumed",

@@ -177,6 +177,15 @@ def test_a_double_in_which_whole_numbers_become_one_names_nobody():
     assert choose_rows(rounded, 1, Coins.from_seed(0)).tolist() == [2000, 2001]
 
 
+@pytest.mark.parametrize("stored", ["float16", "float32", "Float32", "float[pyarrow]", "category"])
+def test_a_float_of_few_bits_in_which_whole_numbers_become_one_names_nobody(stored: str) -> None:
+    """Control: as doubles, which tell them apart, they are names."""
+    numbers = pd.Series([7.0, 2.0**11 - 1, 2.0**11] if stored == "float16" else [7.0, 2.0**24 - 1, 2.0**24])
+    few = numbers.astype("float32").astype(stored) if stored == "category" else numbers.astype(stored)
+    assert [name is None for name in identities(few)] == [False, False, True]
+    assert None not in identities(numbers)
+
+
 def arrow_names(kind: Any) -> pd.Series[Any]:
     """Names at the ends of what Arrow stores, each twice, beside two usual ones."""
     import pyarrow as pa
