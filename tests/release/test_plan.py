@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from doors import fit_codes
 
+from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import SeedModel
 from sdv_plausible.models.paper.learner import PaperNetwork
@@ -147,3 +148,21 @@ def test_an_advantage_that_no_epsilon_keeps_is_refused_and_one_that_all_keep_giv
     for wrong in (0, 1, -0.1, math.nan):
         with pytest.raises(ValueError, match="^max_advantage"):
             epsilon_for(wrong, ledger_at)
+
+
+@pytest.mark.parametrize(
+    ("model", "epsilon", "delta", "said"),
+    [
+        ("correlated", 1e3, 1e-9, "hundreds of epsilon"),
+        ("bayesian_network", 1e300, 1e-9, "beyond what doubles"),
+        ("independent", 1.0, 1e-300, "beyond what doubles"),
+    ],
+)
+def test_figures_beyond_all_sense_are_refused_in_words(model, epsilon, delta, said):
+    """What a solver or a library's index says of them helps nobody."""
+    columns = {"a": {"sdtype": "categorical", "range_values": ["x", "y"]}, "b": {"sdtype": "numerical"}}
+    synth = PlausibleDeniabilitySynthesizer(
+        metadata_of(columns), domain=columns, epsilon=epsilon, delta=delta, model=model
+    )
+    with pytest.raises(ValueError, match=said):
+        synth.plan()

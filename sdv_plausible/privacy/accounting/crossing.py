@@ -84,4 +84,10 @@ def _root(figure: Callable[[float], float], limit: float, low: float, high: floa
     def excess(x: float) -> float:
         return math.log(max(figure(x), _TINY)) - log_limit
 
-    return float(brentq(excess, low, high, xtol=_TINY, rtol=rtol, maxiter=1000))
+    try:
+        return float(brentq(excess, low, high, xtol=_TINY, rtol=rtol, maxiter=1000))
+    except (ValueError, RuntimeError) as error:
+        raise ValueError(
+            "epsilon and delta are beyond what doubles can tell apart, and nothing can be calibrated: try "
+            "epsilon 1.0 and delta 1e-9"
+        ) from error

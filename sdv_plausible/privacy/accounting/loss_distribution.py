@@ -153,7 +153,13 @@ class Composer:
         mu, composed = math.sqrt(mu_squared), self._others
         if composed is not None and mu > 0:
             noise = _Gaussian(mu)
-            composed = composed.compose(_discretise(noise, _top(noise), self._step))
+            try:
+                composed = composed.compose(_discretise(noise, _top(noise), self._step))
+            except IndexError as error:  # where all of the mass is beyond the grid
+                raise ValueError(
+                    "losses of hundreds of epsilon cannot be added up: lower epsilon, or give math.inf to "
+                    "learn without noise and without a claim"
+                ) from error
         return ComposedLoss(self._given_away, mu, composed, self._rounding)
 
 
