@@ -91,9 +91,10 @@ class Order:
         if not left or self.choices["blank"] == "leave":
             return ()
         if self.person is not None:
-            raise ValueError(
+            raise Refused.saying(
+                "blank",
                 f"blank: a vote on the types of {', '.join(left)} protects rows, not people who have "
-                "several: say what they are on the page of the columns, or leave them out"
+                "several: say what they are on the page of the columns, or leave them out",
             )
         return left
 
@@ -130,7 +131,7 @@ class Order:
 
         document = self.in_order(document)
         if not document["columns"]:
-            raise ValueError("blank: every column is left out: say what at least one of them is")
+            raise Refused.saying("blank", "blank: every column is left out: say what at least one of them is")
         numbers: Any = self.numbers
         name = self.choices["test"]
         if name != "release" and any(not isinstance(rule, MakingRule) for rule in self.rules):

@@ -110,13 +110,22 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
             )
         )
     entries += _edited_entry(domain, declarations)
-    if inferred := _of_origin("inferred", domain, declarations):
-        names = _list(inferred)
+    if domain.inferred:
+        names = _list(domain.inferred)
         entries.append(
             _no_claim(
                 f"inferred from the rows: {names}",
                 f"the value sets of {names} were read from the rows without noise; declare them with "
                 'domain=..., or learn them under the budget with undeclared="private"',
+            )
+        )
+    if others := [n for n in _of_origin("inferred", domain, declarations) if n not in domain.inferred]:
+        names = _list(others)
+        entries.append(
+            _no_claim(
+                f"detected in the rows: {names}",
+                f"semantic types and patterns of {names} were detected in the rows, and single rows may decide "
+                "them: say yourself what these columns are, without the word detected",
             )
         )
     return entries

@@ -93,7 +93,7 @@ def test_what_was_detected_makes_no_claim(table, domain):
     DomainFile(columns={**COLUMNS, "id": {"sdtype": "id", "detected": True}}).save(domain)
     ledger = fitted(table, domain)
     assert not ledger.claims_privacy
-    assert "semantic types were detected" in ledger.sentence()
+    assert "were detected in the rows" in ledger.sentence()
 
 
 def test_nothing_is_shown_that_could_not_be_written_down(table, domain, capsys, monkeypatch):

@@ -205,7 +205,7 @@ def test_what_was_detected_of_an_id_ends_the_claim_at_every_door_and_stays(kind:
     synth = PlausibleDeniabilitySynthesizer(metadata_from_columns(columns), domain=domain)
     synth.fit(rows)
     assert not synth.privacy_ledger().claims_privacy
-    with pytest.raises(ValueError, match="key were read from the rows"):
+    with pytest.raises(ValueError, match="of key were detected in the rows"):
         fit_source(rows, {"age": {"sdtype": "numerical"}}, domain)
     by_source = fit_source(rows, {"age": {"sdtype": "numerical"}}, domain, allow_no_claim=True)
     for release in (synth.release(allow_no_claim=True), by_source):

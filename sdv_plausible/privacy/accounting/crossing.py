@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 from scipy.optimize import brentq
 
+from sdv_plausible.privacy.checks import Refused
+
 __all__ = ["largest_within", "smallest_within"]
 
 _TINY = 1e-300  # figures below count as this, so that their logarithm is finite
@@ -87,7 +89,8 @@ def _root(figure: Callable[[float], float], limit: float, low: float, high: floa
     try:
         return float(brentq(excess, low, high, xtol=_TINY, rtol=rtol, maxiter=1000))
     except (ValueError, RuntimeError) as error:
-        raise ValueError(
+        raise Refused.saying(
+            "epsilon",
             "epsilon and delta are beyond what doubles can tell apart, and nothing can be calibrated: try "
-            "epsilon 1.0 and delta 1e-9"
+            "epsilon 1.0 and delta 1e-9",
         ) from error

@@ -27,6 +27,7 @@ from sdv_plausible.privacy.accounting.losses import (
     PureDP,
     both_directions,
 )
+from sdv_plausible.privacy.checks import Refused
 
 __all__ = ["ComposedLoss", "Composer", "SortedLosses"]
 
@@ -156,9 +157,10 @@ class Composer:
             try:
                 composed = composed.compose(_discretise(noise, _top(noise), self._step))
             except IndexError as error:  # where all of the mass is beyond the grid
-                raise ValueError(
+                raise Refused.saying(
+                    "epsilon",
                     "losses of hundreds of epsilon cannot be added up: lower epsilon, or give math.inf to "
-                    "learn without noise and without a claim"
+                    "learn without noise and without a claim",
                 ) from error
         return ComposedLoss(self._given_away, mu, composed, self._rounding)
 
