@@ -124,8 +124,8 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
         entries.append(
             _no_claim(
                 f"detected in the rows: {names}",
-                f"semantic types and patterns of {names} were detected in the rows, and single rows may decide "
-                "them: say yourself what these columns are, without the word detected",
+                f"semantic types and patterns of {names} were detected in the rows, and single rows may "
+                "decide them: say yourself what these columns are, without the word detected",
             )
         )
     return entries
