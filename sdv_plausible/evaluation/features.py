@@ -24,21 +24,12 @@ _HUGE = 1e300
 
 
 class FeatureEncoder:
-    """Rows to the features of a classifier.
-
-    Fitted once, label-blind, on the rows the classifiers are trained on.
+    """Rows to the features of a classifier, fitted once, label-blind, on the rows it is trained on.
 
     Numbers are centred on their median and divided by their inter-quartile range; a missing number becomes
     the median and sets an indicator feature. Categories become their rank by frequency for trees, or
     indicator features for linear models (the commonest 50, the rest sharing one). Missing and unseen
     categories have a rank or indicator each.
-
-    Parameters
-    ----------
-    kinds : mapping of str to Kind
-        Feature columns.
-    formats : mapping of str to str
-        Datetime formats of text columns.
     """
 
     def __init__(self, kinds: Mapping[str, Kind], formats: Mapping[str, str] | None = None) -> None:
@@ -121,11 +112,7 @@ class Features:
 
 
 def stack_rows(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of several tables as one of object columns.
-
-    Objects, because concatenating unlike dtypes (categorical and text, naive and zoned times) may change
-    values.
-    """
+    """Return the rows of several tables as one of object columns: unlike dtypes might change values."""
     names = list(parts[0].columns)
     columns = {name: np.concatenate([part[name].to_numpy(dtype=object) for part in parts]) for name in names}
     rows: pd.DataFrame = pd.DataFrame({name: pd.Series(v, dtype=object) for name, v in columns.items()})

@@ -32,26 +32,16 @@ DISTINGUISHERS = ("random_forest", "tree")
 class GameResult:
     """Outcome of :func:`distinguishing_game`.
 
-    Attributes
-    ----------
-    accuracy : dict of str to Estimate
-        Share of the test mix named right, by classifier, in [0, 1]. Sampling alone moves a run's value from
-        0.5 by about ``0.5 / sqrt(num_test)``. A value clearly below 0.5 means that synthetic rows copy real
-        ones: the copy of a training row turns up in the test mix with the other label. Held-out real rows
-        remove that effect.
-    num_train, num_test : int
-        Rows of one mix, half of them synthetic.
-    held_out : bool
-        Whether the real rows of the game were held out from the synthesizer.
-    subsampled : bool
-        Whether ``max_rows`` left rows unused. The longer table's surplus always is.
+    Accuracy is the share of the test mix named right. Sampling alone moves a run's value from 0.5 by about
+    ``0.5 / sqrt(num_test)``. A value clearly below 0.5 means that synthetic rows copy real ones: the copy of
+    a training row turns up in the test mix with the other label. Held-out real rows remove that effect.
     """
 
-    accuracy: dict[str, Estimate]
-    num_train: int
+    accuracy: dict[str, Estimate]  # by classifier, in [0, 1]
+    num_train: int  # rows of the training mix, half of them synthetic
     num_test: int
-    held_out: bool
-    subsampled: bool
+    held_out: bool  # whether the real rows were held out from the synthesizer
+    subsampled: bool  # whether ``max_rows`` left rows unused; the longer table's surplus always is
 
     @property
     def score(self) -> float:
@@ -86,33 +76,11 @@ def distinguishing_game(
     random_state: int = 0,
     tick: Callable[[], object] | None = None,
 ) -> GameResult:
-    """Play the game ``num_runs`` times with each classifier.
+    """Play the game ``num_runs`` times with each classifier, each run with fresh mixes.
 
-    Parameters
-    ----------
-    pair : TablePair
-        The real and the synthetic table.
-    classifiers : sequence of str
-        Names from :data:`sdv_plausible.evaluation.classifiers.CLASSIFIERS`.
-    num_runs : int
-        Runs, each with fresh mixes, at least 1.
-    test_fraction : float
-        Share of the shorter table's rows that make the test mix, in (0, 1). No row is in both mixes.
-    max_rows : int or None
-        Rows of the training mix, and of the test mix, at most (None: no bound).
-    holdout : pandas.DataFrame, optional
-        Real rows that the synthesizer never saw; given, they are the real rows of both mixes.
-    random_state : int
-        Seed of mixes and classifiers.
-    tick : callable, optional
-        Called once per run and classifier.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-    sdmetrics.errors.IncomputableMetricError
-        If a table has fewer than 4 rows.
+    ``test_fraction`` of the shorter table's rows make the test mix; no row is in both. A mix has at most
+    ``max_rows`` rows (None: no bound). Rows of a ``holdout``, which the synthesizer never saw, are the real
+    ones of both mixes. ``tick`` is called once per run and classifier.
     """
     if num_runs < 1:
         raise ValueError(f"num_runs ({num_runs}) must be at least 1")

@@ -1,12 +1,10 @@
-"""How well the most likely value of each attribute, given all others, is the true one.
+"""How well the most likely value of each attribute, given all others, is the true one ([PD] section 6.2).
 
-[PD] section 6.2, figures 1, 2.
-
-The paper asks its generative model for that value and compares with random forests, with the marginals (the
-commonest value whatever the others say) and with random guessing. A metric sees tables, not the model, so
-there are two stand-ins learned from the synthetic rows: a random forest per attribute (works for any
-synthesizer), and conditional tables counted on a given network structure (the paper's own way, for a Bayesian
-network). Anything else that predicts, such as the fitted model itself, can be passed to
+The paper (figures 1, 2) asks its generative model for that value and compares with random forests, with the
+marginals (the commonest value whatever the others say) and with random guessing. A metric sees tables, not
+the model, so there are two stand-ins learned from the synthetic rows: a random forest per attribute (works
+for any synthesizer), and conditional tables counted on a given network structure (the paper's own way, for a
+Bayesian network). Anything else that predicts, such as the fitted model itself, can be passed to
 :func:`model_accuracy` as a function.
 """
 
@@ -28,16 +26,9 @@ Predictor = Callable[[Codes, Codes, int], Codes]
 
 
 def model_accuracy(train: Codes, test: Codes, predictor: Predictor) -> Floats:
-    """Return, for each attribute, the share of test rows whose value is the predicted one, shape (m,).
+    """Return, for each attribute, the share of unseen real rows whose value is the predicted one, shape (m,).
 
-    Parameters
-    ----------
-    train : numpy.ndarray of int, shape (n, m)
-        Rows the predictor learns from.
-    test : numpy.ndarray of int, shape (n', m)
-        Unseen real rows.
-    predictor : Predictor
-        Must not look at column ``attribute`` of the test rows.
+    The predictor must not look at column ``attribute`` of the test rows.
     """
     return np.array([(predictor(train, test, j) == test[:, j]).mean() for j in range(train.shape[1])])
 
@@ -50,13 +41,7 @@ def majority_predictor(train: Codes, test: Codes, attribute: int) -> Codes:
 def forest_predictor(random_state: int = 0, n_estimators: int = 20) -> Predictor:
     """Return a predictor that trains a random forest on the other attributes' codes.
 
-    Parameters
-    ----------
-    random_state : int
-        Seed of the forests.
-    n_estimators : int
-        Trees of each forest. Leaves hold at least 5 rows, which bounds memory for attributes of hundreds of
-        values.
+    Leaves hold at least 5 rows, which bounds memory for attributes of hundreds of values.
     """
 
     def predict(train: Codes, test: Codes, attribute: int) -> Codes:
@@ -117,17 +102,10 @@ def _log_conditional(
 
 
 def network_predictor(parents: Mapping[int, Sequence[int]], cardinalities: Sequence[int]) -> Predictor:
-    """Return a predictor that counts tables on a structure and takes the most likely value.
+    """Return a predictor that counts tables on ``{position: parents}`` and takes the most likely value.
 
     For attribute x the value maximises ``P(x | parents(x)) * prod over children c of P(c | parents(c))``: the
     other factors of the joint distribution do not contain x.
-
-    Parameters
-    ----------
-    parents : mapping of int to sequence of int
-        Parents of each attribute by position; an attribute that is absent has none.
-    cardinalities : sequence of int
-        Number of codes of each attribute.
     """
 
     def predict(train: Codes, test: Codes, attribute: int) -> Codes:

@@ -14,23 +14,9 @@ _LOOKED_AT = 10_000
 
 
 def as_numbers(column: pd.Series[Any], kind: Kind, datetime_format: str | None = None) -> tuple[Floats, Any]:
-    """Return a numerical or datetime column as floats, and which of its values could not be read.
+    """Return a column as floats (NaN: missing or unreadable), and which present values could not be read.
 
-    Parameters
-    ----------
-    column : pandas.Series
-        Length n.
-    kind : {"numerical", "datetime"}
-        Datetimes become seconds since 1970 in UTC; a time without a zone is taken for UTC.
-    datetime_format : str, optional
-        ``strptime`` format for datetimes stored as text.
-
-    Returns
-    -------
-    values : numpy.ndarray of float64, shape (n,)
-        NaN where the value is missing or unreadable.
-    unreadable : numpy.ndarray of bool, shape (n,)
-        Present values that are not of this kind.
+    Datetimes become seconds since 1970 in UTC; a time without a zone is taken for UTC.
     """
     missing = column.isna().to_numpy(dtype=bool)
     if kind == "datetime":
@@ -45,13 +31,7 @@ def as_numbers(column: pd.Series[Any], kind: Kind, datetime_format: str | None =
 
 
 def check_readable(name: str, column: pd.Series[Any], kind: Kind, datetime_format: str | None = None) -> None:
-    """Refuse a column of which most present values are not of its kind: every comparison of it would be void.
-
-    Raises
-    ------
-    ValueError
-        If more than half of the present values, or of about 10,000 spread over them, cannot be read.
-    """
+    """Refuse a column of which most present values (of about 10,000) are unreadable: comparing it is void."""
     present = column[column.notna()]
     present = present.iloc[:: 1 + len(present) // _LOOKED_AT]
     _, unreadable = as_numbers(present, kind, datetime_format)

@@ -23,33 +23,20 @@ _KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True, kw_only=True)
 class TablePair:
-    """A real and a synthetic table, and how to read their columns.
+    """A real and a synthetic table, with the compared columns only, and how to read them.
 
-    Attributes
-    ----------
-    real, synthetic : pandas.DataFrame
-        The tables, with the columns of ``kinds`` only.
-    kinds : dict of str to Kind
-        The columns that are compared. Keys, personal data (``pii``) and other ids are left out: a synthesizer
-        makes them up anew, so their distance means nothing.
-    formats : dict of str to str
-        ``datetime_format`` of the columns that declare one.
+    Keys, personal data (``pii``) and other ids are left out: a synthesizer makes them up anew, so their
+    distance means nothing.
     """
 
     real: pd.DataFrame
     synthetic: pd.DataFrame
     kinds: dict[str, Kind]
-    formats: dict[str, str]
+    formats: dict[str, str]  # ``datetime_format`` of the columns that declare one
 
 
 def one_table(data: Any, table_name: str | None, argument: str) -> pd.DataFrame:
-    """Return the frame in ``data``, which is a frame or a dict ``{table name: frame}``.
-
-    Raises
-    ------
-    ValueError
-        If ``data`` is neither, or a dict of several tables and ``table_name`` names none of them.
-    """
+    """Return the frame in ``data``, which is a frame or a dict ``{table name: frame}``."""
     tables: dict[str, pd.DataFrame] = {}
     if isinstance(data, pd.DataFrame):
         return data
@@ -68,15 +55,7 @@ def one_table(data: Any, table_name: str | None, argument: str) -> pd.DataFrame:
 
 
 def as_metadata_dict(metadata: Any) -> dict[str, Any] | None:
-    """Return ``metadata`` (a dict, an SDV ``Metadata`` object, or None) as a dict or None.
-
-    Raises
-    ------
-    TypeError
-        If it is none of these.
-    ValueError
-        If it names a column by something other than text.
-    """
+    """Return ``metadata`` (a dict, an SDV ``Metadata`` object, or None) as a dict or None."""
     if metadata is None:
         return None
     if not isinstance(metadata, dict) and not hasattr(metadata, "to_dict"):
@@ -95,13 +74,7 @@ def as_metadata_dict(metadata: Any) -> dict[str, Any] | None:
 
 
 def table_metadata(metadata: Any, table_name: str | None) -> dict[str, Any] | None:
-    """Return the part of ``metadata`` that describes one table (``columns``, ``primary_key``, ...), or None.
-
-    Raises
-    ------
-    ValueError
-        If it describes several tables and ``table_name`` names none of them.
-    """
+    """Return the part of ``metadata`` that describes one table (``columns``, ...), or None."""
     described = as_metadata_dict(metadata)
     if described is None or "tables" not in described:
         return described
@@ -126,18 +99,7 @@ def _infer_sdtype(column: pd.Series[Any]) -> str:
 def column_kinds(metadata: dict[str, Any] | None, frame: pd.DataFrame) -> dict[str, Kind]:
     """Return the columns that evaluation compares, and their kinds, in the order of the metadata.
 
-    Parameters
-    ----------
-    metadata : dict or None
-        One table's metadata; None reads the kinds off the dtypes of ``frame``.
-    frame : pandas.DataFrame
-        The real table.
-
-    Returns
-    -------
-    dict of str to Kind
-        Keys, ``pii`` columns and sdtypes other than numerical, datetime, categorical, boolean, ordinal are
-        left out.
+    Without metadata the kinds are read off the dtypes of ``frame``, the real table.
     """
     if metadata is None:
         return {str(name): _KINDS[_infer_sdtype(frame[name])] for name in frame.columns}
@@ -164,24 +126,10 @@ def datetime_formats(metadata: dict[str, Any] | None, kinds: Mapping[str, Kind])
 def prepare(
     real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None
 ) -> TablePair:
-    """Check a real and a synthetic table and keep what can be compared.
+    """Check a real and a synthetic table, with metadata of SDV or SDMetrics, and keep what can be compared.
 
-    Parameters
-    ----------
-    real_data, synthetic_data : pandas.DataFrame or dict of str to pandas.DataFrame
-        The tables.
-    metadata : dict, sdv.metadata.Metadata or None
-        Metadata of SDV (any version) or of SDMetrics; None infers it from the real table's dtypes.
-    table_name : str, optional
-        Which table, where there are several.
-
-    Raises
-    ------
-    ValueError
-        If a table lacks a column that is to be compared, names one twice or has lists in its cells, or if
-        most real values of a column cannot be read as what the metadata says.
-    sdmetrics.errors.IncomputableMetricError
-        If a table has no rows, or no column can be compared.
+    Refuses columns that are absent, named twice, hold lists or are mostly unreadable; nothing to compare is
+    an ``IncomputableMetricError``.
     """
     real = with_text_names(one_table(real_data, table_name, "real_data"), "real_data")
     synthetic = with_text_names(one_table(synthetic_data, table_name, "synthetic_data"), "synthetic_data")
@@ -214,13 +162,7 @@ def prepare(
 
 
 def with_text_names(frame: pd.DataFrame, argument: str) -> pd.DataFrame:
-    """Give columns named by numbers the text names that SDV gives them.
-
-    Raises
-    ------
-    ValueError
-        If two columns have the same name.
-    """
+    """Give columns named by numbers the text names that SDV gives them."""
     names = frame.columns.map(str)
     twice = sorted(set(names[names.duplicated()]))
     if twice:
@@ -241,13 +183,7 @@ def _check_cells(argument: str, name: str, column: pd.Series[Any]) -> None:
 
 
 def prepare_holdout(pair: TablePair, holdout: Any, table_name: str | None = None) -> pd.DataFrame | None:
-    """Return the compared columns of held-out real rows (a frame, a dict of frames, or None).
-
-    Raises
-    ------
-    ValueError
-        If a compared column is absent or has lists in its cells, or there are no rows.
-    """
+    """Return the compared columns of held-out real rows (a frame, a dict of frames, or None)."""
     if holdout is None:
         return None
     frame = with_text_names(one_table(holdout, table_name, "holdout"), "holdout")

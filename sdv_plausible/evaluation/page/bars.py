@@ -57,20 +57,10 @@ class ShareScale:
 def vertical_bars(
     title: str, labels: Sequence[str], marks: Sequence[tuple[float, str]], series: Series, spikes: int = 0
 ) -> Markup:
-    """Draw shares of ordered bins, one group of bars for each bin.
+    """Draw shares of ordered bins, a group of bars for each; a last bin called "missing" stands apart.
 
-    Parameters
-    ----------
-    title : str
-        For readers of the page who cannot see.
-    labels : sequence of str, length b
-        What each bin is; a last bin called "missing" stands apart.
-    marks : sequence of (position, text)
-        Marks of the axis; 0 is the left end of the first bin, 1 that of the second, and so on.
-    series : sequence of (name, shares, colour)
-        Shares in [0, 1], length b.
-    spikes : int
-        So many bins at the start stand apart.
+    ``marks`` of the axis count bins from the left end of the first; ``spikes`` bins at the start stand apart.
+    ``title`` is for readers of the page who cannot see, here and in all pictures.
     """
     left, right, top, bottom = 46.0, WIDTH - 10.0, 20.0, 140.0
     drawing = Drawing(WIDTH, 164, title)
@@ -123,17 +113,7 @@ def _marks(
 
 
 def horizontal_bars(title: str, labels: Sequence[str], series: Series) -> Markup:
-    """Draw shares of categories, one row for each.
-
-    Parameters
-    ----------
-    title : str
-        For readers of the page who cannot see.
-    labels : sequence of str, length c
-        Categories.
-    series : sequence of (name, shares, colour)
-        Shares in [0, 1], length c.
-    """
+    """Draw shares of categories, one row for each."""
     left, right, row = 126.0, WIDTH - 20.0, 9.0 * len(series) + 6
     bottom = 4 + row * len(labels)
     drawing = Drawing(WIDTH, bottom + 22, title)

@@ -43,18 +43,9 @@ def _y_share_axis(drawing: Drawing, area: tuple[float, float, float, float], hig
 
 
 def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis: str) -> Markup:
-    """Draw one box for each row.
+    """Draw one box for each row (name, values at least 0 or NaN, colour).
 
     Quartiles, whiskers to the last value within 1.5 inter-quartile ranges, outliers.
-
-    Parameters
-    ----------
-    title : str
-        For readers of the page who cannot see.
-    rows : sequence of (name, values, colour)
-        Values at least 0; NaN is left out.
-    axis : str
-        Name of the axis.
     """
     left, right, height = 118.0, WIDTH - 12.0, 34.0
     bottom = 6 + height * len(rows)
@@ -108,21 +99,7 @@ def interval_plot(
     domain: tuple[float, float],
     mark: tuple[float, str] | None = None,
 ) -> Markup:
-    """Draw values with intervals, a row for each name, and a vertical mark such as "guessing".
-
-    Parameters
-    ----------
-    title : str
-        For readers of the page who cannot see.
-    rows : sequence of (name, intervals)
-        The intervals of a row stand below each other.
-    axis : str
-        Name of the axis.
-    domain : (float, float)
-        Ends of the axis.
-    mark : (float, str), optional
-        A value to mark and what it is.
-    """
+    """Draw values with intervals, a row for each name, and a vertical mark such as "guessing"."""
     left, right, top = 118.0, WIDTH - 14.0, 18.0 if mark else 4.0
     heights = [14.0 * len(intervals) + 8 for _, intervals in rows]
     bottom = top + sum(heights)
@@ -155,19 +132,7 @@ def interval_plot(
 def line_plot(
     title: str, positions: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], axes: tuple[str, str]
 ) -> Markup:
-    """Draw shares against ordered positions, a line for each series, told apart by colour, dash and legend.
-
-    Parameters
-    ----------
-    title : str
-        For readers of the page who cannot see.
-    positions : sequence of str, length p
-        Labels along the x axis.
-    series : sequence of (name, shares)
-        Shares in [0, 1], length p, NaN where unknown.
-    axes : (str, str)
-        Names of the x and the y axis.
-    """
+    """Draw shares (NaN: unknown) against positions, a line for each series; ``axes`` names x and y."""
     left, right, top, bottom = 46.0, WIDTH - 12.0, 22.0, 172.0
     rows = math.ceil(len(series) / 2)
     drawing = Drawing(WIDTH, bottom + 42 + 16 * rows, title)

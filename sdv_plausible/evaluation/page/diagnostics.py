@@ -13,33 +13,17 @@ _PARTS = ("plausible_seeds", "pass_rates")
 
 @dataclass(frozen=True, kw_only=True)
 class SeedDiagnostics:
-    """What is shown of the seeds.
+    """What is shown of the seeds."""
 
-    Attributes
-    ----------
-    sizes : tuple of (str, float)
-        Share of candidates with 1, 2 to 3, 4 to 7, and so on, plausible seeds.
-    ks : tuple of int
-        Values of k, increasing.
-    pass_rates : tuple of (str, tuple of float)
-        For each omega the share of candidates that pass the test at each k; NaN where unknown.
-    """
-
+    # share of candidates with 1, 2 to 3, 4 to 7, and so on, plausible seeds
     sizes: tuple[tuple[str, float], ...]
-    ks: tuple[int, ...]
+    ks: tuple[int, ...]  # increasing
+    # of each omega the share of candidates that pass at each k; NaN where unknown
     pass_rates: tuple[tuple[str, tuple[float, ...]], ...]
 
     @classmethod
     def of(cls, diagnostics: Mapping[str, Any] | None) -> SeedDiagnostics | None:
-        """Aggregate ``{"plausible_seeds": array, "pass_rates": {k: {omega: rate}}}``.
-
-        Either part may be absent.
-
-        Raises
-        ------
-        ValueError
-            If there is another part, a size below 1, or a rate outside [0, 1].
-        """
+        """Aggregate ``{"plausible_seeds": array, "pass_rates": {k: {omega: rate}}}``, or one part."""
         if diagnostics is None:
             return None
         unknown = sorted(set(diagnostics) - set(_PARTS))

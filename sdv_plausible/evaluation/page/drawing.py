@@ -22,17 +22,8 @@ CHARACTER = 6.1
 
 
 class Drawing:
-    """One SVG picture: elements of a tree, so that every text in it is escaped when it is written out.
+    """One SVG picture, sizes in pixels: a tree, so that every text is escaped when it is written out.
 
-    Parameters
-    ----------
-    width, height : float
-        Size in pixels.
-    title : str
-        For readers of the page who cannot see.
-
-    Notes
-    -----
     Attributes of SVG without a parameter here are keyword arguments, with ``_`` for ``-``.
     """
 
@@ -125,10 +116,7 @@ def shorten(words: str, room: float) -> str:
 
 
 def shorten_all(labels: Sequence[str], room: float) -> list[str]:
-    """Cut labels to ``room`` pixels so that different ones stay different.
-
-    Of those alike, where they part is shown.
-    """
+    """Cut labels to ``room`` pixels so that different ones stay different: shown is where they part."""
     short = {label: shorten(label, room) for label in labels}
     crowds = [list(short)]
     while crowds:

@@ -16,49 +16,22 @@ _BLANK: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee(Section):
-    """The guarantee of a release.
-
-    Attributes
-    ----------
-    documented : bool
-        Whether there is a ledger.
-    sentence : str
-        The guarantee in one quotable sentence.
-    said : tuple of str
-        Further sentences of the ledger, such as which plausible deniability holds.
-    meaning : str
-        What it means for an attacker; empty without a claim.
-    entries : tuple of dict
-        The ledger's entries, with ``name``, ``mechanism``, ``epsilon``, ``cost``, ``scope``, ``provenance``,
-        ``note``, ``parts``.
-    not_covered : tuple of str
-        What the guarantee says nothing about.
-    claimed : bool
-        Whether there is a ledger and every entry of it has a finite cost.
-    covers_structure : bool
-        Whether, besides, one of the entries pays for the model's structure, so that the network may be
-        published.
-    """
+    """The guarantee of a release."""
 
     template: ClassVar[str] = "guarantee.html"
-    documented: bool
-    sentence: str
-    said: tuple[str, ...]
-    meaning: str
-    entries: tuple[dict[str, Any], ...]
-    not_covered: tuple[str, ...]
-    claimed: bool
+    documented: bool  # whether there is a ledger
+    sentence: str  # the guarantee in one quotable sentence
+    said: tuple[str, ...]  # further sentences, such as which plausible deniability holds
+    meaning: str  # what it means for an attacker; empty without a claim
+    entries: tuple[dict[str, Any], ...]  # of the ledger, with ``cost`` and the fields of ``_BLANK``
+    not_covered: tuple[str, ...]  # what the guarantee says nothing about
+    claimed: bool  # whether there is a ledger and every entry of it has a finite cost
+    # whether, besides, one pays for the model's structure: the network may be published
     covers_structure: bool
 
     @classmethod
     def of(cls, ledger: Any) -> Guarantee:
-        """Copy the guarantee from a ledger, from its plain form (a dict), or from None.
-
-        Raises
-        ------
-        ValueError
-            If ``ledger`` is something else.
-        """
+        """Copy the guarantee from a ledger, from its plain form (a dict), or from None."""
         if ledger is None:
             return cls(
                 documented=False,

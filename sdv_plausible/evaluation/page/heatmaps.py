@@ -23,10 +23,7 @@ _MIDDLE = 0.179
 
 
 def shade(value: float, signed: bool = False) -> tuple[str, bool]:
-    """Return the colour of ``value`` and whether text on it should be white.
-
-    Values lie in [0, 1], signed ones in [-1, 1].
-    """
+    """Return the colour of a value in [0, 1] (signed: [-1, 1]), and whether text on it should be white."""
     anchors = _SIGNED if signed else _SCALE
     share = (value + 1) / 2 if signed else value
     position = min(max(share, 0.0), 1.0) * (len(anchors) - 1)
@@ -47,18 +44,7 @@ def heatmap(
 ) -> Markup:
     """Draw a square matrix of values with names, numbers where there is room, and a legend below.
 
-    Parameters
-    ----------
-    title : str
-        For readers of the page who cannot see.
-    labels : sequence of str, length m
-        Names of rows and columns.
-    matrix : numpy.ndarray of float64, shape (m, m)
-        Values in [0, 1], or differences of such values.
-    scale_name : str
-        What the values are.
-    signed : bool
-        Whether they are differences: the scale then ends at the largest.
+    Values lie in [0, 1]; ``signed`` ones are differences of such, and the scale then ends at the largest.
     """
     m = len(labels)
     span = max(_LEAST_SPAN, float(np.abs(matrix).max(initial=0.0))) if signed else 1.0

@@ -29,32 +29,15 @@ _DAY, _HOUR = 86400.0, 3600.0
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram:
-    """Shares of the values of one column in one or more tables.
-
-    Attributes
-    ----------
-    column : str
-    ordered : bool
-        Whether the bars are bins of numbers or times, in order, or categories.
-    labels : tuple of str, length b
-        What each bar is; the last one may be "missing".
-    marks : tuple of (float, str)
-        Marks of the axis of an ordered histogram, in bars from the left.
-    shares : tuple of tuple of float
-        Shares of each table, each of length b and sum 1.
-    spikes : int
-        So many bars at the start are single values that stand apart.
-    part : str
-        What of the column is shown, if not its values.
-    """
+    """Shares of the values of one column in one or more tables."""
 
     column: str
-    ordered: bool
-    labels: tuple[str, ...]
-    marks: tuple[tuple[float, str], ...]
-    shares: tuple[tuple[float, ...], ...]
-    spikes: int = 0
-    part: str = ""
+    ordered: bool  # bins of numbers or times, in order, or categories
+    labels: tuple[str, ...]  # what each of the b bars is; the last may be "missing"
+    marks: tuple[tuple[float, str], ...]  # of the axis of an ordered histogram, in bars from the left
+    shares: tuple[tuple[float, ...], ...]  # of each table, of length b and sum 1
+    spikes: int = 0  # so many bars at the start are single values that stand apart
+    part: str = ""  # what of the column is shown, if not its values
 
 
 _Bars = tuple[Floats, list[str], list[tuple[float, str]]]

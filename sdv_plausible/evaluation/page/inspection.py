@@ -92,11 +92,7 @@ def divergence(before: Codes, after: Codes, size: int) -> float:
 
 
 def correlations(table: pd.DataFrame, pair: TablePair) -> Floats:
-    """Strength of every pair, 0 to 1, by the coefficient that suits the types.
-
-    Two numbers (or dates): absolute value of Pearson's coefficient; two categories: Cramer's V; one of each:
-    the correlation ratio.
-    """
+    """Strength of every pair, 0 to 1, by the coefficient that suits the types (``_COEFFICIENTS``)."""
     columns = [_column(table[name], pair, name) for name in pair.kinds]
     found = np.eye(len(columns))
     for i, (x, x_is_number) in enumerate(columns):
@@ -147,16 +143,9 @@ def tree(columns: Sequence[str], information: Floats) -> dict[str, tuple[str, ..
 
 
 def inspection_page(pair: TablePair, date: str, titles: Mapping[str, str] | None = None) -> str:
-    """Return the page: both tables side by side, and everything about them that [DS] inspects.
+    """Return the page: both tables side by side, and everything about them that [DS] inspects. NOT private.
 
-    Parameters
-    ----------
-    pair : TablePair
-        Real and synthetic table, from :func:`~sdv_plausible.evaluation.tables.prepare`.
-    date : str
-        Day of the page.
-    titles : mapping, optional
-        Names of the two tables: ``{"before": ..., "after": ...}``.
+    ``titles`` names the tables: ``{"before": ..., "after": ...}``.
     """
     coded, _ = encode_pair(pair, NUM_BINS, None, 0)
     names = titles or {"before": "before (real)", "after": "after (synthetic)"}

@@ -34,13 +34,7 @@ class Intervals(Section):
 
     @classmethod
     def of(cls, margins: Sequence[pd.DataFrame]) -> list[Intervals]:
-        """One section for all tables, none without any.
-
-        Raises
-        ------
-        ValueError
-            If a table is not one of ``synthesizer.margins``.
-        """
+        """One section for all tables, each of ``synthesizer.margins``, none without any."""
         for position, frame in enumerate(margins):
             if absent := [name for name in NEEDED if name not in getattr(frame, "columns", ())]:
                 raise ValueError(

@@ -47,28 +47,13 @@ _PRIVATE = (
 
 @dataclass(frozen=True, kw_only=True)
 class TableResults:
-    """All that the private page shows of one table.
-
-    Attributes
-    ----------
-    name : str
-    num_rows : (int, int)
-        Real and synthetic rows.
-    scores : tuple of RelativeScore
-        Score of each property beside what real rows reach.
-    details : dict of str to pandas.DataFrame
-        Details of each property for this table.
-    majority : float or None
-        Accuracy of always naming the commonest class.
-    release : ReleaseSummary
-    comparison : ComparisonSummary
-    """
+    """All that the private page shows of one table."""
 
     name: str
-    num_rows: tuple[int, int]
-    scores: tuple[RelativeScore, ...]
-    details: dict[str, pd.DataFrame]
-    majority: float | None
+    num_rows: tuple[int, int]  # real and synthetic
+    scores: tuple[RelativeScore, ...]  # of each property beside what real rows reach
+    details: dict[str, pd.DataFrame]  # of each property for this table
+    majority: float | None  # accuracy of always naming the commonest class
     release: ReleaseSummary
     comparison: ComparisonSummary
 
@@ -80,20 +65,9 @@ def public_page(
     structure: Structure,
     margins: Sequence[pd.DataFrame] = (),
 ) -> str:
-    """Return the page that may be published.
+    """Return the page that may be published: of synthetic tables alone (None: nothing to show).
 
-    Parameters
-    ----------
-    date : str
-        Day of the report.
-    guarantee : Guarantee
-        From the ledger.
-    releases : mapping of str to ReleaseSummary or None
-        Summaries of the synthetic tables alone; None for one without rows or columns to show.
-    structure : mapping of str to sequence of str
-        ``{child: parents}`` of a network that the guarantee covers, or empty.
-    margins : sequence of DataFrame
-        Counts with intervals from answers that the guarantee covers, or empty.
+    ``structure`` and ``margins`` are those that the guarantee covers, or empty.
     """
     tables = [section for name, release in releases.items() for section in _released(name, release)]
     return Page(
@@ -120,10 +94,7 @@ def private_page(
     failed: Mapping[str, pd.DataFrame],
     margins: Sequence[pd.DataFrame] = (),
 ) -> str:
-    """Return the whole page, which must not be published.
-
-    Of ``failed`` tables there are only details with an error.
-    """
+    """Return the whole page, NOT private; of ``failed`` tables there are only details with an error."""
     compared = [section for table in tables for section in _compared(table)]
     absent = [
         Heading(title=_titled(name), words=f"Not computed: {error_of(details)}")

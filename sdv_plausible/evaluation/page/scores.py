@@ -16,14 +16,7 @@ from sdv_plausible.evaluation.page.summary import ComparisonSummary
 
 @dataclass(frozen=True, kw_only=True)
 class RelativeScore:
-    """Score of a property, and what real rows reach against other real rows.
-
-    Attributes
-    ----------
-    name : str
-    score, ceiling : float
-        In [0, 1], NaN where unknown.
-    """
+    """Score of a property, and what real rows reach against other real rows: in [0, 1], NaN where unknown."""
 
     name: str
     score: float

@@ -129,10 +129,7 @@ class Classifiers(Section):
 
     @classmethod
     def of(cls, details: pd.DataFrame, majority: float | None) -> Classifiers | NotComputed:
-        """Show the details of the property.
-
-        ``majority`` is the accuracy of always naming the commonest class.
-        """
+        """Show the details; ``majority`` is the accuracy of always naming the commonest class."""
         if failed(details):
             return NotComputed(title="Classifiers", error=error_of(details))
         kinds = [
@@ -195,10 +192,7 @@ _IntervalRows = list[tuple[str, list[charts.Interval]]]
 
 
 def _intervals(details: pd.DataFrame, kinds: Sequence[tuple[str, str, str, str]]) -> _IntervalRows:
-    """Return the intervals of each classifier.
-
-    A kind is a name, its column, the start of its ends' columns, a colour.
-    """
+    """Return each classifier's intervals; a kind is a name, its column, that of its ends, a colour."""
     return [
         (
             _spoken(row["Classifier"]),
@@ -218,10 +212,7 @@ def _values(rows: _IntervalRows) -> Shares:
 
 
 def _axis_start(rows: _IntervalRows, most: float) -> float:
-    """Return a tenth at or below every value and every end of an interval.
-
-    Of one run there is no interval.
-    """
+    """Return a tenth at or below every value and every end of an interval; of one run there is none."""
     ends = [
         end for _, items in rows for item in items for end in (item.value, item.low) if not math.isnan(end)
     ]

@@ -32,36 +32,18 @@ class ReleaseSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonSummary:
-    """Real against synthetic. Private.
+    """Real against synthetic. Private."""
 
-    Attributes
-    ----------
-    histograms : tuple of Histogram
-        Shares of the real and of the synthetic table.
-    real_dependence, synthetic_dependence : numpy.ndarray of float64, shape (m, m)
-        Symmetrical uncertainty inside each table.
-    reference : str
-        Which real rows were compared with which in the next two.
-    num_rows : int
-        Rows on either side of the following distances: chance alone makes them larger for fewer rows.
-    reference_columns, reference_pairs : numpy.ndarray of float64
-        Total variation distances of real rows from other real rows: what chance alone gives.
-    synthetic_columns, synthetic_pairs : numpy.ndarray of float64
-        The same for synthetic rows.
-    independent_pairs : numpy.ndarray of float64
-        The same for the other real rows with every column shuffled: what losing all dependence gives.
-    """
-
-    histograms: tuple[Histogram, ...]
-    real_dependence: Floats
+    histograms: tuple[Histogram, ...]  # shares of the real and of the synthetic table
+    real_dependence: Floats  # symmetrical uncertainty inside a table, shape (m, m)
     synthetic_dependence: Floats
-    reference: str
-    num_rows: int
-    reference_columns: Floats
+    reference: str  # which real rows were compared with which in the next two
+    num_rows: int  # on either side of the following distances: chance makes them larger for fewer rows
+    reference_columns: Floats  # total variation of real rows from other real rows: what chance alone gives
     reference_pairs: Floats
-    synthetic_columns: Floats
+    synthetic_columns: Floats  # the same for synthetic rows
     synthetic_pairs: Floats
-    independent_pairs: Floats
+    independent_pairs: Floats  # the same with every column shuffled: what losing all dependence gives
 
 
 def summarise_release(

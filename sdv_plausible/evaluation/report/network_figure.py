@@ -12,14 +12,7 @@ from sdv_plausible.evaluation.page.network import network_graph
 
 
 class NetworkFigure(go.Figure):  # type: ignore[misc]
-    """A plotly figure with a still picture beside it: converted notebooks and printers show that.
-
-    Parameters
-    ----------
-    figure : plotly.graph_objects.Figure
-    structure : mapping of str to sequence of str
-        ``{child: parents}``.
-    """
+    """A plotly figure with a still picture beside it: converted notebooks and printers show that."""
 
     # plotly's own display sends one kind alone, which nbconvert cannot show
     _ipython_display_ = None

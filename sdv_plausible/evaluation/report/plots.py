@@ -86,18 +86,7 @@ def distinguishing_game(details: pd.DataFrame) -> Any:
 
 
 def plot_structure(structure: Structure) -> Any:
-    """Return a figure of a network: an arrow points from parent to child.
-
-    Parameters
-    ----------
-    structure : mapping of str to sequence of str
-        ``{child: parents}``.
-
-    Raises
-    ------
-    ValueError
-        If the graph has a cycle.
-    """
+    """Return a figure of a network ``{child: parents}``: an arrow points from parent to child."""
     import plotly.graph_objects as go
 
     from sdv_plausible.evaluation.report.network_figure import NetworkFigure

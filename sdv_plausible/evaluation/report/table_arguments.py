@@ -11,13 +11,7 @@ from sdv_plausible.evaluation.tables import as_metadata_dict, with_text_names
 
 
 def described_tables(metadata: Any, real_data: Any, synthetic_data: Any) -> dict[str, Any]:
-    """Return the metadata as ``{"tables": ...}``; of one table without a name it is "table".
-
-    Raises
-    ------
-    ValueError
-        If there is no metadata.
-    """
+    """Return the metadata as ``{"tables": ...}``; of one table without a name it is "table"."""
     described = as_metadata_dict(metadata)
     if described is None:
         raise ValueError(
@@ -32,13 +26,7 @@ def described_tables(metadata: Any, real_data: Any, synthetic_data: Any) -> dict
 
 
 def by_table(data: Any, names: list[str], argument: str) -> dict[str, pd.DataFrame]:
-    """Return ``{name: frame}`` of what was given.
-
-    Raises
-    ------
-    ValueError
-        If it is not a frame for each of the names.
-    """
+    """Return ``{name: frame}`` of what was given."""
     if isinstance(data, pd.DataFrame):
         if len(names) != 1:
             raise ValueError(
