@@ -36,16 +36,7 @@ def fragment(
     rows: Sequence[Sequence[str]] = (),
     notes: Sequence[str] = (),
 ) -> str:
-    """Return a title, a table and notes as HTML without script, style sheet or request.
-
-    Parameters
-    ----------
-    title : str
-    head : sequence of str
-        Names of the table's columns.
-    rows : sequence of sequence of str
-    notes : sequence of str
-    """
+    """Return a title, a table and notes as HTML without script, style sheet or request."""
     return str(_template().render(title=title, head=head, rows=rows, notes=notes))
 
 

@@ -17,21 +17,7 @@ from sdv_plausible.table.domain_file import DomainFile
 
 
 class ColumnsPage(Pages):
-    """Types and values of the columns of one session's table.
-
-    Parameters
-    ----------
-    review : Review
-        What it works on.
-    home : str
-        Where the app is.
-    keys : Keys
-        Of the session.
-    fit : callable
-        The session's last fit, if there is one.
-    messages : tuple of str
-        What of a code book could not be read.
-    """
+    """Types and values of the columns of one session's table."""
 
     template = "columns.html"
 

@@ -20,17 +20,7 @@ OUR_HEADERS = {
 
 
 class Entrance(Guard):
-    """Lets in who has the token, each browser into a session of its own.
-
-    Parameters
-    ----------
-    app, keys, host, on_error
-        As for :class:`~sdv_plausible.declaring.web.guard.Guard`.
-    sessions : Sessions
-        Where the browsers' work is.
-    most_bytes : int
-        Of an upload.
-    """
+    """Lets in who has the token, each browser into a session of its own."""
 
     headers = OUR_HEADERS
 

@@ -35,19 +35,11 @@ STAGES = (
 
 @dataclass(frozen=True)
 class Made:
-    """A file that a fit leaves.
-
-    Attributes
-    ----------
-    name, title : str
-        Of the file, and what it is.
-    is_public : bool
-        Whether it may be handed out under the ledger's claim.
-    """
+    """A file that a fit leaves."""
 
     name: str
     title: str
-    is_public: bool = False
+    is_public: bool = False  # whether it may be handed out under the ledger's claim
 
 
 FILES = {
@@ -70,19 +62,7 @@ class Told(Protocol):
 
 @dataclass(frozen=True)
 class Done:
-    """A fit that is done, and where its files go.
-
-    Attributes
-    ----------
-    synth : PlausibleDeniabilitySynthesizer
-        Fitted.
-    rows, synthetic : DataFrame
-        The real ones, and those of the release.
-    folder : Path
-        For the files.
-    told : Told
-        Who hears of them.
-    """
+    """A fit that is done, where its files go, and who hears of them; ``rows`` are the real ones."""
 
     synth: PlausibleDeniabilitySynthesizer
     rows: pd.DataFrame

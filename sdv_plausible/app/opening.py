@@ -40,20 +40,7 @@ def marks_of(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def opened(path: Path, marks: Mapping[str, Any]) -> Table:
-    """Return a table after a look at its form: not at what is in its cells.
-
-    Parameters
-    ----------
-    path : Path
-        CSV or Parquet file.
-    marks : mapping
-        From :func:`marks_of`.
-
-    Raises
-    ------
-    NoTableError
-        If it is empty, no table, in another encoding, or has lines or names that do not fit.
-    """
+    """Return a table after a look at its form, not at what is in its cells; else a :class:`NoTableError`."""
     if not path.is_file():
         raise NoTableError(f"there is no file {path}: give the whole path, such as /home/me/people.csv")
     if path.suffix.lower() not in ENDINGS:
@@ -98,22 +85,7 @@ def _check_single(path: Path, name: str, separator: str) -> None:
 def review_of(work: Path, sent: Upload) -> tuple[Review, tuple[str, ...]]:
     """The table that was sent, or that a path names, with what is said of its columns elsewhere.
 
-    Parameters
-    ----------
-    work : Path
-        Folder for what was sent.
-    sent : Upload
-        The form.
-
-    Returns
-    -------
-    tuple of Review and messages
-        The declarations, and what of a code book could not be read.
-
-    Raises
-    ------
-    ValueError
-        If a file is not what it should be.
+    Second is what of a code book could not be read. Files that were sent go to the folder ``work``.
     """
     table = _table(work, sent)
     file, messages = _declared(work, sent, table)

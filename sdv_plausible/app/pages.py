@@ -51,17 +51,7 @@ OWN_FILES = {"domain": DOMAIN, "rules": "rules.json"}
 
 
 class App:
-    """All pages.
-
-    Parameters
-    ----------
-    place : str
-        The first part of every path.
-    sessions : Sessions
-        The browsers' work.
-    close : callable
-        Ends the server.
-    """
+    """All pages; ``place`` is the first part of every path, ``close`` ends the server."""
 
     fitting = Fit  # what starts one
 

@@ -48,17 +48,7 @@ def start_process(order: Order, folder: Path) -> tuple[Process, Connection]:
 
 
 class Fit:
-    """A fit that runs, or has ended.
-
-    Parameters
-    ----------
-    order : Order
-        What is asked for.
-    folder : Path
-        Where its files go: private.
-    start : callable
-        Starts it.
-    """
+    """A fit that runs, or has ended; its files go to a private folder."""
 
     def __init__(self, order: Order, folder: Path, start: Start = start_process) -> None:
         self.order, self.folder, self.state = order, folder, "running"

@@ -16,15 +16,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Step:
-    """One step.
-
-    Attributes
-    ----------
-    place, title : str
-        Its path, and what it is called.
-    is_here, is_open : bool
-        Whether it is shown, and whether one can go there.
-    """
+    """One step: its path, what it is called, whether it is shown, and whether one can go there."""
 
     place: str
     title: str

@@ -21,15 +21,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w .()+,=@-]")
 
 @dataclass(frozen=True)
 class Upload:
-    """A form with files.
-
-    Attributes
-    ----------
-    texts : mapping
-        Its other fields.
-    form : FormData
-        What holds the files until they are kept.
-    """
+    """A form with files, which it holds until they are kept; ``texts`` are its other fields."""
 
     texts: Mapping[str, str]
     form: FormData

@@ -68,15 +68,7 @@ def _command(parser: argparse.ArgumentParser, purpose: str) -> Command:
 
 
 def script(shell: str, commands: Mapping[str, Command]) -> str:
-    """The script of a shell.
-
-    Parameters
-    ----------
-    shell : {"bash", "zsh", "fish"}
-        Which.
-    commands : mapping
-        What there is to complete.
-    """
+    """The script of a shell of :data:`SHELLS`."""
     if shell == "fish":
         return "\n".join(_fish(commands)) + "\n"
     choices = [

@@ -69,17 +69,7 @@ def row_cap(options: argparse.Namespace, rows: int | None) -> dict[str, int]:
 
 
 def synthesizer(options: argparse.Namespace, metadata: Any, **known: Any) -> PlausibleDeniabilitySynthesizer:
-    """The synthesizer that was asked for; what was not said is as its constructor has it.
-
-    Parameters
-    ----------
-    options : Namespace
-        Of a command with the synthesizer's parameters.
-    metadata : Metadata
-        Of the table.
-    **known
-        Arguments that the command knows itself.
-    """
+    """The synthesizer that was asked for; what was not said is as its constructor has it."""
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
     known = {"domain": options.domain, "rules": options.rules or (), **known}
@@ -134,16 +124,8 @@ def fitted(
 ) -> tuple[PlausibleDeniabilitySynthesizer, Undeclared]:
     """The synthesizer, fitted to the table, and the types that nobody declared.
 
-    Parameters
-    ----------
-    options : Namespace
-        Of a command with :func:`add_fitting`.
-    begin : callable
-        Told when a step begins: reading, fitting.
-    check : callable, optional
-        Shown the synthesizer before the rows are read; it may refuse.
-    known : mapping, optional
-        Arguments that the command knows itself.
+    ``begin`` is told when a step begins; ``check`` is shown the synthesizer before the rows are read, and may
+    refuse; ``known`` are arguments that the command knows itself.
     """
     from sdv_plausible.sdv.versions import metadata_of
     from sdv_plausible.table.column_types import check_released, column_types

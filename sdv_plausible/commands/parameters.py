@@ -68,17 +68,7 @@ def _add(group: Any, option: Option) -> None:
 def given(options: argparse.Namespace, **known: Any) -> dict[str, Any]:
     """Arguments of the constructor from the options that were given, and from them alone.
 
-    Parameters
-    ----------
-    options : Namespace
-        Of a command with :func:`add_parameters`.
-    **known
-        Flat options, or arguments, that the command knows itself: what was given comes first.
-
-    Raises
-    ------
-    ValueError
-        If an option plays no part beside the others.
+    ``known`` are options or arguments that the command knows itself: what was given comes first.
     """
     from sdv_plausible.fit.public_table import PublicTable
     from sdv_plausible.models import named_learner

@@ -90,20 +90,7 @@ def drawn(options: argparse.Namespace, release: Release) -> pd.DataFrame:
 
 
 def conditions(words: Sequence[str], release: Release) -> dict[str, Any]:
-    """Values by column, from texts such as ``age=34``.
-
-    Parameters
-    ----------
-    words : sequence of str
-        As they were written.
-    release : Release
-        Whose domain says what a text stands for.
-
-    Raises
-    ------
-    ValueError
-        If a text has no ``=``, names a column twice, or is no number where one belongs.
-    """
+    """Values by column, from texts such as ``age=34``; the release's domain says what a text stands for."""
     domain = {attribute.name: attribute for attribute in release.rules.whole(release.domain)}
     found: dict[str, Any] = {}
     for word in words:

@@ -68,13 +68,7 @@ def to_holder(words: str) -> None:
 
 @contextmanager
 def steps(*names: str) -> Iterator[Callable[[], None]]:
-    """Show on a terminal which step a command is at; nothing in a pipe.
-
-    Yields
-    ------
-    callable
-        To be called when a step begins.
-    """
+    """Show on a terminal which step a command is at; nothing in a pipe. Yields what begins one."""
     from tqdm import tqdm
 
     form = "{desc} (step {n_fmt} of {total_fmt}) {bar} {elapsed}"

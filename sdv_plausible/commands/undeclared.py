@@ -17,17 +17,11 @@ from sdv_plausible.table.domain_file import DomainFile, is_blank
 
 @dataclass(frozen=True)
 class Undeclared:
-    """Types by column, of those that nobody declared.
+    """Types by column, of those that nobody declared."""
 
-    Parameters
-    ----------
-    voted : mapping
-        Found by a vote over the cells, which the ledger charges.
-    detected : mapping
-        Read off the rows, without a claim.
-    """
-
+    # found by a vote over the cells, which the ledger charges
     voted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # read off the rows, without a claim
     detected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -100,13 +94,7 @@ def can_vote(options: argparse.Namespace) -> bool:
 
 
 def vote(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
-    """The domain file with the types that the cells of these columns vote for, and what that cost.
-
-    Raises
-    ------
-    ValueError
-        If the domain file was learned before: its types are declared then.
-    """
+    """The domain file with the types that the cells of these columns vote for, and what that cost."""
     from sdv_plausible.declaring.voted import with_voted
     from sdv_plausible.table.cell_texts import Spelling
 
@@ -129,13 +117,7 @@ def plan_blanks(options: argparse.Namespace) -> None:
 
 
 def before_vote(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
-    """The same before a cell is looked at, for a plan.
-
-    Raises
-    ------
-    ValueError
-        As for :func:`vote`.
-    """
+    """The same before a cell is looked at, for a plan."""
     from sdv_plausible.declaring.voted import before_the_vote
 
     document = domain_file(options).to_dict()

@@ -76,17 +76,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def declare(options: argparse.Namespace, planner: Planner, say: Say) -> None:
-    """Write the domain file, or have it reviewed, and say what is to be filled in.
-
-    Parameters
-    ----------
-    options : Namespace
-        Of :func:`add_options`.
-    planner : callable
-        Tells what a budget can carry.
-    say : callable
-        Is told the answer once: in words, and for programs.
-    """
+    """Write the domain file, or have it reviewed; say once, in words and as data, what is to be filled in."""
     marks = {key: getattr(options, key) for key in ("encoding", "separator", "quote")}
     marks["separator"] = "\t" if marks["separator"] in ("tab", "\\t") else marks["separator"]
     if options.data.suffix.lower() == ".parquet":
@@ -166,13 +156,9 @@ def _notes(
     if options.from_public is not None:
         lines.append(WARNING)
     return lines, {
-        "output": options.output,
-        "columns": list(names),
-        "learned": file.private,
-        "messages": messages,
-        "not_in_the_table": strange,
-        "to_be_filled_in": blanks(file),
-    }
+        "output": options.output, "columns": list(names), "learned": file.private, "messages": messages,
+        "not_in_the_table": strange, "to_be_filled_in": blanks(file),
+    }  # fmt: skip
 
 
 def _review(

@@ -20,18 +20,7 @@ NO_FILE = (
 
 
 def read_domain_file(path: str | Path) -> DomainFile:
-    """Read a domain file, or a bare mapping from names to declarations.
-
-    Parameters
-    ----------
-    path : str or Path
-        A JSON file.
-
-    Raises
-    ------
-    ValueError
-        If it is neither; a finished domain, as ``Domain.save`` writes, is none.
-    """
+    """Read a domain file, or a bare mapping from names to declarations; a finished domain is none."""
     document = read_json(Path(path))
     if not isinstance(document, dict):
         raise ValueError(f"{str(path)!r} is no domain file: it must map names of columns to declarations")
@@ -41,28 +30,10 @@ def read_domain_file(path: str | Path) -> DomainFile:
 def record_look(
     path: str | Path, names: Collection[str], rules: Collection[str] | None = None
 ) -> tuple[str, ...]:
-    """Write down that columns were compared with their words, which is about to be told.
+    """Write down that columns were compared with their words, which is about to be told; return the new ones.
 
-    Parameters
-    ----------
-    path : str or Path
-        A domain file; a bare mapping becomes one.
-    names : collection of str
-        The columns.
-    rules : collection of str, optional
-        Digests of the rules, if rows that break one are about to be counted.
-
-    Returns
-    -------
-    tuple of str
-        Columns that had not been looked at before.
-
-    Raises
-    ------
-    ValueError
-        If it is no domain file.
-    OSError
-        If it cannot be written: nothing should be shown then.
+    ``rules`` are the digests of the rules, if rows that break one are about to be counted. If the file cannot
+    be written (OSError) nothing should be shown. A bare mapping becomes a domain file.
     """
     before = read_domain_file(path)
     if before.looked_at(names, rules) == before:
@@ -79,15 +50,6 @@ def note_look(path: str | Path, names: Collection[str], rules: Collection[str] |
 
     That everything fits is told about all rows, too: so columns and rules are written down whatever was
     found. Else ever narrower ranges are tried until one person's value is the bound.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file that was given as the domain.
-    names : collection of str
-        Columns that were compared with the rows, or whose cells are about to be shown.
-    rules : collection of str, optional
-        Digests of the rules, if rows that break one are about to be counted.
     """
     if not names and rules is None:
         return []
@@ -120,14 +82,7 @@ def told_of_look(
 ) -> list[str]:
     """Write a look down where the declarations are kept, and return what whoever looked is told.
 
-    Parameters
-    ----------
-    domain : path, or anything else
-        As it was given. Where it is no file there is no record.
-    names, rules
-        As for :func:`note_look`.
-    known : collection of str
-        Columns of which it was told before that no file keeps a record.
+    Where ``domain`` is no file there is no record; of ``known`` columns that was told before.
     """
     if isinstance(domain, (str, os.PathLike)) and domain != "written":
         return note_look(Path(domain), names, rules)

@@ -12,15 +12,7 @@ BLANK: Mapping[str, Any] = {"sdtype": None}
 
 
 def drafted(names: Sequence[str], said: Mapping[str, Mapping[str, Any]] | None = None) -> DomainFile:
-    """Draft a domain file.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Columns of the table, from its header alone.
-    said : mapping, optional
-        Column name -> words, from public sources; columns that the table has not are left out.
-    """
+    """Draft a domain file of a table's columns, from its header alone, with what public sources say."""
     known = said or {}
     return DomainFile(columns={name: dict(known.get(name, BLANK)) for name in names})
 

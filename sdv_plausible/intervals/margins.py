@@ -26,17 +26,7 @@ ROWS_SHARE = 0.02  # of the probability of a miss, for the number of rows
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """One table of counts: what was answered, and the noise that is on it.
-
-    Attributes
-    ----------
-    axes : tuple of Axis
-        Its axes.
-    counts : ndarray of int
-        Noisy counts.
-    sigma : float
-        Parameter of the discrete Gaussian noise on each.
-    """
+    """One table of counts, and the parameter of the discrete Gaussian noise that is on each."""
 
     axes: tuple[Axis, ...]
     counts: np.ndarray
@@ -65,26 +55,8 @@ def margins(
 ) -> pd.DataFrame:
     """Counts over some columns with confidence intervals: post-processing of the answers.
 
-    Parameters
-    ----------
-    answers : sequence of NoisyAnswer
-        As they left.
-    domain : Domain
-        The columns.
-    columns : str or sequence of str
-        One column or several; of none, the number of rows.
-    level : float
-        Of each interval on its own.
-
-    Returns
-    -------
-    DataFrame
-        One row per cell, see :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.margins`.
-
-    Raises
-    ------
-    ValueError
-        If a column is not modelled, or the cells are too many.
+    One row per cell, each interval at its own level; of no column, the number of rows. See
+    :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.margins`.
     """
     check_level(level)
     names = [columns] if isinstance(columns, str) else list(columns)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
-from sdv_plausible.audit.membership import FloatArray, clopper_pearson, epsilon_lower_bound
+from sdv_plausible.audit.membership import FloatArray, clopper_pearson, epsilon_lower_bound, log_ratio
 
 CHOOSING = 4  # one of so many runs chooses the threshold
 LEAST_RUNS = 20  # on each side
@@ -87,7 +87,7 @@ def attack_bounds(
     return AttackBounds(
         epsilon=epsilon, delta=delta, mu=mu_lower_bound(present, absent, false_alarm=false_alarm),
         false_alarm=false_alarm, runs=runs,
-        most_epsilon=max(0.0, float(_epsilon(counted, 0, counted, delta, false_alarm)[0])),
+        most_epsilon=max(0.0, float(log_ratio(counted, counted, 0, counted, delta, false_alarm))),
         most_mu=float(_mu(counted, 0, counted, counted, false_alarm)[0]),
     )  # fmt: skip
 
@@ -147,7 +147,7 @@ def provable(
     at = np.linspace(-4 - mu, 4 + mu, 400)
     hits = binom.ppf(unlucky, counted, ndtr(mu - at))
     alarms = binom.isf(unlucky, counted, ndtr(-at))
-    epsilon = _epsilon(hits, alarms, counted, delta, false_alarm).max()
+    epsilon = log_ratio(hits, counted, alarms, counted, delta, false_alarm).max()
     return max(0.0, float(epsilon)), max(0.0, float(_mu(hits, alarms, counted, counted, false_alarm).max()))
 
 
@@ -165,14 +165,4 @@ def _mu(
     found: FloatArray = np.full(len(power), -math.inf)
     useful = (power > 0) & (size < 1)
     found[useful] = ndtri(1 - size[useful]) + ndtri(power[useful])
-    return found
-
-
-def _epsilon(
-    hits: npt.ArrayLike, alarms: npt.ArrayLike, trials: int, delta: float, false_alarm: float
-) -> FloatArray:
-    power, _ = clopper_pearson(np.atleast_1d(hits), trials, false_alarm / 2)
-    _, size = clopper_pearson(np.atleast_1d(alarms), trials, false_alarm / 2)
-    with np.errstate(divide="ignore"):
-        found: FloatArray = np.where(power > delta, np.log(np.maximum(power - delta, 1e-300) / size), -np.inf)
     return found

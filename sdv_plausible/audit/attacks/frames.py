@@ -14,13 +14,7 @@ BLOCK = 4_000_000  # distances that are held at once
 
 
 class TableCoder:
-    """Codes tables by a reference: numbers and dates by rank, everything else by category.
-
-    Parameters
-    ----------
-    reference : DataFrame
-        Rows that set the scales.
-    """
+    """Codes tables by a reference that sets the scales: numbers and dates by rank, others by category."""
 
     def __init__(self, reference: pd.DataFrame) -> None:
         if not len(reference):

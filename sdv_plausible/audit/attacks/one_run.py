@@ -65,15 +65,7 @@ class OneRunBound:
 
 
 def guess_probability(right: int, guesses: int, canaries: int, epsilon: float, delta: float) -> float:
-    """Bound on the probability of so many right guesses, if the mechanism is (epsilon, delta)-DP.
-
-    Parameters
-    ----------
-    right, guesses, canaries : int
-        ``0 <= right <= guesses <= canaries``.
-    epsilon, delta : float
-        The claim.
-    """
+    """Bound on the probability of so many right guesses, if the mechanism is (epsilon, delta)-DP."""
     if not 0 <= right <= guesses <= canaries:
         raise ValueError(
             f"right ({right}), guesses ({guesses}) and canaries ({canaries}) must rise: "
@@ -88,17 +80,7 @@ def guess_probability(right: int, guesses: int, canaries: int, epsilon: float, d
 
 
 def guesses_bound(right: int, guesses: int, canaries: int, delta: float, false_alarm: float) -> float:
-    """Largest epsilon that so many right guesses contradict, at this false alarm; 0 if none.
-
-    Parameters
-    ----------
-    right, guesses, canaries : int
-        As in :func:`guess_probability`.
-    delta : float
-        Of the claim.
-    false_alarm : float
-        In (0, 1).
-    """
+    """Largest epsilon that so many right guesses contradict, at this false alarm; 0 if none."""
 
     def above(epsilon: float) -> float:
         return guess_probability(right, guesses, canaries, epsilon, delta) - false_alarm

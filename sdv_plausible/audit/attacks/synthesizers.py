@@ -24,17 +24,7 @@ Factory = Callable[[], Synthesizer]
 
 
 def synthetic_rows(factory: Factory, rows: pd.DataFrame, number: int) -> pd.DataFrame:
-    """Fit a fresh synthesizer and sample.
-
-    Parameters
-    ----------
-    factory : callable
-        Makes the synthesizer.
-    rows : DataFrame
-        To fit.
-    number : int
-        Rows to sample, with the columns of `rows`.
-    """
+    """Fit a fresh synthesizer and sample, with the columns of ``rows``."""
     synthesizer = factory()
     try:
         synthesizer.fit(rows)

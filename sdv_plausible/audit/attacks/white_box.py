@@ -36,13 +36,7 @@ class NothingLeftError(Exception):
 
 
 class OverheardRows(Queryable):
-    """The door to the rows, with the attacker listening.
-
-    Attributes
-    ----------
-    heard : list of (Question, values, scale, is_laplace)
-        Every answer; scale 0 where there was no noise.
-    """
+    """The door to the rows, with the attacker listening: question, values, scale or 0, is_laplace."""
 
     heard: list[tuple[Question[Any], np.ndarray, float, bool]]
 

@@ -23,13 +23,8 @@ Make = Callable[[Keys, str, Callable[[], object]], Guard]
 def serve(make: Make, tell: Callable[[str], object]) -> None:
     """Serve pages until they are closed there, or interrupted.
 
-    Parameters
-    ----------
-    make : callable
-        Makes what is served.
-    tell : callable
-        Gets the address, once somebody listens there. It holds the token, so it goes to a terminal and into
-        no file; no browser is started with it, since every user of a machine sees arguments of programs.
+    ``tell`` gets the address, once somebody listens there. It holds the token, so it goes to a terminal and
+    into no file; no browser is started with it, since every user of a machine sees arguments of programs.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.bind((LOOPBACK, 0))
@@ -67,18 +62,10 @@ class OldestGoes(H11Protocol):
 def settings(app: Guard) -> uvicorn.Config:
     """Return how it is served: no log of any kind, no proxies, few connections."""
     return uvicorn.Config(
-        app,
-        log_config=None,
-        log_level="critical",
-        access_log=False,
-        lifespan="off",
-        ws="none",
-        http=OldestGoes,
-        proxy_headers=False,
-        server_header=False,
-        limit_concurrency=MOST_CONNECTIONS,
+        app, log_config=None, log_level="critical", access_log=False, lifespan="off", ws="none",
+        http=OldestGoes, proxy_headers=False, server_header=False, limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=5,
-    )
+    )  # fmt: skip
 
 
 def new_token() -> str:

@@ -77,13 +77,9 @@ class Drawing:
     def arrowhead(self, name: str, colour: str) -> None:
         """Define the head of arrows: ``marker_end="url(#name)"`` of a path asks for it."""
         box = {
-            "viewBox": "0 0 8 8",
-            "refX": "7",
-            "refY": "4",
-            "markerWidth": "7",
-            "markerHeight": "7",
+            "viewBox": "0 0 8 8", "refX": "7", "refY": "4", "markerWidth": "7", "markerHeight": "7",
             "orient": "auto",
-        }
+        }  # fmt: skip
         marker = SubElement(SubElement(self._root, "defs"), "marker", {"id": name, **box})
         SubElement(marker, "path", {"d": "M0 0L8 4L0 8z", "fill": colour})
 

@@ -34,15 +34,9 @@ class Guarantee(Section):
         """Copy the guarantee from a ledger, from its plain form (a dict), or from None."""
         if ledger is None:
             return cls(
-                documented=False,
-                sentence=NO_GUARANTEE,
-                said=(),
-                meaning="",
-                entries=(),
-                not_covered=(),
-                claimed=False,
-                covers_structure=False,
-            )
+                documented=False, sentence=NO_GUARANTEE, said=(), meaning="", entries=(), not_covered=(),
+                claimed=False, covers_structure=False,
+            )  # fmt: skip
         document = _document(ledger)
         entries = tuple(_filled(entry) for entry in document["entries"])
         claimed = bool(entries) and all(_finite(entry) for entry in entries)
@@ -51,15 +45,11 @@ class Guarantee(Section):
         else:
             pays_for_structure = any("structure" in entry["parts"] for entry in entries)
         return cls(
-            documented=True,
-            sentence=str(document["headline"]),
-            said=tuple(map(str, document.get("said", ()))),
-            meaning=str(document.get("meaning", "")),
-            entries=entries,
-            not_covered=tuple(document.get("not_covered", ())),
-            claimed=claimed,
+            documented=True, sentence=str(document["headline"]),
+            said=tuple(map(str, document.get("said", ()))), meaning=str(document.get("meaning", "")),
+            entries=entries, not_covered=tuple(document.get("not_covered", ())), claimed=claimed,
             covers_structure=claimed and bool(pays_for_structure),
-        )
+        )  # fmt: skip
 
 
 def _document(ledger: Any) -> Mapping[str, Any]:

@@ -114,15 +114,10 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self.options = ReportOptions(
-            target=target,
-            classifiers=names_of("classifiers", classifiers),
-            distinguishers=names_of("distinguishers", distinguishers),
-            num_runs=num_runs,
-            max_rows=max_rows,
-            max_rows_distances=max_rows_distances,
-            num_bins=num_bins,
-            random_state=random_state,
-        )
+            target=target, classifiers=names_of("classifiers", classifiers),
+            distinguishers=names_of("distinguishers", distinguishers), num_runs=num_runs, max_rows=max_rows,
+            max_rows_distances=max_rows_distances, num_bins=num_bins, random_state=random_state,
+        )  # fmt: skip
         self._guarantee = Guarantee.of(ledger)
         self._diagnostics = SeedDiagnostics.of(diagnostics)
         self._structure = as_structure(structure or {})
@@ -222,13 +217,9 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         if not kinds or synthetic.empty:
             return
         self._release[name] = summarise_release(
-            synthetic,
-            kinds,
-            datetime_formats(described, kinds),
-            num_bins=options.num_bins,
-            max_rows=options.max_rows_distances,
-            random_state=options.random_state,
-        )
+            synthetic, kinds, datetime_formats(described, kinds), num_bins=options.num_bins,
+            max_rows=options.max_rows_distances, random_state=options.random_state,
+        )  # fmt: skip
         if real.empty:  # the release's summary must not depend on it
             return
         pair: TablePair = prepare(real, synthetic, described)
@@ -326,14 +317,9 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
                 if n not in self._comparison
             }
             text = private_page(
-                date,
-                self._guarantee,
-                self._results(),
-                self._structure,
-                self._diagnostics,
-                failed,
+                date, self._guarantee, self._results(), self._structure, self._diagnostics, failed,
                 self._margins,
-            )
+            )  # fmt: skip
         write_whole(path, text, owner_only=not publishable)
 
     def save(self, filepath: str | Path) -> None:

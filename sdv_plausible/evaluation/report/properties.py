@@ -120,16 +120,11 @@ class _ClassifierAgreement(_TableProperty):
     def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options
         outcome = classifiers.compare_classifiers(
-            pair,
-            options.target if options.target in pair.kinds else None,
-            classifiers=options.classifiers,
-            num_runs=options.num_runs,
-            max_rows=options.max_rows,
-            holdout=prepare_holdout(pair, self.holdout),
-            random_state=options.random_state,
-            ceiling=True,
+            pair, options.target if options.target in pair.kinds else None, classifiers=options.classifiers,
+            num_runs=options.num_runs, max_rows=options.max_rows,
+            holdout=prepare_holdout(pair, self.holdout), random_state=options.random_state, ceiling=True,
             tick=tick,
-        )
+        )  # fmt: skip
         self.majority = outcome.majority_accuracy
         return pd.DataFrame(
             [
@@ -161,14 +156,9 @@ class _DistinguishingGame(_TableProperty):
     def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options
         outcome = game.distinguishing_game(
-            pair,
-            classifiers=options.distinguishers,
-            num_runs=options.num_runs,
-            max_rows=options.max_rows,
-            holdout=prepare_holdout(pair, self.holdout),
-            random_state=options.random_state,
-            tick=tick,
-        )
+            pair, classifiers=options.distinguishers, num_runs=options.num_runs, max_rows=options.max_rows,
+            holdout=prepare_holdout(pair, self.holdout), random_state=options.random_state, tick=tick,
+        )  # fmt: skip
         return pd.DataFrame(
             [
                 {
