@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.app.pages import App
     from sdv_plausible.app.sessions import private_sessions
     from sdv_plausible.app.uploads import MEGABYTE
-    from sdv_plausible.declaring.command import serving
+    from sdv_plausible.commands.declare import serving
     from sdv_plausible.declaring.web.server import new_token, serve
 
     def on_error(error: Exception) -> None:

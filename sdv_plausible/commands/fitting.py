@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sdv_plausible.commands.files import (
     UsageError,
     add_reading,
+    check_there,
     declared_types,
     is_same,
     metadata_and_detected,
@@ -38,14 +39,11 @@ ROW_BY_ROW = ("randomized", "deterministic")
 
 def add_fitting(command: argparse.ArgumentParser) -> None:
     """What is read, how it is learned, and where the ledger goes."""
+    add = command.add_argument
     add_reading(command)
-    command.add_argument(
-        "--only-declared", action="store_true", help="leave out columns whose type is not declared"
-    )
-    command.add_argument("--ledger", type=Path, help="also write the privacy ledger as JSON")
-    command.add_argument(
-        "--overwrite", action="store_true", help="replace files that exist, never one that is read"
-    )
+    add("--only-declared", action="store_true", help="leave out columns whose type is not declared")
+    add("--ledger", type=Path, help="also write the privacy ledger as JSON")
+    add("--overwrite", action="store_true", help="replace files that exist, never one that is read")
     add_parameters(command)
     command.set_defaults(outputs=("output", "ledger"))
 
@@ -131,8 +129,7 @@ def fitted(
     from sdv_plausible.table.column_types import check_released, column_types
 
     known, given_domain = dict(known or {}), options.domain
-    if options.public is not None and not options.public.is_file():
-        raise UsageError(f"there is no file {options.public}")
+    check_there(options.public)
     if options.public is not None and is_same(options.public, options.data):
         raise UsageError(
             f"--public ({options.public}) is the table to be protected: leave it out, or name a published one"
@@ -159,12 +156,9 @@ def fitted(
         shared = {name: kind for name, kind in types.items() if name in names}
         known["public"] = read(options, shared, options.public)
     synth = synthesizer(
-        options,
-        metadata,
-        types="detected" if found.detected else "declared",
-        budget=opened_budget(options),
+        options, metadata, types="detected" if found.detected else "declared", budget=opened_budget(options),
         **known,
-    )
+    )  # fmt: skip
     if check is not None:
         check(synth)
     synth.record = recorder(given_domain)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from sdv_plausible.commands.files import (
     HOW_SPELLED,
-    UsageError,
     add_spelling,
     check_output,
+    check_there,
     how,
     names_of,
     read,
@@ -29,20 +29,19 @@ from sdv_plausible.whole_files import write_whole
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``inspect`` is told."""
-    command.add_argument("real", type=Path, help="the table before (CSV or Parquet)")
-    command.add_argument("synthetic", type=Path, help="the table after (CSV or Parquet)")
-    command.add_argument("-o", "--output", type=Path, required=True, help="HTML page to write: not public")
-    command.add_argument("--domain", type=Path, help="domain JSON: types; others are detected")
-    command.add_argument("--rules", type=Path, help="rules JSON: noted, as made before the rows were shown")
+    add = command.add_argument
+    add("real", type=Path, help="the table before (CSV or Parquet)")
+    add("synthetic", type=Path, help="the table after (CSV or Parquet)")
+    add("-o", "--output", type=Path, required=True, help="HTML page to write: not public")
+    add("--domain", type=Path, help="domain JSON: types; others are detected")
+    add("--rules", type=Path, help="rules JSON: noted, as made before the rows were shown")
     add_spelling(command)
-    command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    add("--overwrite", action="store_true", help="replace the output if it exists")
 
 
 def run(options: argparse.Namespace) -> None:
     """Write the page."""
-    for path in (options.real, options.synthetic, options.rules):
-        if path is not None and not path.is_file():
-            raise UsageError(f"there is no file {path}")
+    check_there(options.real, options.synthetic, options.rules)
     check_output(options.output, options.overwrite, (".html",))
     options.rows_were_read = True
     page = inspected(options)

@@ -13,6 +13,7 @@ from sdv_plausible.commands.files import (
     add_spelling,
     check_inputs,
     check_output,
+    check_there,
     declared_types,
     is_same,
     metadata_and_detected,
@@ -28,20 +29,22 @@ PUBLISHABLE = "It may be published: real rows are on it through the guarantee al
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What is compared, what is known of it, and where the page goes."""
-    command.add_argument("data", type=Path, help="the real table (CSV or Parquet)")
-    command.add_argument("synthetic", type=Path, help="the synthetic rows (CSV or Parquet)")
-    command.add_argument("-o", "--output", type=Path, required=True, help="HTML page to write")
+    add = command.add_argument
+    add("data", type=Path, help="the real table (CSV or Parquet)")
+    add("synthetic", type=Path, help="the synthetic rows (CSV or Parquet)")
+    add("-o", "--output", type=Path, required=True, help="HTML page to write")
     add_declarations(command)
     add_spelling(command)
-    command.add_argument("--release", type=Path, help="the release file: its guarantee and network")
-    command.add_argument("--ledger", type=Path, help="instead of --release: what --ledger wrote")
-    command.add_argument("--holdout", type=Path, help="real rows that were not fitted, for comparison")
-    command.add_argument("--target", help="column that classifiers predict")
-    command.add_argument(
-        "--publishable", action="store_true",
+    add("--release", type=Path, help="the release file: its guarantee and network")
+    add("--ledger", type=Path, help="instead of --release: what --ledger wrote")
+    add("--holdout", type=Path, help="real rows that were not fitted, for comparison")
+    add("--target", help="column that classifiers predict")
+    add(
+        "--publishable",
+        action="store_true",
         help="only what may be published: the guarantee and the synthetic rows",
-    )  # fmt: skip
-    command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    )
+    add("--overwrite", action="store_true", help="replace the output if it exists")
     command.set_defaults(only_declared=False)
 
 
@@ -80,10 +83,7 @@ def run(options: argparse.Namespace) -> None:
 def _check(options: argparse.Namespace) -> None:
     """Refuse files that are not there, or cannot be written, before anything is read."""
     check_inputs(options)
-    given = (options.synthetic, options.holdout, options.release, options.ledger)
-    for path in (path for path in given if path is not None):
-        if not path.is_file():
-            raise UsageError(f"there is no file {path}")
+    check_there(options.synthetic, options.holdout, options.release, options.ledger)
     if options.release is not None and options.ledger is not None:
         raise UsageError("--release and --ledger both say what the guarantee is: give one of them")
     if options.publishable and is_same(options.data, options.synthetic):

@@ -14,13 +14,14 @@ from sdv_plausible.whole_files import write_whole
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What of a table is learned, how, and where rows and ledger go."""
+    add = command.add_argument
     add_fitting(command)
-    command.add_argument("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
-    command.add_argument(
+    add("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
+    add(
         "-n", "--rows", type=int, default=10_000,
         help="synthetic rows (default: 10000; the table's own number is private)",
     )  # fmt: skip
-    command.add_argument(
+    add(
         "--processes", type=int, default=1, help="row-by-row tests: processes that draw the rows (default: 1)"
     )
 

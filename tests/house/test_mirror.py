@@ -27,7 +27,7 @@ ELSEWHERE = {
     "cli.py": "a face over everything: tests/integration/test_cli.py",
     **{
         f"commands/{name}.py": "a face: tests/integration/test_cli.py, or the test of what it calls"
-        for name in ("app", "audit", "check", "declare", "demo", "fitting", "registry", "synthesize", "types")
+        for name in ("app", "check", "demo", "fitting", "registry", "synthesize", "types")
     },
     "datasets/census_schema.py": "the columns of the simulated survey: test_census.py beside it",
     "evaluation/__init__.py": "names that load late: tests/evaluation/test_entry_points.py",
