@@ -71,9 +71,8 @@ def check_inputs(options: argparse.Namespace) -> None:
     if options.domain == "written" and options.metadata is None:
         raise UsageError(
             "--domain written needs --metadata with ranges that you wrote: those detected in the table are "
-            "read from its "
-            "rows and declare nothing; give --metadata metadata.json, or declare the ranges in --domain "
-            "domain.json"
+            "read from its rows and declare nothing; give --metadata metadata.json, or declare the ranges "
+            "in --domain domain.json"
         )
 
 

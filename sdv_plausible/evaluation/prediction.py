@@ -77,9 +77,8 @@ def _log_conditional(
     bases = [cards[j] for j in family]
     if prod(bases) > 2**62:
         raise ValueError(
-            f"structure: the table of attribute {child} has {prod(bases):.3g} cells, more than 2^62; give "
-            "it fewer "
-            "parents or use fewer bins"
+            f"structure: the table of attribute {child} has {prod(bases):.3g} cells, more than 2^62; give it "
+            "fewer parents or use fewer bins"
         )
 
     def keys(rows: Codes) -> tuple[Counts, Counts]:

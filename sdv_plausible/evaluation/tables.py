@@ -37,21 +37,25 @@ class TablePair:
 
 def one_table(data: Any, table_name: str | None, argument: str) -> pd.DataFrame:
     """Return the frame in ``data``, which is a frame or a dict ``{table name: frame}``."""
-    tables: dict[str, pd.DataFrame] = {}
     if isinstance(data, pd.DataFrame):
         return data
     if not isinstance(data, Mapping) or not all(isinstance(frame, pd.DataFrame) for frame in data.values()):
         raise ValueError(
             f"{argument} ({type(data).__name__}) must be a DataFrame or a dict {{table name: DataFrame}}"
         )
-    tables.update(data)
+    found: pd.DataFrame = _named(data, table_name, argument)
+    return found
+
+
+def _named(tables: Mapping[str, Any], table_name: str | None, argument: str) -> Any:
+    """One of several tables; the only one needs no name."""
     if table_name is None and len(tables) == 1:
         return next(iter(tables.values()))
     if table_name not in tables:
         raise ValueError(
             f"table_name ({table_name!r}) must name one of the tables of {argument}: {sorted(tables)}"
         )
-    return tables[table_name]
+    return tables[str(table_name)]
 
 
 def as_metadata_dict(metadata: Any) -> dict[str, Any] | None:
@@ -79,13 +83,7 @@ def table_metadata(metadata: Any, table_name: str | None) -> dict[str, Any] | No
     if described is None or "tables" not in described:
         return described
     tables = described["tables"]
-    if table_name is None and len(tables) == 1:
-        return dict(next(iter(tables.values())))
-    if table_name not in tables:
-        raise ValueError(
-            f"table_name ({table_name!r}) must name one of the tables of metadata: {sorted(tables)}"
-        )
-    return dict(tables[table_name])
+    return dict(_named(tables, table_name, "metadata"))
 
 
 def _infer_sdtype(column: pd.Series[Any]) -> str:
@@ -148,8 +146,7 @@ def prepare(
     if not kinds:
         raise IncomputableMetricError(
             "no column can be compared: keys, pii columns and sdtypes other than numerical, datetime, "
-            "categorical, "
-            "boolean and ordinal are left out"
+            "categorical, boolean and ordinal are left out"
         )
     names = list(kinds)
     formats = datetime_formats(described, kinds)
@@ -177,8 +174,7 @@ def _check_cells(argument: str, name: str, column: pd.Series[Any]) -> None:
     if unhashable:
         raise ValueError(
             f"column {name!r} of {argument} holds values of type {', '.join(unhashable)}, which cannot be "
-            "compared: turn "
-            "them into text, or leave the column out"
+            "compared: turn them into text, or leave the column out"
         )
 
 
@@ -196,3 +192,38 @@ def prepare_holdout(pair: TablePair, holdout: Any, table_name: str | None = None
         _check_cells("holdout", name, frame[name])
     compared: pd.DataFrame = frame[list(pair.kinds)]
     return compared
+
+
+def described_tables(metadata: Any, real_data: Any, synthetic_data: Any) -> dict[str, Any]:
+    """Return the metadata as ``{"tables": ...}``; of one table without a name it is "table"."""
+    described = as_metadata_dict(metadata)
+    if described is None:
+        raise ValueError(
+            "metadata (None) must be a dict or an SDV Metadata object: it says what the columns are"
+        )
+    if "tables" in described:
+        return described
+    named = next(
+        (data for data in (real_data, synthetic_data) if isinstance(data, Mapping) and len(data) == 1), None
+    )
+    return {"tables": {next(iter(named)) if named else "table": described}}
+
+
+def by_table(data: Any, names: list[str], argument: str) -> dict[str, pd.DataFrame]:
+    """Return ``{name: frame}`` of what was given."""
+    if isinstance(data, pd.DataFrame):
+        if len(names) != 1:
+            raise ValueError(
+                f"{argument} (one DataFrame) must be a dict {{table name: DataFrame}} of tables {names}"
+            )
+        return {names[0]: with_text_names(data, argument)}
+    if isinstance(data, Mapping):
+        absent = [name for name in names if not isinstance(data.get(name), pd.DataFrame)]
+        if not absent:
+            return {name: with_text_names(data[name], argument) for name in names}
+        raise ValueError(
+            f"{argument} ({sorted(map(str, data))}) must hold a DataFrame for each of the tables {names}"
+        )
+    raise ValueError(
+        f"{argument} ({type(data).__name__}) must be a DataFrame or a dict {{table name: DataFrame}}"
+    )

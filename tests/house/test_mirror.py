@@ -33,7 +33,6 @@ ELSEWHERE = {
     "evaluation/__init__.py": "names that load late: tests/evaluation/test_entry_points.py",
     "evaluation/page/network.py": "a drawing of a layout: tests/evaluation/test_network_layout.py and test_charts.py",
     "evaluation/page/pages.py": "whole pages: tests/evaluation/report/test_report_pages.py",
-    "evaluation/report/plots.py": "the report's figures: test_report_properties.py beside it",
     "privacy/accounting/loss_distribution.py": "composes for composition.py: test_composition.py, by enumeration",
     "models/registered.py": "models in files: tests/release_file/test_release_file_models.py",
     "questions/transcript.py": "answers in files: tests/release_file/test_answers.py",

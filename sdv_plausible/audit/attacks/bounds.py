@@ -54,11 +54,9 @@ class AttackBounds:
 
     def __str__(self) -> str:
         return (
-            f"epsilon at least {self.epsilon:.3g} at delta {self.delta:g}, "
-            f"mu at least {self.mu:.3g} (each false with probability at most {self.false_alarm:g}); "
-            f"{self.runs} runs on each side prove at most epsilon {self.most_epsilon:.3g} "
-            f"and mu {self.most_mu:.3g}, "
-            "even where there is no noise"
+            f"epsilon at least {self.epsilon:.3g} at delta {self.delta:g}, mu at least {self.mu:.3g} (each "
+            f"false with probability at most {self.false_alarm:g}); {self.runs} runs on each side prove at "
+            f"most epsilon {self.most_epsilon:.3g} and mu {self.most_mu:.3g}, even where there is no noise"
         )
 
     def to_dict(self) -> dict[str, Any]:

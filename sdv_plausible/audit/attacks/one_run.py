@@ -55,8 +55,7 @@ class OneRunBound:
         return (
             f"epsilon at least {self.epsilon:.3g} at delta {self.delta:g} (false with probability at most "
             f"{self.false_alarm:g}): {self.right} of {self.guesses} guesses about {self.canaries} canaries "
-            f"right, AUC {self.auc:.3f}; "
-            f"no more than {self.most_epsilon:.3g} could have been proved"
+            f"right, AUC {self.auc:.3f}; no more than {self.most_epsilon:.3g} could have been proved"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ that have a time of day get a second picture, by the hour.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -207,8 +207,11 @@ def _category_histogram(column: str, tables: Sequence[pd.Series[Any]]) -> Histog
 
 
 def pictures_of(
-    column: str, kind: Kind, tables: Sequence[pd.Series[Any]], fmt: str | None = None
+    kinds: Mapping[str, Kind], tables: Sequence[pd.DataFrame], formats: Mapping[str, str]
 ) -> tuple[Histogram, ...]:
-    """Return all histograms of a column: its values and, where it has times of day, the hours."""
-    clock = clock_histogram(column, kind, tables, fmt)
-    return (histogram(column, kind, tables, fmt), *(() if clock is None else (clock,)))
+    """Return all histograms of all columns: values and, where they have times of day, the hours."""
+    found: list[Histogram | None] = []
+    for name, kind in kinds.items():
+        cells, fmt = [table[name] for table in tables], formats.get(name)
+        found += [histogram(name, kind, cells, fmt), clock_histogram(name, kind, cells, fmt)]
+    return tuple(one for one in found if one is not None)

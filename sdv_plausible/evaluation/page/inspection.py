@@ -12,8 +12,7 @@ import pandas as pd
 
 from sdv_plausible.evaluation import distances
 from sdv_plausible.evaluation.coding import Codes, encode_pair
-from sdv_plausible.evaluation.page.column_sections import Columns
-from sdv_plausible.evaluation.page.dependence_sections import Dependence
+from sdv_plausible.evaluation.page.column_sections import Columns, Dependence
 from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC
 from sdv_plausible.evaluation.page.heatmaps import heatmap
 from sdv_plausible.evaluation.page.histograms import pictures_of
@@ -157,11 +156,7 @@ def inspection_page(pair: TablePair, date: str, titles: Mapping[str, str] | None
         Figure(caption=name, picture=heatmap(f"correlation {name}", coded.columns, matrix, "strength"))
         for name, matrix in zip(both, strengths, strict=True)
     )
-    histograms = [
-        one
-        for name, kind in pair.kinds.items()
-        for one in pictures_of(name, kind, (pair.real[name], pair.synthetic[name]), pair.formats.get(name))
-    ]
+    histograms = pictures_of(pair.kinds, [pair.real, pair.synthetic], pair.formats)
     divergences = tuple(
         (name, divergence(before[:, j], after[:, j], coded.cardinalities[j]))
         for j, name in enumerate(coded.columns)

@@ -12,23 +12,21 @@ from dataclasses import dataclass
 import pandas as pd
 
 from sdv_plausible.evaluation.network_layout import Structure
-from sdv_plausible.evaluation.page.column_sections import Columns
-from sdv_plausible.evaluation.page.dependence_sections import Dependence, Network, strengths_of
-from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
+from sdv_plausible.evaluation.page.column_sections import Columns, Dependence, Network, strengths_of
 from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC
 from sdv_plausible.evaluation.page.guarantee import Guarantee
 from sdv_plausible.evaluation.page.intervals import Intervals
 from sdv_plausible.evaluation.page.rendering import Page, Section, count
-from sdv_plausible.evaluation.page.scores import RelativeScore, Scores
 from sdv_plausible.evaluation.page.sections import (
     Classifiers,
     Distances,
     Game,
     Heading,
+    SeedDiagnostics,
     Seeds,
     error_of,
 )
-from sdv_plausible.evaluation.page.summary import ComparisonSummary, ReleaseSummary
+from sdv_plausible.evaluation.page.summary import ComparisonSummary, RelativeScore, ReleaseSummary, Scores
 
 _PUBLIC = (
     "Apart from the guarantee, everything here is computed from the synthetic table alone, or from the model "
@@ -40,8 +38,7 @@ _UNPROTECTED = (
 )
 _PRIVATE = (
     "Private: most figures here are computed from real rows without noise, and no guarantee covers them. Do "
-    "not publish "
-    "this page; to_html(path, publishable=True) writes one that may be."
+    "not publish this page; to_html(path, publishable=True) writes one that may be."
 )
 
 

@@ -15,15 +15,16 @@ from sdv_plausible.evaluation.classifiers import names_of
 from sdv_plausible.evaluation.coding import DEFAULT_NUM_BINS
 from sdv_plausible.evaluation.game import DISTINGUISHERS
 from sdv_plausible.evaluation.network_layout import as_structure, layers
-from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
 from sdv_plausible.evaluation.page.guarantee import Guarantee
 from sdv_plausible.evaluation.page.intervals import Intervals
 from sdv_plausible.evaluation.page.pages import TableResults, private_page, public_page
 from sdv_plausible.evaluation.page.rendering import percent
-from sdv_plausible.evaluation.page.scores import RelativeScore, relative_scores
+from sdv_plausible.evaluation.page.sections import SeedDiagnostics
 from sdv_plausible.evaluation.page.summary import (
     ComparisonSummary,
+    RelativeScore,
     ReleaseSummary,
+    relative_scores,
     summarise_comparison,
     summarise_release,
 )
@@ -34,11 +35,12 @@ from sdv_plausible.evaluation.report.properties import (
     PairDistances,
     ReportOptions,
 )
-from sdv_plausible.evaluation.report.table_arguments import by_table, described_tables
 from sdv_plausible.evaluation.tables import (
     TablePair,
+    by_table,
     column_kinds,
     datetime_formats,
+    described_tables,
     prepare,
     prepare_holdout,
 )
