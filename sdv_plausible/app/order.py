@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from sdv_plausible.declaring.files import blanks
 from sdv_plausible.declaring.review import Table
-from sdv_plausible.declaring.template import blanks
 from sdv_plausible.declaring.voted import before_the_vote
 from sdv_plausible.fit.options import MODELS as ALL_MODELS
 from sdv_plausible.fit.options import TESTS, default_of

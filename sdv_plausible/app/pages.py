@@ -23,19 +23,16 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from sdv_plausible.app import order as orders
-from sdv_plausible.app.columns import ColumnsPage
-from sdv_plausible.app.endpoints import posted, shown, static
-from sdv_plausible.app.entrance import SENT, SESSION, UPLOAD
+from sdv_plausible.app.columns import ColumnsPage, steps, templates
+from sdv_plausible.app.entrance import SENT, SESSION, UPLOAD, posted, shown, static
 from sdv_plausible.app.filing import fields, write_card
 from sdv_plausible.app.fitting import FILES, STAGES
-from sdv_plausible.app.opening import DOMAIN, review_of
+from sdv_plausible.app.opening import DOMAIN, Upload, review_of
 from sdv_plausible.app.running import Fit
 from sdv_plausible.app.sessions import Session, Sessions
-from sdv_plausible.app.steps import steps, templates
-from sdv_plausible.app.uploads import Upload
 from sdv_plausible.declaring.errors import one_line
+from sdv_plausible.declaring.files import blanks
 from sdv_plausible.declaring.review import version
-from sdv_plausible.declaring.template import blanks
 from sdv_plausible.declaring.web import pages as review_pages
 from sdv_plausible.fit.options import TESTS
 from sdv_plausible.release.plan import Plan

@@ -1,8 +1,7 @@
 """Who is working: each browser has a state and a private folder of its own, and sees no other.
 
 The folder is gone when the browser says so, or when the program ends; if it is killed, when the next one
-begins. What fits have charged is remembered
-until then: totals add up, whoever opens the rows again.
+begins. What fits have charged is remembered until then: totals add up, whoever opens the rows again.
 """
 
 from __future__ import annotations

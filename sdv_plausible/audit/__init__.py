@@ -13,10 +13,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sdv_plausible.audit.attacks.attributes import AttributeBound, attribute_inference
     from sdv_plausible.audit.attacks.black_box import CanaryGame, canary_game, shadow_attack
-    from sdv_plausible.audit.attacks.bounds import AttackBounds, attack_bounds, mu_lower_bound, provable
+    from sdv_plausible.audit.attacks.bounds import (
+        AttackBounds,
+        OneRunBound,
+        attack_bounds,
+        mu_lower_bound,
+        one_run_bound,
+        provable,
+    )
     from sdv_plausible.audit.attacks.external import AnonymeterRisk, anonymeter_risks
-    from sdv_plausible.audit.attacks.one_run import OneRunBound, one_run_bound
-    from sdv_plausible.audit.attacks.targets import crafted, outliers, random_rows, rarity
+    from sdv_plausible.audit.attacks.frames import crafted, outliers, random_rows, rarity
     from sdv_plausible.audit.attacks.white_box import (
         WhiteBoxResult,
         white_box,

@@ -22,12 +22,11 @@ from sdv_plausible.commands.files import (
 )
 from sdv_plausible.commands.speaking import say
 from sdv_plausible.declaring.codebook import Codebook
-from sdv_plausible.declaring.files import read_domain_file
+from sdv_plausible.declaring.files import blanks, drafted, read_domain_file
 from sdv_plausible.declaring.private import learned_file
 from sdv_plausible.declaring.public import WARNING, words_of_table
 from sdv_plausible.declaring.readers import READERS, read_codebook
 from sdv_plausible.declaring.review import Review, Table
-from sdv_plausible.declaring.template import blanks, drafted
 from sdv_plausible.privacy.neighbours import Neighbours, person_of
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.release.plan import Plan

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdv_plausible.commands.files import HOW_SPELLED, how, in_order, names_of, read
-from sdv_plausible.declaring.template import blanks
+from sdv_plausible.declaring.files import blanks
 from sdv_plausible.fit.options import default_of
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.domain_file import DomainFile, is_blank

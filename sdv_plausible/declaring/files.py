@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sdv_plausible.table.domain import SCHEMA
-from sdv_plausible.table.domain_file import DomainFile, read_json
+from sdv_plausible.table.domain_file import DomainFile, is_blank, read_json
 from sdv_plausible.table.words import MODELLED_SDTYPES
 from sdv_plausible.whole_files import locked
 
@@ -93,3 +93,18 @@ def told_of_look(
 def _is_open(words: Any) -> bool:
     """Whether a column is modelled, and its values are not declared."""
     return isinstance(words, Mapping) and words.get("sdtype") in MODELLED_SDTYPES
+
+
+BLANK: Mapping[str, Any] = {"sdtype": None}
+"""Of a column of which nothing is known but its name: a type read off the cells would be the rows'."""
+
+
+def drafted(names: Sequence[str], said: Mapping[str, Mapping[str, Any]] | None = None) -> DomainFile:
+    """Draft a domain file of a table's columns, from its header alone, with what public sources say."""
+    known = said or {}
+    return DomainFile(columns={name: dict(known.get(name, BLANK)) for name in names})
+
+
+def blanks(file: DomainFile) -> list[str]:
+    """Columns that are to be filled in."""
+    return [name for name, words in file.columns.items() if is_blank(words)]

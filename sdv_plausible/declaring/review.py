@@ -12,8 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.declaring.files import note_look, read_domain_file, record_look
-from sdv_plausible.declaring.template import blanks
+from sdv_plausible.declaring.files import blanks, note_look, read_domain_file, record_look
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.checking import Finding, check_columns
 from sdv_plausible.table.column_types import column_types

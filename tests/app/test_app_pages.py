@@ -13,9 +13,9 @@ from apps import HOME, Place
 from reviewing import COLUMNS, write_people
 
 from sdv_plausible.app import fitting
+from sdv_plausible.app.columns import steps
 from sdv_plausible.app.pages import INSIDE
 from sdv_plausible.app.running import Fit
-from sdv_plausible.app.steps import steps
 from sdv_plausible.declaring.review import version
 
 

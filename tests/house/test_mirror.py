@@ -17,12 +17,8 @@ PACKAGE, TESTS = ROOT / "sdv_plausible", ROOT / "tests"
 
 ELSEWHERE = {
     "__init__.py": "what importing the package loads and offers: tests/integration/test_imports.py",
-    **{
-        f"app/{name}.py": "a part of the pages: tests/app/test_app_pages.py, from step to step"
-        for name in ("columns", "endpoints", "steps")
-    },
+    "app/columns.py": "a part of the pages: tests/app/test_app_pages.py, from step to step",
     "audit/__init__.py": "names that load late: audit/test_transition_matrix.py",
-    "audit/page.py": "the page of a result: test_results.py beside it",
     "fit/run.py": "the one fit: what both doors have in common, tests/fit/test_fit_source.py beside it",
     "cli.py": "a face over everything: tests/integration/test_cli.py",
     **{

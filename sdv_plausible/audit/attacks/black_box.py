@@ -14,11 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.audit.attacks.bounds import LEAST_RUNS, AttackBounds, attack_bounds
-from sdv_plausible.audit.attacks.frames import TableCoder
-from sdv_plausible.audit.attacks.one_run import OneRunBound, one_run_bound
+from sdv_plausible.audit.attacks.bounds import (
+    LEAST_RUNS,
+    AttackBounds,
+    OneRunBound,
+    attack_bounds,
+    one_run_bound,
+)
+from sdv_plausible.audit.attacks.frames import KINDS, TableCoder, crafted, outliers
 from sdv_plausible.audit.attacks.synthesizers import Factory, synthetic_rows
-from sdv_plausible.audit.attacks.targets import KINDS, crafted, outliers
 from sdv_plausible.audit.membership import FloatArray
 from sdv_plausible.privacy.noise.coins import Coins
 

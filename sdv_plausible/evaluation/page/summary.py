@@ -3,6 +3,8 @@
 There are two kinds, and the difference is the point of this module. A :class:`ReleaseSummary` is a function
 of the synthetic table alone, so publishing it tells no more than publishing that table. A
 :class:`ComparisonSummary` is computed from real rows without noise: no guarantee covers it.
+
+Scores stand beside those that other real rows reach: no synthetic rows can be expected to do better.
 """
 
 from __future__ import annotations
