@@ -30,12 +30,9 @@ def _template() -> Any:
 
 
 def fragment(
-    title: str = "",
-    *,
-    head: Sequence[str] = (),
-    rows: Sequence[Sequence[str]] = (),
+    title: str = "", *, head: Sequence[str] = (), rows: Sequence[Sequence[str]] = (),
     notes: Sequence[str] = (),
-) -> str:
+) -> str:  # fmt: skip
     """Return a title, a table and notes as HTML without script, style sheet or request."""
     return str(_template().render(title=title, head=head, rows=rows, notes=notes))
 

@@ -52,13 +52,9 @@ class ColumnsPage(Pages):
     template = "columns.html"
 
     def __init__(
-        self,
-        review: Review,
-        home: str,
-        keys: Keys,
-        fit: Callable[[], Fit | None],
+        self, review: Review, home: str, keys: Keys, fit: Callable[[], Fit | None],
         messages: tuple[str, ...] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(review, keys, lambda: None)
         self._home, self._fit, self._messages = home, fit, messages
 

@@ -219,12 +219,9 @@ class App:
         return orders.read_order(session.review.table, session.review.file, session.texts)
 
     def _budget(
-        self,
-        session: Session,
-        refusals: Mapping[str, str] | None = None,
-        status: int = 200,
+        self, session: Session, refusals: Mapping[str, str] | None = None, status: int = 200,
         plan: Plan | None = None,
-    ) -> Response:
+    ) -> Response:  # fmt: skip
         assert session.review is not None
         texts = {**orders.USUAL, **session.texts}
         return self._page(

@@ -95,13 +95,9 @@ def _events(scores: FloatArray, thresholds: FloatArray, below: bool) -> FloatArr
 
 
 def log_ratio(
-    likelier: npt.ArrayLike,
-    trials: int,
-    rarer: npt.ArrayLike,
-    other_trials: int,
-    delta: float,
+    likelier: npt.ArrayLike, trials: int, rarer: npt.ArrayLike, other_trials: int, delta: float,
     false_alarm: float,
-) -> FloatArray:
+) -> FloatArray:  # fmt: skip
     """``ln((p - delta)/q)`` with p from below and q from above, half of the false alarm each."""
     p, _ = clopper_pearson(likelier, trials, false_alarm / 2)
     _, q = clopper_pearson(rarer, other_trials, false_alarm / 2)

@@ -24,15 +24,9 @@ class Threats(Section):
 
 
 def audit_page(
-    synthesizer: str,
-    claim: str,
-    verdict: str,
-    stages: Sequence[tuple[str, str, float, str]],
-    *,
-    banner: str,
-    public: bool,
-    day: str,
-) -> str:
+    synthesizer: str, claim: str, verdict: str, stages: Sequence[tuple[str, str, float, str]], *,
+    banner: str, public: bool, day: str,
+) -> str:  # fmt: skip
     """Return the page; `day` stands in its head."""
     return Page(
         title="Audit of synthetic data",

@@ -232,11 +232,8 @@ class TransitionMatrix:
         return best
 
     def probabilistic_delta(
-        self,
-        epsilon: float,
-        prior: npt.ArrayLike | None = None,
-        cells: Literal["both", "rarer"] = "both",
-    ) -> float:
+        self, epsilon: float, prior: npt.ArrayLike | None = None, cells: Literal["both", "rarer"] = "both",
+    ) -> float:  # fmt: skip
         """Probability of an output whose log ratio exceeds epsilon: (epsilon, delta)-probabilistic privacy.
 
         Parameters

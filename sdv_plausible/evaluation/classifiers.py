@@ -158,18 +158,11 @@ def names_of(argument: str, names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def compare_classifiers(
-    pair: TablePair,
-    target: str | None = None,
-    *,
-    classifiers: str | Sequence[str] = CLASSIFIERS,
-    num_runs: int = DEFAULT_NUM_RUNS,
-    test_fraction: float = 0.3,
-    max_rows: int | None = DEFAULT_MAX_ROWS,
-    holdout: pd.DataFrame | None = None,
-    random_state: int = 0,
-    ceiling: bool = False,
+    pair: TablePair, target: str | None = None, *, classifiers: str | Sequence[str] = CLASSIFIERS,
+    num_runs: int = DEFAULT_NUM_RUNS, test_fraction: float = 0.3, max_rows: int | None = DEFAULT_MAX_ROWS,
+    holdout: pd.DataFrame | None = None, random_state: int = 0, ceiling: bool = False,
     tick: Callable[[], object] | None = None,
-) -> ClassifierComparison:
+) -> ClassifierComparison:  # fmt: skip
     """Train classifiers on real and on synthetic rows, test both on unseen real rows ([PD] 6.3).
 
     Every run has a fresh split and fresh classifiers, trained and tested on at most ``max_rows`` rows (None:
@@ -203,13 +196,10 @@ def compare_classifiers(
             if tick is not None:
                 tick()
     return ClassifierComparison(
-        target=target,
-        results={name: _result(rows) for name, rows in outcomes.items()},
-        majority_accuracy=float(np.mean(majority)),
-        num_train=num_train,
-        num_test=num_test,
+        target=target, results={name: _result(rows) for name, rows in outcomes.items()},
+        majority_accuracy=float(np.mean(majority)), num_train=num_train, num_test=num_test,
         subsampled=subsampled,
-    )
+    )  # fmt: skip
 
 
 def _hits(name: str, rows: Sequence[Features], labels: Sequence[Labels], seed: int) -> tuple[float, ...]:

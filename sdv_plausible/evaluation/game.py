@@ -66,16 +66,10 @@ def _side_sizes(num_rows: int, test_fraction: float, max_rows: int | None) -> tu
 
 
 def distinguishing_game(
-    pair: TablePair,
-    *,
-    classifiers: str | Sequence[str] = DISTINGUISHERS,
-    num_runs: int = DEFAULT_NUM_RUNS,
-    test_fraction: float = 0.3,
-    max_rows: int | None = DEFAULT_MAX_ROWS,
-    holdout: pd.DataFrame | None = None,
-    random_state: int = 0,
-    tick: Callable[[], object] | None = None,
-) -> GameResult:
+    pair: TablePair, *, classifiers: str | Sequence[str] = DISTINGUISHERS, num_runs: int = DEFAULT_NUM_RUNS,
+    test_fraction: float = 0.3, max_rows: int | None = DEFAULT_MAX_ROWS, holdout: pd.DataFrame | None = None,
+    random_state: int = 0, tick: Callable[[], object] | None = None,
+) -> GameResult:  # fmt: skip
     """Play the game ``num_runs`` times with each classifier, each run with fresh mixes.
 
     ``test_fraction`` of the shorter table's rows make the test mix; no row is in both. A mix has at most
@@ -103,12 +97,9 @@ def distinguishing_game(
             if tick is not None:
                 tick()
     return GameResult(
-        accuracy={name: Estimate.of(v) for name, v in values.items()},
-        num_train=2 * num_train,
-        num_test=2 * num_test,
-        held_out=holdout is not None,
-        subsampled=subsampled,
-    )
+        accuracy={name: Estimate.of(v) for name, v in values.items()}, num_train=2 * num_train,
+        num_test=2 * num_test, held_out=holdout is not None, subsampled=subsampled,
+    )  # fmt: skip
 
 
 Mix = tuple[pd.DataFrame, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]

@@ -13,12 +13,9 @@ from sdv_plausible.evaluation.tables import TablePair
 
 
 def split_sizes(
-    pair: TablePair,
-    holdout: pd.DataFrame | None,
-    test_fraction: float,
-    max_rows: int | None,
+    pair: TablePair, holdout: pd.DataFrame | None, test_fraction: float, max_rows: int | None,
     num_trainings: int = 1,
-) -> tuple[int, int, bool]:
+) -> tuple[int, int, bool]:  # fmt: skip
     """Return the number of training rows, of test rows, and whether ``max_rows`` leaves rows unused.
 
     There are real rows for ``num_trainings`` classifiers, none of them used twice.
@@ -39,12 +36,9 @@ def split_sizes(
 
 
 def split_rows(
-    pair: TablePair,
-    holdout: pd.DataFrame | None,
-    sizes: tuple[int, int],
-    rng: np.random.Generator,
+    pair: TablePair, holdout: pd.DataFrame | None, sizes: tuple[int, int], rng: np.random.Generator,
     twin: bool = False,
-) -> tuple[pd.DataFrame, ...]:
+) -> tuple[pd.DataFrame, ...]:  # fmt: skip
     """Draw real training rows, synthetic training rows, unseen real rows and, for a twin, other real ones.
 
     ``sizes`` from :func:`split_sizes`.

@@ -13,12 +13,9 @@ from sdv_plausible.evaluation.reading import Kind, check_readable
 from sdv_plausible.table.cells import unhashable_types
 
 _KINDS: dict[str, Kind] = {
-    "numerical": "numerical",
-    "datetime": "datetime",
-    "categorical": "categorical",
-    "boolean": "categorical",
+    "numerical": "numerical", "datetime": "datetime", "categorical": "categorical", "boolean": "categorical",
     "ordinal": "categorical",
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,13 +68,10 @@ def histogram(column: str, kind: Kind, tables: Sequence[pd.Series[Any]], fmt: st
     ]
     words = [number(float(value)) if kind == "numerical" else _stamp(float(value)) for value in spikes]
     return _ordered(
-        column,
-        [*(f"exactly {word}" for word in words), *labels],
+        column, [*(f"exactly {word}" for word in words), *labels],
         [*((i + 0.5, word) for i, word in enumerate(words)), *((len(spikes) + at, w) for at, w in marks)],
-        counts,
-        [int(np.isnan(x).sum()) for x in read],
-        spikes=len(spikes),
-    )
+        counts, [int(np.isnan(x).sum()) for x in read], spikes=len(spikes),
+    )  # fmt: skip
 
 
 def clock_histogram(
@@ -103,13 +100,9 @@ def _numbers(tables: Sequence[pd.Series[Any]], kind: Kind, fmt: str | None) -> l
 
 
 def _ordered(
-    column: str,
-    labels: Sequence[str],
-    marks: Sequence[tuple[float, str]],
-    counts: Sequence[Any],
-    absent: Sequence[int],
-    **more: Any,
-) -> Histogram:
+    column: str, labels: Sequence[str], marks: Sequence[tuple[float, str]], counts: Sequence[Any],
+    absent: Sequence[int], **more: Any,
+) -> Histogram:  # fmt: skip
     """Make shares of counts; a bar for missing cells only where there are some."""
     if any(absent):
         labels = [*labels, "missing"]
@@ -198,12 +191,9 @@ def _category_histogram(column: str, tables: Sequence[pd.Series[Any]]) -> Histog
         bars.append(counts[:, 0])
     shares = np.array(bars).T / counts.sum(axis=1)[:, None]
     return Histogram(
-        column=column,
-        ordered=False,
-        labels=tuple(labels),
-        marks=(),
+        column=column, ordered=False, labels=tuple(labels), marks=(),
         shares=tuple(tuple(row) for row in shares.tolist()),
-    )
+    )  # fmt: skip
 
 
 def pictures_of(

@@ -56,12 +56,9 @@ class TableResults:
 
 
 def public_page(
-    date: str,
-    guarantee: Guarantee,
-    releases: Mapping[str, ReleaseSummary | None],
-    structure: Structure,
+    date: str, guarantee: Guarantee, releases: Mapping[str, ReleaseSummary | None], structure: Structure,
     margins: Sequence[pd.DataFrame] = (),
-) -> str:
+) -> str:  # fmt: skip
     """Return the page that may be published: of synthetic tables alone (None: nothing to show).
 
     ``structure`` and ``margins`` are those that the guarantee covers, or empty.
@@ -83,14 +80,10 @@ def public_page(
 
 
 def private_page(
-    date: str,
-    guarantee: Guarantee,
-    tables: Sequence[TableResults],
-    structure: Structure,
-    diagnostics: SeedDiagnostics | None,
-    failed: Mapping[str, pd.DataFrame],
+    date: str, guarantee: Guarantee, tables: Sequence[TableResults], structure: Structure,
+    diagnostics: SeedDiagnostics | None, failed: Mapping[str, pd.DataFrame],
     margins: Sequence[pd.DataFrame] = (),
-) -> str:
+) -> str:  # fmt: skip
     """Return the whole page, NOT private; of ``failed`` tables there are only details with an error."""
     compared = [section for table in tables for section in _compared(table)]
     absent = [

@@ -127,14 +127,11 @@ class Distances(Section):
         if not failed(pairs):
             figures.append(_boxes("Pairs of columns", "distances of pairs", double))
         return cls(
-            reference=compared.reference,
-            num_compared=compared.num_rows,
-            num_real=int(columns["Real Rows"].iloc[0]),
-            num_synthetic=int(columns["Synthetic Rows"].iloc[0]),
-            figures=tuple(figures),
-            worst_pairs=() if failed(pairs) else _worst(pairs),
+            reference=compared.reference, num_compared=compared.num_rows,
+            num_real=int(columns["Real Rows"].iloc[0]), num_synthetic=int(columns["Synthetic Rows"].iloc[0]),
+            figures=tuple(figures), worst_pairs=() if failed(pairs) else _worst(pairs),
             pairs_error=error_of(pairs) if failed(pairs) else "",
-        )
+        )  # fmt: skip
 
 
 def _boxes(caption: str, title: str, rows: Sequence[tuple[str, Floats, str]]) -> Figure:
@@ -196,15 +193,12 @@ class Classifiers(Section):
         axis = (_axis_start(rows, 0.9), 1.0)
         picture = charts.interval_plot("accuracy of classifiers", rows, "share of test rows", axis)
         return cls(
-            target=str(details["Target"].iloc[0]),
-            majority=majority or 0.0,
-            num_train=int(details["Training Rows"].iloc[0]),
-            num_test=int(details["Test Rows"].iloc[0]),
+            target=str(details["Target"].iloc[0]), majority=majority or 0.0,
+            num_train=int(details["Training Rows"].iloc[0]), num_test=int(details["Test Rows"].iloc[0]),
             series=tuple((name, colour) for name, _, _, colour in kinds),
             figures=(Figure(caption="", picture=picture),),
-            head=("classifier", *(name for name, *_ in kinds)),
-            rows=_values(rows),
-        )
+            head=("classifier", *(name for name, *_ in kinds)), rows=_values(rows),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

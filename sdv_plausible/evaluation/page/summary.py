@@ -52,14 +52,9 @@ class ComparisonSummary:
 
 
 def summarise_release(
-    synthetic: pd.DataFrame,
-    kinds: Mapping[str, Kind],
-    formats: Mapping[str, str],
-    *,
-    num_bins: int,
-    max_rows: int | None,
-    random_state: int,
-) -> ReleaseSummary:
+    synthetic: pd.DataFrame, kinds: Mapping[str, Kind], formats: Mapping[str, str], *, num_bins: int,
+    max_rows: int | None, random_state: int,
+) -> ReleaseSummary:  # fmt: skip
     """Summarise the synthetic table alone. No argument may depend on real rows."""
     rng = np.random.default_rng(random_state)
     rows = synthetic.iloc[sample_positions(len(synthetic), max_rows, rng)]
@@ -73,14 +68,9 @@ def summarise_release(
 
 
 def summarise_comparison(
-    pair: TablePair,
-    statistics: distances.PairStatistics | None,
-    *,
-    holdout: pd.DataFrame | None,
-    num_bins: int,
-    max_rows: int | None,
-    random_state: int,
-) -> ComparisonSummary:
+    pair: TablePair, statistics: distances.PairStatistics | None, *, holdout: pd.DataFrame | None,
+    num_bins: int, max_rows: int | None, random_state: int,
+) -> ComparisonSummary:  # fmt: skip
     """Summarise real against synthetic; ``statistics`` are those of all pairs, if there are pairs."""
     rng = np.random.default_rng(random_state)
     *parts, reference = _equal_parts(pair, holdout, max_rows, rng)
@@ -96,14 +86,9 @@ def summarise_comparison(
         histograms=pictures_of(pair.kinds, [pair.real, pair.synthetic], pair.formats),
         real_dependence=identity if statistics is None else statistics.real_dependence,
         synthetic_dependence=identity if statistics is None else statistics.synthetic_dependence,
-        reference=reference,
-        num_rows=len(one),
-        reference_columns=columns[0],
-        reference_pairs=pairs[0],
-        synthetic_columns=columns[1],
-        synthetic_pairs=pairs[1],
-        independent_pairs=pairs[2],
-    )
+        reference=reference, num_rows=len(one), reference_columns=columns[0], reference_pairs=pairs[0],
+        synthetic_columns=columns[1], synthetic_pairs=pairs[1], independent_pairs=pairs[2],
+    )  # fmt: skip
 
 
 def _equal_parts(

@@ -98,22 +98,14 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     """
 
     def __init__(
-        self,
-        *,
-        ledger: Any = None,
-        diagnostics: Mapping[str, Any] | None = None,
-        structure: Mapping[str, str | Sequence[str]] | None = None,
-        margins: Sequence[pd.DataFrame] = (),
-        holdout: Any = None,
-        target: str | None = None,
+        self, *, ledger: Any = None, diagnostics: Mapping[str, Any] | None = None,
+        structure: Mapping[str, str | Sequence[str]] | None = None, margins: Sequence[pd.DataFrame] = (),
+        holdout: Any = None, target: str | None = None,
         classifiers: str | Sequence[str] = ("tree", "random_forest", "adaboost"),
-        distinguishers: str | Sequence[str] = DISTINGUISHERS,
-        num_runs: int = 3,
-        max_rows: int | None = 10_000,
-        max_rows_distances: int | None = 200_000,
-        num_bins: int = DEFAULT_NUM_BINS,
-        random_state: int = 0,
-    ) -> None:
+        distinguishers: str | Sequence[str] = DISTINGUISHERS, num_runs: int = 3,
+        max_rows: int | None = 10_000, max_rows_distances: int | None = 200_000,
+        num_bins: int = DEFAULT_NUM_BINS, random_state: int = 0,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.options = ReportOptions(
             target=target, classifiers=names_of("classifiers", classifiers),
@@ -138,13 +130,9 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         }
 
     def generate(
-        self,
-        real_data: Any,
-        synthetic_data: Any,
-        metadata: Any,
-        constraints: Any = None,
+        self, real_data: Any, synthetic_data: Any, metadata: Any, constraints: Any = None,
         verbose: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Compute all properties and what the HTML page shows.
 
         Parameters
@@ -226,13 +214,10 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             return
         pair: TablePair = prepare(real, synthetic, described)
         self._comparison[name] = summarise_comparison(
-            pair,
-            self._properties["Pair Distances"].of_table(name).statistics,
-            holdout=prepare_holdout(pair, holdout),
-            num_bins=options.num_bins,
-            max_rows=options.max_rows_distances,
-            random_state=options.random_state,
-        )
+            pair, self._properties["Pair Distances"].of_table(name).statistics,
+            holdout=prepare_holdout(pair, holdout), num_bins=options.num_bins,
+            max_rows=options.max_rows_distances, random_state=options.random_state,
+        )  # fmt: skip
         details = {key: self.get_details(key, name) for key in self._properties}
         self._scores[name] = relative_scores(details, self._comparison[name])
 
