@@ -30,6 +30,17 @@ if TYPE_CHECKING:
 TABLES_FILE = "census_tables.json"
 
 
+def _configurations(
+    parents: tuple[tuple[int, NDArray[np.int32]], ...], codes: NDArray[np.int16]
+) -> NDArray[np.int32]:
+    """Number each record's groups of its parents' codes; the last parent varies fastest."""
+    found = np.zeros(len(codes), np.int32)
+    for parent, groups in parents:
+        found *= groups.max() + 1
+        found += groups[codes[:, parent]]
+    return found
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ConditionalTable:
     """The conditional distribution of one column given coarse groups of its parents' codes."""
@@ -65,11 +76,7 @@ class ConditionalTable:
 
     def rows(self, codes: NDArray[np.int16]) -> NDArray[np.int32]:
         """Return the table row (int32) that each record's parents select; ``codes`` has shape (n, 11)."""
-        configuration = np.zeros(len(codes), np.int32)
-        for parent, groups in self.parents:
-            configuration *= groups.max() + 1
-            configuration += groups[codes[:, parent]]
-        return self.row_of[configuration]
+        return self.row_of[_configurations(self.parents, codes)]
 
     def draw(self, codes: NDArray[np.int16], rng: np.random.Generator) -> NDArray[np.intp]:
         """Draw the column's code for every record; whole-number tickets make each weight exact."""
@@ -112,11 +119,7 @@ class PointsTable:
         """Return the weight of code 1, out of ``scale``, for every record; ``codes`` has shape (n, 11)."""
         points = np.full(len(codes), self.start, np.int32)
         for parents, given in self.terms:
-            configuration = np.zeros(len(codes), np.int32)
-            for parent, groups in parents:
-                configuration *= groups.max() + 1
-                configuration += groups[codes[:, parent]]
-            points += given[configuration]
+            points += given[_configurations(parents, codes)]
         return np.rint(self.scale / (1 + np.exp(-self.unit * points))).astype(np.int32)
 
     def draw(self, codes: NDArray[np.int16], rng: np.random.Generator) -> NDArray[np.int32]:

@@ -101,21 +101,16 @@ def fit_predict(name: str, train: Features, labels: Labels, test: Features, rand
     """Train classifier ``name`` and return its predictions; a single class is predicted throughout."""
     if (labels == labels[0]).all():
         return np.full(len(test.trees), labels[0])
+    from sklearn.exceptions import ConvergenceWarning
+
     model = make_classifier(name, random_state)
     with warnings.catch_warnings():
         # A linear model that stops short of its optimum is still the model the user would have got.
-        warnings.filterwarnings("ignore", category=_convergence_warning())
+        warnings.filterwarnings("ignore", category=ConvergenceWarning)
         # A target of many values is the user's choice.
         warnings.filterwarnings("ignore", message="The number of unique classes")
         model.fit(train.of(name), labels)
     return np.asarray(model.predict(test.of(name)))
-
-
-def _convergence_warning() -> type[Warning]:
-    from sklearn.exceptions import ConvergenceWarning
-
-    warning: type[Warning] = ConvergenceWarning
-    return warning
 
 
 def choose_target(pair: TablePair, target: str | None = None) -> str:

@@ -108,14 +108,10 @@ Mix = tuple[pd.DataFrame, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]
 def _mixes(
     real: pd.DataFrame, synthetic: pd.DataFrame, sizes: tuple[int, int], rng: np.random.Generator
 ) -> tuple[Mix, Mix]:
-    num_train, num_test = sizes
-    orders = [rng.permutation(len(table)) for table in (real, synthetic)]
-    train = [table.iloc[order[:num_train]] for table, order in zip((real, synthetic), orders, strict=True)]
-    test = [
-        table.iloc[order[num_train : num_train + num_test]]
-        for table, order in zip((real, synthetic), orders, strict=True)
-    ]
-    return _mix(train, rng), _mix(test, rng)
+    drawn = [(table, rng.permutation(len(table))) for table in (real, synthetic)]
+    cut, end = sizes[0], sum(sizes)
+    train = _mix([table.iloc[order[:cut]] for table, order in drawn], rng)
+    return train, _mix([table.iloc[order[cut:end]] for table, order in drawn], rng)
 
 
 def _mix(parts: Sequence[pd.DataFrame], rng: np.random.Generator) -> Mix:

@@ -38,7 +38,7 @@ def majority_predictor(train: Codes, test: Codes, attribute: int) -> Codes:
     return np.full(len(test), np.bincount(train[:, attribute]).argmax(), dtype=np.int32)
 
 
-def forest_predictor(random_state: int = 0, n_estimators: int = 20) -> Predictor:
+def forest_predictor(random_state: int = 0) -> Predictor:
     """Return a predictor that trains a random forest on the other attributes' codes.
 
     Leaves hold at least 5 rows, which bounds memory for attributes of hundreds of values.
@@ -50,9 +50,7 @@ def forest_predictor(random_state: int = 0, n_estimators: int = 20) -> Predictor
         labels = train[:, attribute]
         if train.shape[1] == 1 or (labels == labels[0]).all():
             return majority_predictor(train, test, attribute)
-        forest = RandomForestClassifier(
-            n_estimators=n_estimators, min_samples_leaf=5, random_state=random_state
-        )
+        forest = RandomForestClassifier(n_estimators=20, min_samples_leaf=5, random_state=random_state)
         with warnings.catch_warnings():
             # attributes of many values are meant to be classes here
             warnings.filterwarnings("ignore", message="The number of unique classes")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -29,6 +29,7 @@ _NOT_PUBLIC = (
 _COEFFICIENTS = (
     "Numbers: absolute Pearson coefficient; categories: Cramer's V; one of each: correlation ratio."
 )
+TITLES = ("before (real)", "after (synthetic)")
 ENDS = 5  # rows shown from either end
 NUM_BINS = 20
 
@@ -44,7 +45,7 @@ class Rows(Section):
     @classmethod
     def of(cls, pair: TablePair) -> Rows:
         """Take five rows from either end, fewer where there are fewer."""
-        named = (("before (real)", pair.real), ("after (synthetic)", pair.synthetic))
+        named = zip(TITLES, (pair.real, pair.synthetic), strict=True)
         return cls(
             head=tuple(map(str, pair.real.columns)),
             tables=tuple((name, tuple(_ends(table))) for name, table in named),
@@ -141,20 +142,15 @@ def tree(columns: Sequence[str], information: Floats) -> dict[str, tuple[str, ..
     return parents
 
 
-def inspection_page(pair: TablePair, date: str, titles: Mapping[str, str] | None = None) -> str:
-    """Return the page: both tables side by side, and everything about them that [DS] inspects. NOT private.
-
-    ``titles`` names the tables: ``{"before": ..., "after": ...}``.
-    """
+def inspection_page(pair: TablePair, date: str) -> str:
+    """Return the page: both tables side by side, and all about them that [DS] inspects. NOT private."""
     coded, _ = encode_pair(pair, NUM_BINS, None, 0)
-    names = titles or {"before": "before (real)", "after": "after (synthetic)"}
     before, after = coded.tables
     dependence = [distances.dependence_matrix(codes, coded.cardinalities) for codes in (before, after)]
     strengths = [correlations(table, pair) for table in (pair.real, pair.synthetic)]
-    both = [names["before"], names["after"]]
     heat = tuple(
         Figure(caption=name, picture=heatmap(f"correlation {name}", coded.columns, matrix, "strength"))
-        for name, matrix in zip(both, strengths, strict=True)
+        for name, matrix in zip(TITLES, strengths, strict=True)
     )
     histograms = pictures_of(pair.kinds, [pair.real, pair.synthetic], pair.formats)
     divergences = tuple(
@@ -172,13 +168,13 @@ def inspection_page(pair: TablePair, date: str, titles: Mapping[str, str] | None
             Columns.of(histograms, [("real", REAL), ("synthetic", SYNTHETIC)]),
             Divergences(rows=divergences),
             Pairs(title="Correlation", words=_COEFFICIENTS, figures=heat),
-            Dependence.of(coded.columns, dict(zip(both, dependence, strict=True))),
+            Dependence.of(coded.columns, dict(zip(TITLES, dependence, strict=True))),
             Pairs(
                 title="Networks",
                 words="One parent each, with the largest mutual information in all.",
                 figures=tuple(
                     Figure(caption=name, picture=network_graph(tree(coded.columns, m)))
-                    for name, m in zip(both, dependence, strict=True)
+                    for name, m in zip(TITLES, dependence, strict=True)
                 ),
             ),
         ),
