@@ -23,8 +23,7 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.neighbours import Relation
 from sdv_plausible.questions.queryable import SeedRecords
 
-NOTHING = "nothing"
-"""The output where no row can pass."""
+NOTHING = "nothing"  # the output where no row can pass
 
 
 def universe(cardinalities: Sequence[int]) -> np.ndarray:

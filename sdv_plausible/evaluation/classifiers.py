@@ -22,8 +22,7 @@ from sdv_plausible.evaluation.reading import as_numbers
 from sdv_plausible.evaluation.splitting import split_rows, split_sizes
 from sdv_plausible.evaluation.tables import TablePair
 
-DEFAULT_MAX_ROWS = 10_000
-"""Rows a classifier is trained on, and rows it is tested on, at most."""
+DEFAULT_MAX_ROWS = 10_000  # rows a classifier is trained on, and rows it is tested on, at most
 DEFAULT_NUM_RUNS = 5
 CLASSIFIERS = ("tree", "random_forest", "adaboost", "logistic_regression", "linear_svm")
 """The classifiers of [PD] tables 3 and 4."""

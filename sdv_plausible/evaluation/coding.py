@@ -21,10 +21,8 @@ from sdv_plausible.evaluation.tables import TablePair
 
 Codes = npt.NDArray[np.int32]
 
-DEFAULT_NUM_BINS = 20
-"""Quantile bins of a numerical column."""
-MISSING = 0
-"""The code of a missing value, in every column."""
+DEFAULT_NUM_BINS = 20  # quantile bins of a numerical column
+MISSING = 0  # the code of a missing value, in every column
 
 
 @dataclass(frozen=True, kw_only=True)

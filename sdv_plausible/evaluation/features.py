@@ -17,8 +17,7 @@ import pandas as pd
 from sdv_plausible.evaluation.coding import category_codes
 from sdv_plausible.evaluation.reading import Floats, Kind, as_numbers
 
-LINEAR = frozenset({"logistic_regression", "linear_svm"})
-"""Classifiers that want indicator features."""
+LINEAR = frozenset({"logistic_regression", "linear_svm"})  # classifiers that want indicator features
 _MAX_ONE_HOT = 50
 _HUGE = 1e300
 

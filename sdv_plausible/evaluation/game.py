@@ -24,8 +24,7 @@ from sdv_plausible.evaluation.classifiers import (
 from sdv_plausible.evaluation.features import FeatureEncoder, Features, stack_rows
 from sdv_plausible.evaluation.tables import TablePair
 
-DISTINGUISHERS = ("random_forest", "tree")
-"""The classifiers of [PD] table 5."""
+DISTINGUISHERS = ("random_forest", "tree")  # the classifiers of [PD] table 5
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,13 +26,11 @@ from sdv_plausible.evaluation.page.drawing import (
 )
 from sdv_plausible.evaluation.reading import Floats
 
-Series = Sequence[tuple[str, Sequence[float], str]]
-"""Name, shares in [0, 1] and colour of each table."""
+Series = Sequence[tuple[str, Sequence[float], str]]  # name, shares in [0, 1] and colour of each table
 
 _DOMINANT = 0.6
 _FEW_BARS = 3
-_GAP = 0.6
-"""Of a bar's place, between bars that stand apart and the others."""
+_GAP = 0.6  # of a bar's place, between bars that stand apart and the others
 
 
 @dataclass(frozen=True)

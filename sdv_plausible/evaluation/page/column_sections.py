@@ -83,11 +83,9 @@ def _figure(one: Histogram, tables: Sequence[tuple[str, str]]) -> Figure:
 
 
 _UNCERTAINTY = "symmetrical uncertainty"
-_MOST_BESIDE = 30
-"""Columns of two dependence matrices side by side, at most."""
+_MOST_BESIDE = 30  # columns of two dependence matrices side by side, at most
 
-Strengths = Mapping[frozenset[str], float]
-"""How dependent two columns are, in [0, 1], by their names."""
+Strengths = Mapping[frozenset[str], float]  # how dependent two columns are, in [0, 1], by their names
 
 
 @dataclass(frozen=True, kw_only=True)

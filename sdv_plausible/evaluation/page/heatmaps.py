@@ -14,12 +14,10 @@ from sdv_plausible.evaluation.reading import Floats
 _SCALE = ((247, 251, 255), (198, 219, 239), (107, 174, 214), (33, 113, 181), (8, 48, 107))
 _LESS, _MORE = ((127, 39, 4), (217, 72, 1), (253, 174, 107)), ((158, 202, 225), (33, 113, 181), (8, 48, 107))
 _SIGNED = (*_LESS, (255, 255, 255), *_MORE)
-_NUMBERED = 24.0
-"""Width from which on a cell has room for its number."""
+_NUMBERED = 24.0  # width from which on a cell has room for its number
 _MOST_NUMBERED = 16
 _LEAST_SPAN = 0.05
-_MIDDLE = 0.179
-"""Luminance on which black and white text have the same contrast."""
+_MIDDLE = 0.179  # luminance on which black and white text have the same contrast
 
 
 def shade(value: float, signed: bool = False) -> tuple[str, bool]:

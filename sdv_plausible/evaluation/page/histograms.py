@@ -19,11 +19,9 @@ from sdv_plausible.evaluation.reading import Floats, Kind, as_numbers
 
 _NUM_BARS = 20
 _MAX_CATEGORIES = 12
-_SPIKE = 0.1
-"""Share of rows from which on a single value among many stands apart."""
+_SPIKE = 0.1  # share of rows from which on a single value among many stands apart
 _MAX_SPIKES = 3
-_CROWDED = 0.5
-"""Share in one of the equal bins from which on bins grow with the values instead."""
+_CROWDED = 0.5  # share in one of the equal bins from which on bins grow with the values instead
 _DAY, _HOUR = 86400.0, 3600.0
 
 
@@ -40,8 +38,7 @@ class Histogram:
     part: str = ""  # what of the column is shown, if not its values
 
 
-_Bars = tuple[Floats, list[str], list[tuple[float, str]]]
-"""Inner edges, a label for each bar, marks."""
+_Bars = tuple[Floats, list[str], list[tuple[float, str]]]  # inner edges, a label for each bar, marks
 
 
 def histogram(column: str, kind: Kind, tables: Sequence[pd.Series[Any]], fmt: str | None = None) -> Histogram:

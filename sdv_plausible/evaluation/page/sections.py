@@ -72,8 +72,7 @@ def _size_shares(seeds: Any) -> tuple[tuple[str, float], ...]:
 
 _NUM_WORST = 8
 
-Shares = tuple[tuple[str, tuple[float, ...]], ...]
-"""Rows of a table: a name and its shares, in [0, 1]."""
+Shares = tuple[tuple[str, tuple[float, ...]], ...]  # rows of a table: a name and its shares, in [0, 1]
 
 
 @dataclass(frozen=True, kw_only=True)
