@@ -7,15 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.commands.files import (
-    UsageError,
-    add_reading,
-    check_inputs,
-    check_nothing_read_is_written,
-    declared_types,
-    metadata_and_detected,
-    read,
-)
+from sdv_plausible.commands import files
 from sdv_plausible.commands.speaking import say
 
 OURS = "PlausibleDeniabilitySynthesizer"
@@ -25,7 +17,7 @@ PAGE, RESULT = "audit.html", "audit.json"
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``audit`` is told."""
     add = command.add_argument
-    add_reading(command)
+    files.add_reading(command)
     command.set_defaults(only_declared=False)
     add(
         "--synthesizer",
@@ -52,13 +44,13 @@ def run(options: argparse.Namespace) -> None:
     from sdv_plausible.audit.auditing import run as attack
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
-    check_inputs(options)
-    check_nothing_read_is_written(options, options.output / PAGE, options.output / RESULT)
+    files.check_inputs(options)
+    files.check_nothing_read_is_written(options, options.output / PAGE, options.output / RESULT)
     if options.output.exists() and not options.output.is_dir():
-        raise UsageError(f"{options.output} must be a folder, and is a file; choose another name")
+        raise files.UsageError(f"{options.output} must be a folder, and is a file; choose another name")
     other = None if options.synthesizer is None else synthesizer_class(options.synthesizer)
-    types = declared_types(options)
-    metadata, detected = metadata_and_detected(options, types)
+    types = files.declared_types(options)
+    metadata, detected = files.metadata_and_detected(options, types)
     epsilon, delta = claim(options)
 
     def factory() -> Any:
@@ -76,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
             print(f"  {words}", flush=True)
 
     result = attack(
-        read(options, {**types, **detected}), factory, name=options.synthesizer or OURS,
+        files.read(options, {**types, **detected}), factory, name=options.synthesizer or OURS,
         claimed_epsilon=epsilon, delta=delta, ours=other is None, public=options.public,
         folder=options.output / "stages", seconds=options.seconds, canaries=options.canaries,
         shadow_runs=options.shadow_runs, white_box_runs=options.white_box_runs,

@@ -11,15 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.commands.files import (
-    HOW_READ,
-    UsageError,
-    check_output,
-    check_there,
-    is_same,
-    names_of,
-    separator_of,
-)
+from sdv_plausible.commands import files
 from sdv_plausible.commands.speaking import say
 from sdv_plausible.declaring.codebook import Codebook
 from sdv_plausible.declaring.files import blanks, drafted, read_domain_file
@@ -61,7 +53,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="of --person: rows used of each (default: 1)",
     )  # fmt: skip
     add("--encoding", default="utf-8", help="of the CSV files (default: utf-8)")
-    add("--separator", type=separator_of, default=",", help='between cells (default: ","); "tab" for tabs')
+    add(
+        "--separator",
+        type=files.separator_of,
+        default=",",
+        help='between cells (default: ","); "tab" for tabs',
+    )
     add("--quote", default='"', help="around cells that hold a separator (default: '\"')")
     add("--overwrite", action="store_true", help="replace the output if it exists")
     add(
@@ -74,19 +71,21 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Check the files, then write the domain file or open the review page."""
     for path in (options.from_public, options.from_codebook):
-        if path is not None and is_same(options.data, path):
-            raise UsageError(
+        if path is not None and files.is_same(options.data, path):
+            raise files.UsageError(
                 f"{path} is the table itself: what is read off it is no declaration; name a published table, "
                 "or have the domain learned (synthesize --undeclared private)"
             )
     if options.private is None and (options.person is not None or options.rows_per_person != 1):
-        raise UsageError("--person and --rows-per-person go with --private: without it no row is looked at")
-    check_there(options.data, options.from_public, options.from_codebook)
-    check_output(options.output, options.overwrite or options.web, (".json",))
+        raise files.UsageError(
+            "--person and --rows-per-person go with --private: without it no row is looked at"
+        )
+    files.check_there(options.data, options.from_public, options.from_codebook)
+    files.check_output(options.output, options.overwrite or options.web, (".json",))
     if options.web:
         _check_web(options)
-    marks = {key: getattr(options, key) for key in HOW_READ}
-    names = names_of(options)
+    marks = {key: getattr(options, key) for key in files.HOW_READ}
+    names = files.names_of(options)
     table = Table(options.data, names, marks)
     found = _found(options, names, marks)
     is_there = options.web and options.output.exists() and not options.overwrite
@@ -122,12 +121,14 @@ def run(options: argparse.Namespace) -> None:
 def _check_web(options: argparse.Namespace) -> None:
     """Refuse what does not go with the review page, before anything is read."""
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise UsageError("--web needs starlette and uvicorn: pip install 'sdv-plausible[app]'")
+        raise files.UsageError("--web needs starlette and uvicorn: pip install 'sdv-plausible[app]'")
     if options.private is not None:
-        raise UsageError("--web does not go with --private: review and save the file, then learn the rest")
+        raise files.UsageError(
+            "--web does not go with --private: review and save the file, then learn the rest"
+        )
     sources = (options.domain, options.from_public, options.from_codebook)
     if options.output.exists() and not options.overwrite and any(path is not None for path in sources):
-        raise UsageError(
+        raise files.UsageError(
             f"{options.output} exists, and is what --web would open: leave --domain and the sources out, or "
             "add --overwrite to start anew"
         )

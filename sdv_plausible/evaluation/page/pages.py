@@ -12,20 +12,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from sdv_plausible.evaluation.network_layout import Structure
+from sdv_plausible.evaluation.page import sections
 from sdv_plausible.evaluation.page.column_sections import Columns, Dependence, Network, strengths_of
 from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC
 from sdv_plausible.evaluation.page.guarantee import Guarantee
 from sdv_plausible.evaluation.page.intervals import Intervals
 from sdv_plausible.evaluation.page.rendering import Page, Section, count
-from sdv_plausible.evaluation.page.sections import (
-    Classifiers,
-    Distances,
-    Game,
-    Heading,
-    SeedDiagnostics,
-    Seeds,
-    error_of,
-)
 from sdv_plausible.evaluation.page.summary import ComparisonSummary, RelativeScore, ReleaseSummary, Scores
 
 _PUBLIC = (
@@ -81,13 +73,13 @@ def public_page(
 
 def private_page(
     date: str, guarantee: Guarantee, tables: Sequence[TableResults], structure: Structure,
-    diagnostics: SeedDiagnostics | None, failed: Mapping[str, pd.DataFrame],
+    diagnostics: sections.SeedDiagnostics | None, failed: Mapping[str, pd.DataFrame],
     margins: Sequence[pd.DataFrame] = (),
 ) -> str:  # fmt: skip
     """Return the whole page, NOT private; of ``failed`` tables there are only details with an error."""
     compared = [section for table in tables for section in _compared(table)]
     absent = [
-        Heading(title=_titled(name), words=f"Not computed: {error_of(details)}")
+        sections.Heading(title=_titled(name), words=f"Not computed: {sections.error_of(details)}")
         for name, details in failed.items()
     ]
     return Page(
@@ -102,7 +94,7 @@ def private_page(
             *absent,
             *Intervals.of(margins),
             *Network.of(structure, _strengths(table.release for table in tables)),
-            *Seeds.of(diagnostics),
+            *sections.Seeds.of(diagnostics),
         ),
     ).html()
 
@@ -124,9 +116,9 @@ def _strengths(releases: Iterable[ReleaseSummary | None]) -> dict[frozenset[str]
 
 def _released(name: str, release: ReleaseSummary | None) -> list[Section]:
     if release is None:
-        return [Heading(title=_titled(name), words="No synthetic rows, or no columns, to show.")]
+        return [sections.Heading(title=_titled(name), words="No synthetic rows, or no columns, to show.")]
     return [
-        Heading(title=_titled(name), words=f"{count(release.num_rows)} synthetic rows."),
+        sections.Heading(title=_titled(name), words=f"{count(release.num_rows)} synthetic rows."),
         Columns.of(release.histograms, [("synthetic", SYNTHETIC)]),
         Dependence.of(release.columns, {"Synthetic": release.dependence}),
     ]
@@ -137,13 +129,13 @@ def _compared(table: TableResults) -> list[Section]:
     details, compared = table.details, table.comparison
     matrices = {"Real": compared.real_dependence, "Synthetic": compared.synthetic_dependence}
     return [
-        Heading(
+        sections.Heading(
             title=_titled(table.name), words=f"{count(real)} real rows, {count(synthetic)} synthetic rows."
         ),
         Scores.of(table.scores),
-        Distances.of(details["Column Distances"], details["Pair Distances"], compared),
-        Classifiers.of(details["Classifier Agreement"], table.majority),
-        Game.of(details["Distinguishing Game"]),
+        sections.Distances.of(details["Column Distances"], details["Pair Distances"], compared),
+        sections.Classifiers.of(details["Classifier Agreement"], table.majority),
+        sections.Game.of(details["Distinguishing Game"]),
         Columns.compared(table.release.columns, compared, [("real", REAL), ("synthetic", SYNTHETIC)]),
         Dependence.of(table.release.columns, matrices),
     ]

@@ -11,39 +11,18 @@ import pandas as pd
 from sdmetrics.reports.base_unified_report import BaseUnifiedReport
 
 from sdv_plausible import fragments
+from sdv_plausible.evaluation import tables
 from sdv_plausible.evaluation.classifiers import names_of
 from sdv_plausible.evaluation.coding import DEFAULT_NUM_BINS
 from sdv_plausible.evaluation.game import DISTINGUISHERS
 from sdv_plausible.evaluation.network_layout import as_structure, layers
+from sdv_plausible.evaluation.page import summary
 from sdv_plausible.evaluation.page.guarantee import Guarantee
 from sdv_plausible.evaluation.page.intervals import Intervals
 from sdv_plausible.evaluation.page.pages import TableResults, private_page, public_page
 from sdv_plausible.evaluation.page.rendering import percent
 from sdv_plausible.evaluation.page.sections import SeedDiagnostics
-from sdv_plausible.evaluation.page.summary import (
-    ComparisonSummary,
-    RelativeScore,
-    ReleaseSummary,
-    relative_scores,
-    summarise_comparison,
-    summarise_release,
-)
-from sdv_plausible.evaluation.report.properties import (
-    ClassifierAgreementProperty,
-    ColumnDistances,
-    DistinguishingGameProperty,
-    PairDistances,
-    ReportOptions,
-)
-from sdv_plausible.evaluation.tables import (
-    TablePair,
-    by_table,
-    column_kinds,
-    datetime_formats,
-    described_tables,
-    prepare,
-    prepare_holdout,
-)
+from sdv_plausible.evaluation.report import properties
 from sdv_plausible.whole_files import write_whole
 
 _SHOWN = "PlausibleDeniabilityReport (private: computed from real rows without noise)"
@@ -107,7 +86,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         num_bins: int = DEFAULT_NUM_BINS, random_state: int = 0,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.options = ReportOptions(
+        self.options = properties.ReportOptions(
             target=target, classifiers=names_of("classifiers", classifiers),
             distinguishers=names_of("distinguishers", distinguishers), num_runs=num_runs, max_rows=max_rows,
             max_rows_distances=max_rows_distances, num_bins=num_bins, random_state=random_state,
@@ -119,14 +98,14 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         Intervals.of(margins)  # so is a table that is none of margins
         self._margins = tuple(margins)
         self._holdout = holdout
-        self._release: dict[str, ReleaseSummary] = {}
-        self._comparison: dict[str, ComparisonSummary] = {}
-        self._scores: dict[str, tuple[RelativeScore, ...]] = {}
+        self._release: dict[str, summary.ReleaseSummary] = {}
+        self._comparison: dict[str, summary.ComparisonSummary] = {}
+        self._scores: dict[str, tuple[summary.RelativeScore, ...]] = {}
         self._properties = {
-            "Column Distances": ColumnDistances(self.options),
-            "Pair Distances": PairDistances(self.options),
-            "Classifier Agreement": ClassifierAgreementProperty(self.options),
-            "Distinguishing Game": DistinguishingGameProperty(self.options),
+            "Column Distances": properties.ColumnDistances(self.options),
+            "Pair Distances": properties.PairDistances(self.options),
+            "Classifier Agreement": properties.ClassifierAgreementProperty(self.options),
+            "Distinguishing Game": properties.DistinguishingGameProperty(self.options),
         }
 
     def generate(
@@ -152,13 +131,13 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             If metadata and tables do not name the same tables and columns, or a target column does not exist.
         """
         self._forget()
-        described = described_tables(metadata, real_data, synthetic_data)
+        described = tables.described_tables(metadata, real_data, synthetic_data)
         names = list(described["tables"])
         real, synthetic = (
-            by_table(real_data, names, "real_data"),
-            by_table(synthetic_data, names, "synthetic_data"),
+            tables.by_table(real_data, names, "real_data"),
+            tables.by_table(synthetic_data, names, "synthetic_data"),
         )
-        holdouts = {} if self._holdout is None else by_table(self._holdout, names, "holdout")
+        holdouts = {} if self._holdout is None else tables.by_table(self._holdout, names, "holdout")
         self._check_names(described)
         for report_property in self._properties.values():
             report_property.holdouts = holdouts
@@ -189,7 +168,9 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
 
     def _check_names(self, described: dict[str, Any]) -> None:
         target = self.options.target
-        columns = {c for table in described["tables"].values() for c in column_kinds(table, pd.DataFrame())}
+        columns = {
+            c for table in described["tables"].values() for c in tables.column_kinds(table, pd.DataFrame())
+        }
         if target is not None and target not in columns:
             raise ValueError(f"target ({target!r}) must be one of the compared columns: {sorted(columns)}")
         drawn = set(self._structure).union(*self._structure.values())
@@ -203,23 +184,23 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     def _summarise(
         self, name: str, real: pd.DataFrame, synthetic: pd.DataFrame, described: dict[str, Any], holdout: Any
     ) -> None:
-        kinds, options = column_kinds(described, pd.DataFrame()), self.options
+        kinds, options = tables.column_kinds(described, pd.DataFrame()), self.options
         if not kinds or synthetic.empty:
             return
-        self._release[name] = summarise_release(
-            synthetic, kinds, datetime_formats(described, kinds), num_bins=options.num_bins,
+        self._release[name] = summary.summarise_release(
+            synthetic, kinds, tables.datetime_formats(described, kinds), num_bins=options.num_bins,
             max_rows=options.max_rows_distances, random_state=options.random_state,
         )  # fmt: skip
         if real.empty:  # the release's summary must not depend on it
             return
-        pair: TablePair = prepare(real, synthetic, described)
-        self._comparison[name] = summarise_comparison(
+        pair: tables.TablePair = tables.prepare(real, synthetic, described)
+        self._comparison[name] = summary.summarise_comparison(
             pair, self._properties["Pair Distances"].of_table(name).statistics,
-            holdout=prepare_holdout(pair, holdout), num_bins=options.num_bins,
+            holdout=tables.prepare_holdout(pair, holdout), num_bins=options.num_bins,
             max_rows=options.max_rows_distances, random_state=options.random_state,
         )  # fmt: skip
         details = {key: self.get_details(key, name) for key in self._properties}
-        self._scores[name] = relative_scores(details, self._comparison[name])
+        self._scores[name] = summary.relative_scores(details, self._comparison[name])
 
     def get_score(self) -> float:
         """Return the mean over properties of the share that is reached of what other real rows reach."""
