@@ -21,10 +21,8 @@ SPARSE = 8  # if fewer than one in so many pairs of a block are wanted, they are
 
 
 def mixed_radix(digits: Iterable[npt.NDArray[np.integer]], bases: Sequence[int]) -> Counts:
-    """Number each record's combination of digits, (n,) each, first digit most significant.
-
-    Digit i lies in ``0 .. bases[i] - 1``; the product of the bases must be below 2^63.
-    """
+    """Number each record's combination of digits, (n,) each, first digit most significant."""
+    # Digit i lies in ``0 .. bases[i] - 1``; the product of the bases must be below 2^63.
     key: Counts | None = None
     for digit, base in zip(digits, bases, strict=True):
         if key is None:
@@ -50,13 +48,11 @@ def entropy(counts: Counts) -> float:
 def pair_counts(
     digits: Sequence[npt.NDArray[np.integer]], bases: Sequence[int], pairs: npt.ArrayLike
 ) -> Iterator[tuple[npt.NDArray[np.intp], Counts]]:
-    """Count the records of each combination of two digits, for many pairs (k, 2) of them.
-
-    Yields which of the pairs, all with tables of one shape (a, b), and their tables (p, a, b); every pair
-    comes once, in any order. Pairs of small bases are counted as products of 0/1 matrices, many at once; the
-    rest one by one. The products are exact: sums of at most ``RECORDS_AT_ONCE`` ones, far below 2^24, in
-    single precision.
-    """
+    """Count the records of each combination of two digits, for many pairs (k, 2) of them."""
+    # Yields which of the pairs, all with tables of one shape (a, b), and their tables (p, a, b); every pair
+    # comes once, in any order. Pairs of small bases are counted as products of 0/1 matrices, many at once;
+    # the rest one by one. The products are exact: sums of at most ``RECORDS_AT_ONCE`` ones, far below 2^24,
+    # in single precision.
     chosen, sizes = np.asarray(pairs, dtype=np.intp).reshape(-1, 2), np.asarray(bases)
     margins = {int(j): np.bincount(digits[j], minlength=bases[j]) for j in np.unique(chosen)}
     inside = np.prod(sizes[chosen] - 1, axis=1)
@@ -92,10 +88,8 @@ def _products(
     firsts: npt.NDArray[np.intp],
     seconds: npt.NDArray[np.intp],
 ) -> tuple[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]], Counts]:
-    """Counts of all values but the last, of every first with every second digit.
-
-    First is where each digit's first value is: its line among the firsts, its column among the seconds.
-    """
+    """Counts of all values but the last, of every first with every second digit."""
+    # First is where each digit's first value is: its line among the firsts, its column among the seconds.
     at, widths = (np.zeros(len(sizes), dtype=np.intp), np.zeros(len(sizes), dtype=np.intp)), []
     for starts, columns in zip(at, (firsts, seconds), strict=True):
         ends = np.cumsum(sizes[columns] - 1)

@@ -162,10 +162,8 @@ def _check_single(path: Path, name: str, separator: str) -> None:
 
 
 def review_of(work: Path, sent: Upload) -> tuple[Review, tuple[str, ...]]:
-    """The table that was sent, or that a path names, with what is said of its columns elsewhere.
-
-    Second is what of a code book could not be read. Files that were sent go to the folder ``work``.
-    """
+    """The table that was sent, or that a path names, with what is said of its columns elsewhere."""
+    # Second is what of a code book could not be read. Files that were sent go to the folder ``work``.
     table = _table(work, sent)
     file, messages = _declared(work, sent, table)
     return Review(file, table, work / DOMAIN, _no_planner, is_saved=False), messages

@@ -71,10 +71,8 @@ class Session:
             self.fit = fit
 
     def note_look(self, names: Collection[str] | None = None) -> None:
-        """Write down that real rows are about to be shown: what is changed afterwards may repeat them.
-
-        ``names`` are columns that a fit warned of; by default all, and the rules.
-        """
+        """Write down that real rows are about to be shown: what is changed afterwards may repeat them."""
+        # ``names`` are columns that a fit warned of; by default all, and the rules.
         with self.lock:
             if self.review is not None and self.fit is not None:
                 self.review.note_look(self.fit.order.rule_digests if names is None else None, names)

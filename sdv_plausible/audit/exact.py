@@ -40,10 +40,8 @@ def deterministic_pass(k: int) -> PassProbability:
 
 
 def plausible_seeds(y: int, seed: int, table: Sequence[int], likelihood: Weights, gamma: Fraction) -> int:
-    """Number k' of candidate y from a seed: records in its partition, ``gamma^-(i+1) < p <= gamma^-i``.
-
-    At gamma 1 these are the records of the same likelihood.
-    """
+    """Number k' of candidate y from a seed: records in its partition, ``gamma^-(i+1) < p <= gamma^-i``."""
+    # At gamma 1 these are the records of the same likelihood.
     own = _partition(likelihood[seed][y], gamma)
     same = {d for d in set(table) if likelihood[d][y] and _partition(likelihood[d][y], gamma) == own}
     return sum(1 for d in table if d in same)
@@ -52,12 +50,10 @@ def plausible_seeds(y: int, seed: int, table: Sequence[int], likelihood: Weights
 def attempt(
     table: Sequence[int], likelihood: Weights, test: PassProbability, gamma: Fraction
 ) -> list[Fraction]:
-    """One attempt of Mechanism 1: probability that candidate y is made and passes, for every y.
-
-    ``table`` has the kind of every seed record; ``likelihood[d][y] = Pr[y = M(d)]``, where a mixture over a
-    known omega lists (omega, y) as candidates. At gamma 1 only equal likelihoods are of one partition. What
-    is missing from 1 is the probability of a rejection.
-    """
+    """One attempt of Mechanism 1: probability that candidate y is made and passes, for every y."""
+    # ``table`` has the kind of every seed record; ``likelihood[d][y] = Pr[y = M(d)]``, where a mixture over a
+    # known omega lists (omega, y) as candidates. At gamma 1 only equal likelihoods are of one partition. What
+    # is missing from 1 is the probability of a rejection.
     released = [Fraction(0)] * len(likelihood[0])
     for seed, copies in Counter(table).items():
         for y, p in enumerate(likelihood[seed]):
@@ -85,12 +81,10 @@ def with_rejection(one_attempt: Sequence[Fraction]) -> dict[Hashable, Fraction]:
 def released_groups(
     sizes: Mapping[Hashable, int], k: int, margin: int, a: Fraction, top: int
 ) -> dict[Hashable, Fraction]:
-    """What the release-level test shows: for every outcome, the released groups with their noisy sizes.
-
-    Groups of at least k enter, and are released from a noisy size of k + margin on; sizes (0 for an absent
-    group) get noise of weight ``a = exp(-epsilon0)``. Noisy sizes from ``top`` on are one outcome, which is
-    exact for every two tables whose groups are all below it.
-    """
+    """What the release-level test shows: for every outcome, the released groups with their noisy sizes."""
+    # Groups of at least k enter, and are released from a noisy size of k + margin on; sizes (0 for an absent
+    # group) get noise of weight ``a = exp(-epsilon0)``. Noisy sizes from ``top`` on are one outcome, which is
+    # exact for every two tables whose groups are all below it.
     per_group = [
         [(key, size, p) for size, p in _noisy_size(n, k, margin, a, top)] for key, n in sorted(sizes.items())
     ]

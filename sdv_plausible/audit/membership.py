@@ -47,11 +47,9 @@ def clopper_pearson(successes: npt.ArrayLike, trials: int, alarm: float) -> tupl
 def epsilon_lower_bound(
     present: npt.ArrayLike, absent: npt.ArrayLike, delta: float, *, false_alarm: float = 1e-6
 ) -> AttackResult:
-    """Lower bound on epsilon at ``delta``, from scores of independent runs with and without the target.
-
-    The first quarter of the runs, of at least 20 on each side, chooses the event, the others are counted. A
-    true claim is contradicted with probability at most ``false_alarm``.
-    """
+    """Lower bound on epsilon at ``delta``, from scores of independent runs with and without the target."""
+    # The first quarter of the runs, of at least 20 on each side, chooses the event, the others are counted. A
+    # true claim is contradicted with probability at most ``false_alarm``.
     scores = [np.asarray(s, dtype=np.float64) for s in (present, absent)]
     if min(map(len, scores)) < 20:
         raise ValueError(

@@ -85,11 +85,9 @@ def check_outputs(options: argparse.Namespace, endings: Sequence[str] = (".csv",
 
 
 def check_nothing_read_is_written(options: argparse.Namespace, *more: Path) -> None:
-    """Refuse outputs that anything else on the command line names, as a file to be read or to be written.
-
-    Every text that was given counts: so no option that reads a file can be forgotten here. ``outputs`` of a
-    command are its options that name what is written; ``more`` are files in a folder that is written to.
-    """
+    """Refuse outputs that anything else on the command line names, as a file to be read or to be written."""
+    # Every text that was given counts: so no option that reads a file can be forgotten here. ``outputs`` of a
+    # command are its options that name what is written; ``more`` are files in a folder that is written to.
     outputs = [(name, getattr(options, name, None)) for name in getattr(options, "outputs", ("output",))]
     written = [(name, path) for name, path in (*outputs, *(("output", path) for path in more)) if path]
     read = [

@@ -111,11 +111,9 @@ def fitted(
     check: Callable[[PlausibleDeniabilitySynthesizer], object] | None = None,
     known: Mapping[str, Any] | None = None,
 ) -> tuple[PlausibleDeniabilitySynthesizer, Undeclared]:
-    """The synthesizer, fitted to the table, and the types that nobody declared.
-
-    ``begin`` is told when a step begins; ``check`` is shown the synthesizer before the rows are read, and may
-    refuse; ``known`` are arguments that the command knows itself.
-    """
+    """The synthesizer, fitted to the table, and the types that nobody declared."""
+    # ``begin`` is told when a step begins; ``check`` is shown the synthesizer before the rows are read, and
+    # may refuse; ``known`` are arguments that the command knows itself.
     from sdv_plausible.sdv.versions import metadata_of
     from sdv_plausible.table.column_types import check_released, column_types
 

@@ -64,10 +64,8 @@ def _add(group: Any, option: Option) -> None:
 
 
 def given(options: argparse.Namespace, **known: Any) -> dict[str, Any]:
-    """Arguments of the constructor from the options that were given, and from them alone.
-
-    ``known`` are options or arguments that the command knows itself: what was given comes first.
-    """
+    """Arguments of the constructor from the options that were given, and from them alone."""
+    # ``known`` are options or arguments that the command knows itself: what was given comes first.
     from sdv_plausible.fit.public_table import PublicTable
     from sdv_plausible.models import named_learner
     from sdv_plausible.privacy.neighbours import person_of

@@ -41,10 +41,8 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def warnings_in_lines() -> Iterator[None]:
-    """Show this package's warnings in one line each, on standard error, and those of others not at all.
-
-    SDV's hints on saving metadata are not for this audience, and what others say of rows may quote cells.
-    """
+    """Show this package's warnings in one line each, on standard error, and those of others not at all."""
+    # SDV's hints on saving metadata are not for this audience, and what others say of rows may quote cells.
     said: set[str] = set()
 
     def show(message: Warning | str, _: type[Warning], filename: str, *_rest: Any, **_more: Any) -> None:

@@ -78,11 +78,9 @@ def without_blanks(domain: Any) -> Any:
 
 
 def can_vote(options: argparse.Namespace) -> bool:
-    """Whether the types can be voted for: where a claim is wanted, and the vote can be a part of it.
-
-    A budget is drawn from before any look, and a person's rows are bounded in the fit: both come too late for
-    the vote, as does metadata of the user's own.
-    """
+    """Whether the types can be voted for: where a claim is wanted, and the vote can be a part of it."""
+    # A budget is drawn from before any look, and a person's rows are bounded in the fit: both come too late
+    # for the vote, as does metadata of the user's own.
     return (
         math.isfinite(_parameter(options, "epsilon"))
         and _parameter(options, "undeclared") == "private"

@@ -65,10 +65,8 @@ def categories(values: Iterable[Any]) -> dict[str, Any]:
 def ranged(
     name: str, low: float | None, high: float | None, codes: Sequence[Any] = ()
 ) -> tuple[dict[str, Any], list[str]]:
-    """Words of a column of numbers with codes beside the range, and what they cannot say.
-
-    Without one end the range is left out.
-    """
+    """Words of a column of numbers with codes beside the range, and what they cannot say."""
+    # Without one end the range is left out.
     words: dict[str, Any] = {"sdtype": "numerical"}
     listed = ", ".join(map(repr, codes))
     if low is None or high is None:
@@ -91,10 +89,8 @@ def ranged(
 def labelled(
     name: str, codes: Sequence[Any], missing: Sequence[Any], *, is_text: bool = False
 ) -> tuple[dict[str, Any], list[str]]:
-    """Words of a column of which some values have labels, and what to look at.
-
-    Values that stand for missing are cells of the table like others.
-    """
+    """Words of a column of which some values have labels, and what to look at."""
+    # Values that stand for missing are cells of the table like others.
     if not codes and not missing:
         return {"sdtype": None}, [f"{name}: no values are listed"]
     others = [code for code in codes if code not in missing]

@@ -46,11 +46,9 @@ def record_look(
 
 
 def note_look(path: str | Path, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:
-    """Write a look down, and return what whoever looked is told.
-
-    That everything fits is told about all rows, too: so columns and rules are written down whatever was
-    found. Else ever narrower ranges are tried until one person's value is the bound.
-    """
+    """Write a look down, and return what whoever looked is told."""
+    # That everything fits is told about all rows, too: so columns and rules are written down whatever was
+    # found. Else ever narrower ranges are tried until one person's value is the bound.
     if not names and rules is None:
         return []
     document = read_json(Path(path))
@@ -80,10 +78,8 @@ def note_look(path: str | Path, names: Collection[str], rules: Collection[str] |
 def told_of_look(
     domain: Any, names: Collection[str], rules: Collection[str] | None = None, known: Collection[str] = ()
 ) -> list[str]:
-    """Write a look down where the declarations are kept, and return what whoever looked is told.
-
-    Where ``domain`` is no file there is no record; of ``known`` columns that was told before.
-    """
+    """Write a look down where the declarations are kept, and return what whoever looked is told."""
+    # Where ``domain`` is no file there is no record; of ``known`` columns that was told before.
     if isinstance(domain, (str, os.PathLike)) and domain != "written":
         return note_look(Path(domain), names, rules)
     new = sorted(set(names) - set(known))

@@ -139,10 +139,8 @@ def _with(
 
 
 def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
-    """What the domain that a fit is given cost when it was learned.
-
-    Refused if the record is damaged, or protects others than the fit does.
-    """
+    """What the domain that a fit is given cost when it was learned."""
+    # Refused if the record is damaged, or protects others than the fit does.
     if domain is None or (isinstance(domain, str) and domain == "written"):
         return Earlier()
     learned = domain_document(domain).learned

@@ -127,10 +127,8 @@ class Review:
             return Look(found, tuple(notes))
 
     def note_look(self, rules: Sequence[str] | None, names: Collection[str] | None = None) -> None:
-        """Write down that rows are about to be shown, or told about: of all columns, or of these.
-
-        ``rules`` are digests of the rules, if rows that break one are.
-        """
+        """Write down that rows are about to be shown, or told about: of all columns, or of these."""
+        # ``rules`` are digests of the rules, if rows that break one are.
         with self._lock:
             record_look(self.output, self.file.columns if names is None else names, rules)
 

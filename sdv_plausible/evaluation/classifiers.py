@@ -127,11 +127,9 @@ def choose_target(pair: TablePair, target: str | None = None) -> str:
 def target_classes(
     pair: TablePair, target: str, parts: Sequence[pd.DataFrame]
 ) -> list[npt.NDArray[np.int32]]:
-    """Return class labels of several row sets; the first one is real.
-
-    A categorical target has its values as classes; a number is above the first set's median or not. Missing
-    is a class, and so is what is no number.
-    """
+    """Return class labels of several row sets; the first one is real."""
+    # A categorical target has its values as classes; a number is above the first set's median or not. Missing
+    # is a class, and so is what is no number.
     columns = [part[target] for part in parts]
     kind = pair.kinds[target]
     if kind == "categorical":
@@ -157,13 +155,11 @@ def compare_classifiers(
     holdout: pd.DataFrame | None = None, random_state: int = 0, ceiling: bool = False,
     tick: Callable[[], object] | None = None,
 ) -> ClassifierComparison:  # fmt: skip
-    """Train classifiers on real and on synthetic rows, test both on unseen real rows ([PD] 6.3).
-
-    Every run has a fresh split and fresh classifiers, trained and tested on at most ``max_rows`` rows (None:
-    no bound). With ``holdout``, real rows that the synthesizer never saw, all of ``pair.real`` may train and
-    they test. With ``ceiling`` twins train on other real rows, too; then there are at most half as many for
-    each. ``tick`` is called once per run and classifier.
-    """
+    """Train classifiers on real and on synthetic rows, test both on unseen real rows ([PD] 6.3)."""
+    # Every run has a fresh split and fresh classifiers, trained and tested on at most ``max_rows`` rows
+    # (None: no bound). With ``holdout``, real rows that the synthesizer never saw, all of ``pair.real`` may
+    # train and they test. With ``ceiling`` twins train on other real rows, too; then there are at most half
+    # as many for each. ``tick`` is called once per run and classifier.
     target = choose_target(pair, target)
     features: Mapping[str, Any] = {name: kind for name, kind in pair.kinds.items() if name != target}
     if not features:
@@ -197,11 +193,9 @@ def compare_classifiers(
 
 
 def _hits(name: str, rows: Sequence[Features], labels: Sequence[Labels], seed: int) -> tuple[float, ...]:
-    """Return the accuracies of one classifier trained on real and synthetic rows, and their agreement.
-
-    Rows and labels are real, synthetic, unseen and, for a ceiling, other real ones: then the agreement of the
-    two trained on real rows comes last.
-    """
+    """Return the accuracies of one classifier trained on real and synthetic rows, and their agreement."""
+    # Rows and labels are real, synthetic, unseen and, for a ceiling, other real ones: then the agreement of
+    # the two trained on real rows comes last.
     test, truth = rows[2], labels[2]
     said = [
         fit_predict(name, learned, classes, test, seed)

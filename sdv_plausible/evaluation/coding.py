@@ -35,12 +35,10 @@ class CodedTables:
 
 
 def quantile_edges(values: Floats, num_bins: int) -> Floats:
-    """Return the inner edges of at most ``num_bins`` bins that hold about equally many of ``values``.
-
-    A bin is ``(edge[i-1], edge[i]]``; the first and the last are open outwards. An edge is always a value
-    that occurs, so that a frequent value (a zero in a column of mostly zeros) gets a bin of its own, and a
-    column with at most ``num_bins`` distinct values gets one bin for each. NaN is ignored.
-    """
+    """Return the inner edges of at most ``num_bins`` bins that hold about equally many of ``values``."""
+    # A bin is ``(edge[i-1], edge[i]]``; the first and the last are open outwards. An edge is always a value
+    # that occurs, so that a frequent value (a zero in a column of mostly zeros) gets a bin of its own, and a
+    # column with at most ``num_bins`` distinct values gets one bin for each. NaN is ignored.
     present: Floats = np.sort(values[~np.isnan(values)])
     if present.size == 0:
         return present

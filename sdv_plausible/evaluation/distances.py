@@ -81,10 +81,8 @@ def pair_distances(first: Codes, second: Codes, cardinalities: Sequence[int]) ->
 
 
 def symmetrical_uncertainty(h_x: float, h_y: float, h_xy: float) -> float:
-    """Return 2 (H(x) + H(y) - H(x, y)) / (H(x) + H(y)), in [0, 1]: mutual information on a common scale.
-
-    Two columns that are both constant tell nothing of each other: 0.
-    """
+    """Return 2 (H(x) + H(y) - H(x, y)) / (H(x) + H(y)), in [0, 1]: mutual information on a common scale."""
+    # Two columns that are both constant tell nothing of each other: 0.
     if h_x + h_y == 0:
         return 0.0
     return float(np.clip(2 * (h_x + h_y - h_xy) / (h_x + h_y), 0.0, 1.0))
@@ -98,10 +96,8 @@ def dependence_matrix(codes: Codes, cardinalities: Sequence[int]) -> Floats:
 def pair_statistics(
     real: Codes, synthetic: Codes, cardinalities: Sequence[int], tick: Callable[[], object] | None = None
 ) -> PairStatistics:
-    """Return distances and dependences of all pairs of columns, counting each pair once.
-
-    A table without rows gives dependences 0 and distances NaN. ``tick`` is called after each pair.
-    """
+    """Return distances and dependences of all pairs of columns, counting each pair once."""
+    # A table without rows gives dependences 0 and distances NaN. ``tick`` is called after each pair.
     m = len(cardinalities)
     singles = [
         [entropy(np.bincount(table[:, j], minlength=c)) for j, c in enumerate(cardinalities)]

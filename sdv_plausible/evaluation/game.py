@@ -69,12 +69,10 @@ def distinguishing_game(
     test_fraction: float = 0.3, max_rows: int | None = DEFAULT_MAX_ROWS, holdout: pd.DataFrame | None = None,
     random_state: int = 0, tick: Callable[[], object] | None = None,
 ) -> GameResult:  # fmt: skip
-    """Play the game ``num_runs`` times with each classifier, each run with fresh mixes.
-
-    ``test_fraction`` of the shorter table's rows make the test mix; no row is in both. A mix has at most
-    ``max_rows`` rows (None: no bound). Rows of a ``holdout``, which the synthesizer never saw, are the real
-    ones of both mixes. ``tick`` is called once per run and classifier.
-    """
+    """Play the game ``num_runs`` times with each classifier, each run with fresh mixes."""
+    # ``test_fraction`` of the shorter table's rows make the test mix; no row is in both. A mix has at most
+    # ``max_rows`` rows (None: no bound). Rows of a ``holdout``, which the synthesizer never saw, are the real
+    # ones of both mixes. ``tick`` is called once per run and classifier.
     if num_runs < 1:
         raise ValueError(f"num_runs ({num_runs}) must be at least 1")
     classifiers = names_of("classifiers", classifiers)

@@ -39,10 +39,8 @@ def majority_predictor(train: Codes, test: Codes, attribute: int) -> Codes:
 
 
 def forest_predictor(random_state: int = 0) -> Predictor:
-    """Return a predictor that trains a random forest on the other attributes' codes.
-
-    Leaves hold at least 5 rows, which bounds memory for attributes of hundreds of values.
-    """
+    """Return a predictor that trains a random forest on the other attributes' codes."""
+    # Leaves hold at least 5 rows, which bounds memory for attributes of hundreds of values.
 
     def predict(train: Codes, test: Codes, attribute: int) -> Codes:
         from sklearn.ensemble import RandomForestClassifier
@@ -63,14 +61,12 @@ def forest_predictor(random_state: int = 0) -> Predictor:
 def _log_conditional(
     train: Codes, child: int, parents: Sequence[int], cards: Sequence[int]
 ) -> Callable[[Codes], Floats]:
-    """Return ``log P(child | parents)`` as a function of rows, counted on the training rows.
-
-    A configuration of the parents that occurs N times is mixed with one pseudo-row of the child's own
-    distribution (weight 1 / (N + 1)), so one never seen falls back on that distribution. Only configurations
-    that occur are kept: the dense tables of a fitted model
-    (:class:`sdv_plausible.models.bayesian_network.ConditionalTable`) have a cell for each, which for a given
-    structure and unbucketed parents need not fit into memory.
-    """
+    """Return ``log P(child | parents)`` as a function of rows, counted on the training rows."""
+    # A configuration of the parents that occurs N times is mixed with one pseudo-row of the child's own
+    # distribution (weight 1 / (N + 1)), so one never seen falls back on that distribution. Only
+    # configurations that occur are kept: the dense tables of a fitted model
+    # (:class:`sdv_plausible.models.bayesian_network.ConditionalTable`) have a cell for each, which for a
+    # given structure and unbucketed parents need not fit into memory.
     family = (*parents, child)
     bases = [cards[j] for j in family]
     if prod(bases) > 2**62:
@@ -99,11 +95,9 @@ def _log_conditional(
 
 
 def network_predictor(parents: Mapping[int, Sequence[int]], cardinalities: Sequence[int]) -> Predictor:
-    """Return a predictor that counts tables on ``{position: parents}`` and takes the most likely value.
-
-    For attribute x the value maximises ``P(x | parents(x)) * prod over children c of P(c | parents(c))``: the
-    other factors of the joint distribution do not contain x.
-    """
+    """Return a predictor that counts tables on ``{position: parents}`` and takes the most likely value."""
+    # For attribute x the value maximises ``P(x | parents(x)) * prod over children c of P(c | parents(c))``:
+    # the other factors of the joint distribution do not contain x.
 
     def predict(train: Codes, test: Codes, attribute: int) -> Codes:
         family = [attribute, *(child for child, above in parents.items() if attribute in above)]

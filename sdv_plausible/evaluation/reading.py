@@ -14,10 +14,8 @@ _LOOKED_AT = 10_000
 
 
 def as_numbers(column: pd.Series[Any], kind: Kind, datetime_format: str | None = None) -> tuple[Floats, Any]:
-    """Return a column as floats (NaN: missing or unreadable), and which present values could not be read.
-
-    Datetimes become seconds since 1970 in UTC; a time without a zone is taken for UTC.
-    """
+    """Return a column as floats (NaN: missing or unreadable), and which present values could not be read."""
+    # Datetimes become seconds since 1970 in UTC; a time without a zone is taken for UTC.
     missing = column.isna().to_numpy(dtype=bool)
     if kind == "datetime":
         text = None if pd.api.types.is_datetime64_any_dtype(column.dtype) else datetime_format

@@ -16,10 +16,8 @@ def split_sizes(
     pair: TablePair, holdout: pd.DataFrame | None, test_fraction: float, max_rows: int | None,
     num_trainings: int = 1,
 ) -> tuple[int, int, bool]:  # fmt: skip
-    """Return the number of training rows, of test rows, and whether ``max_rows`` leaves rows unused.
-
-    There are real rows for ``num_trainings`` classifiers, none of them used twice.
-    """
+    """Return the number of training rows, of test rows, and whether ``max_rows`` leaves rows unused."""
+    # There are real rows for ``num_trainings`` classifiers, none of them used twice.
     max_rows = sys.maxsize if max_rows is None else max_rows
     if not 0 < test_fraction < 1:
         raise ValueError(f"test_fraction ({test_fraction}) must lie between 0 and 1: both parts need rows")
@@ -39,10 +37,8 @@ def split_rows(
     pair: TablePair, holdout: pd.DataFrame | None, sizes: tuple[int, int], rng: np.random.Generator,
     twin: bool = False,
 ) -> tuple[pd.DataFrame, ...]:  # fmt: skip
-    """Draw real training rows, synthetic training rows, unseen real rows and, for a twin, other real ones.
-
-    ``sizes`` from :func:`split_sizes`.
-    """
+    """Draw real training rows, synthetic training rows, unseen real rows and, for a twin, other real ones."""
+    # ``sizes`` from :func:`split_sizes`.
     num_train, num_test = sizes
     order = rng.permutation(len(pair.real))
     train, test, rest = np.split(order, [num_train, num_train + (num_test if holdout is None else 0)])

@@ -92,10 +92,8 @@ def _infer_sdtype(column: pd.Series[Any]) -> str:
 
 
 def column_kinds(metadata: dict[str, Any] | None, frame: pd.DataFrame) -> dict[str, Kind]:
-    """Return the columns that evaluation compares, and their kinds, in the order of the metadata.
-
-    Without metadata the kinds are read off the dtypes of ``frame``, the real table.
-    """
+    """Return the columns that evaluation compares, and their kinds, in the order of the metadata."""
+    # Without metadata the kinds are read off the dtypes of ``frame``, the real table.
     if metadata is None:
         return {str(name): _KINDS[_infer_sdtype(frame[name])] for name in frame.columns}
     keys: set[str] = set()

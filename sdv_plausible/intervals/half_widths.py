@@ -27,8 +27,6 @@ def gaussian_half_width(sigma: float, miss: float) -> int:
 
 
 def sum_half_width(sigmas: Sequence[float], miss: float) -> float:
-    """Bound on a sum of independent discrete Gaussians of these deviations, weights included.
-
-    By their moment generating functions, which those of the Gaussians dominate.
-    """
+    """Bound on a sum of independent discrete Gaussians of these deviations, weights included."""
+    # By their moment generating functions, which those of the Gaussians dominate.
     return math.sqrt(2 * math.log(2 / miss) * math.fsum(s * s for s in sigmas))

@@ -40,10 +40,8 @@ class Measured:
 
 
 def measured_tables(answers: Sequence[NoisyAnswer]) -> list[Measured]:
-    """Tables of counts of all rows, in the order in which they were asked for.
-
-    Those of a part of the rows are left out: the table's counts do not follow from them.
-    """
+    """Tables of counts of all rows, in the order in which they were asked for."""
+    # Those of a part of the rows are left out: the table's counts do not follow from them.
     return [
         Measured(axes=tuple(a.asked.tables[0]), counts=a.values, sigma=a.scale)
         for a in answers
@@ -54,11 +52,9 @@ def measured_tables(answers: Sequence[NoisyAnswer]) -> list[Measured]:
 def margins(
     answers: Sequence[NoisyAnswer], domain: Domain, columns: str | Sequence[str], level: float = 0.95
 ) -> pd.DataFrame:
-    """Counts over some columns with confidence intervals: post-processing of the answers.
-
-    One row per cell, each interval at its own level; of no column, the number of rows. See
-    :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.margins`.
-    """
+    """Counts over some columns with confidence intervals: post-processing of the answers."""
+    # One row per cell, each interval at its own level; of no column, the number of rows. See
+    # :meth:`~sdv_plausible.PlausibleDeniabilitySynthesizer.margins`.
     check_level(level)
     names = [columns] if isinstance(columns, str) else list(columns)
     wanted = _numbers(names, domain)
@@ -117,11 +113,9 @@ def _alike(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
 
 
 def rows_between(tables: Sequence[Measured], num_columns: int, miss: float) -> tuple[float, float, float]:
-    """Estimate of the number of rows, and bounds that miss it with this probability at most.
-
-    Every table adds up to it. Where each column has one, all are put together by inverse variance: that
-    there is one for each was settled before the first was answered. Otherwise the first table stands alone.
-    """
+    """Estimate of the number of rows, and bounds that miss it with this probability at most."""
+    # Every table adds up to it. Where each column has one, all are put together by inverse variance: that
+    # there is one for each was settled before the first was answered. Otherwise the first table stands alone.
     single: dict[int, Measured] = {}
     for table in tables:
         if len(table.axes) == 1:
@@ -164,11 +158,9 @@ def _measured(
 def _bounded(
     tables: Sequence[Measured], wanted: tuple[int, ...], domain: Domain, miss: float
 ) -> pd.DataFrame:
-    """Frechet bounds of cells that nobody measured, from the intervals of their columns.
-
-    The probability of a miss is shared out: a cell is right where all of its columns, and the number of
-    rows, are.
-    """
+    """Frechet bounds of cells that nobody measured, from the intervals of their columns."""
+    # The probability of a miss is shared out: a cell is right where all of its columns, and the number of
+    # rows, are.
     singles = [_asked_for(tables, (j,)) for j in wanted]
     known = [t for t in singles if t is not None]
     axes = [
@@ -221,11 +213,9 @@ OR = " or "
 
 
 def axis_labels(attribute: Attribute, axis: Axis) -> list[Any]:
-    """Label of every bucket of an axis.
-
-    A bucket of one code has its value. A group has a text, for its count is the group's and says nothing of
-    a single value in it: "17 to 24", "'A' or 'B'".
-    """
+    """Label of every bucket of an axis."""
+    # A bucket of one code has its value. A group has a text, for its count is the group's and says nothing of
+    # a single value in it: "17 to 24", "'A' or 'B'".
     codes = [np.flatnonzero(axis.buckets == bucket) for bucket in range(axis.size)]
     return [
         _code(attribute, int(group[0])) if len(group) == 1 else _group(attribute, group) for group in codes

@@ -21,11 +21,9 @@ Make = Callable[[Keys, str, Callable[[], object]], Guard]
 
 
 def serve(make: Make, tell: Callable[[str], object]) -> None:
-    """Serve pages until they are closed there, or interrupted.
-
-    ``tell`` gets the address, once somebody listens there. It holds the token, so it goes to a terminal and
-    into no file; no browser is started with it, since every user of a machine sees arguments of programs.
-    """
+    """Serve pages until they are closed there, or interrupted."""
+    # ``tell`` gets the address, once somebody listens there. It holds the token, so it goes to a terminal and
+    # into no file; no browser is started with it, since every user of a machine sees arguments of programs.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.bind((LOOPBACK, 0))
         listening.listen()

@@ -67,11 +67,9 @@ class ShareScale:
 def vertical_bars(
     title: str, labels: Sequence[str], marks: Sequence[tuple[float, str]], series: Series, spikes: int = 0
 ) -> Markup:
-    """Draw shares of ordered bins, a group of bars for each; a last bin called "missing" stands apart.
-
-    ``marks`` of the axis count bins from the left end of the first; ``spikes`` bins at the start stand apart.
-    ``title`` is for readers of the page who cannot see, here and in all pictures.
-    """
+    """Draw shares of ordered bins, a group of bars for each; a last bin called "missing" stands apart."""
+    # ``marks`` of the axis count bins from the left end of the first; ``spikes`` bins at the start stand
+    # apart. ``title`` is for readers of the page who cannot see, here and in all pictures.
     left, right, top, bottom = 46.0, WIDTH - 10.0, 20.0, 140.0
     drawing = Drawing(WIDTH, 164, title)
     scale = ShareScale.of(series)
@@ -158,10 +156,8 @@ def _x_axis(
 
 
 def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis: str) -> Markup:
-    """Draw one box for each row (name, values at least 0 or NaN, colour).
-
-    Quartiles, whiskers to the last value within 1.5 inter-quartile ranges, outliers.
-    """
+    """Draw one box for each row (name, values at least 0 or NaN, colour)."""
+    # Quartiles, whiskers to the last value within 1.5 inter-quartile ranges, outliers.
     left, right, height = 118.0, WIDTH - 12.0, 34.0
     bottom = 6 + height * len(rows)
     drawing = Drawing(WIDTH, bottom + 36, title)

@@ -137,11 +137,9 @@ class Network(Section):
 
     @classmethod
     def of(cls, structure: Structure, strengths: Strengths | None = None) -> tuple[Network, ...]:
-        """Draw ``{child: parents}``; nothing if there is none.
-
-        ``strengths`` are those of a table that may be shown where the network is; pairs that they lack count
-        as unknown and weakest.
-        """
+        """Draw ``{child: parents}``; nothing if there is none."""
+        # ``strengths`` are those of a table that may be shown where the network is; pairs that they lack
+        # count as unknown and weakest.
         if not structure:
             return ()
         known = strengths or {}

@@ -40,10 +40,8 @@ def _luminance(colour: Sequence[int]) -> float:
 def heatmap(
     title: str, labels: Sequence[str], matrix: Floats, scale_name: str, *, signed: bool = False
 ) -> Markup:
-    """Draw a square matrix of values with names, numbers where there is room, and a legend below.
-
-    Values lie in [0, 1]; ``signed`` ones are differences of such, and the scale then ends at the largest.
-    """
+    """Draw a square matrix of values with names, numbers where there is room, and a legend below."""
+    # Values lie in [0, 1]; ``signed`` ones are differences of such, and the scale then ends at the largest.
     m = len(labels)
     span = max(_LEAST_SPAN, float(np.abs(matrix).max(initial=0.0))) if signed else 1.0
     room = min(110.0, 8 + max(text_width(label) for label in labels))

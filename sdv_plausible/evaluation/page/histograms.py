@@ -42,12 +42,10 @@ _Bars = tuple[Floats, list[str], list[tuple[float, str]]]  # inner edges, a labe
 
 
 def histogram(column: str, kind: Kind, tables: Sequence[pd.Series[Any]], fmt: str | None = None) -> Histogram:
-    """Return the histogram of a column in one or more tables, with the same bars for all.
-
-    Numbers and times get at most 20 bars between the 0.5 % and 99.5 % quantiles of all tables; the end bars
-    hold what lies beyond, and values that many rows share come first, apart. Of more than 12 categories the
-    rarest share one bar.
-    """
+    """Return the histogram of a column in one or more tables, with the same bars for all."""
+    # Numbers and times get at most 20 bars between the 0.5 % and 99.5 % quantiles of all tables; the end bars
+    # hold what lies beyond, and values that many rows share come first, apart. Of more than 12 categories the
+    # rarest share one bar.
     if kind == "categorical":
         return _category_histogram(column, tables)
     read = _numbers(tables, kind, fmt)

@@ -53,12 +53,10 @@ def _curve(layout: NetworkLayout, route: Sequence[str]) -> str:
 
 
 def network_tree(structure: Structure, strengths: Mapping[frozenset[str], float]) -> Markup:
-    """Draw each column below and right of the parent it depends on most; a layer is a step to the right.
-
-    A line is the thicker the stronger the link (``strengths`` of pairs, in [0, 1]), whose strength stands at
-    its end; without strengths parents count in their order. The picture is as wide as a telephone, however
-    many columns there are.
-    """
+    """Draw each column below and right of the parent it depends on most; a layer is a step to the right."""
+    # A line is the thicker the stronger the link (``strengths`` of pairs, in [0, 1]), whose strength stands
+    # at its end; without strengths parents count in their order. The picture is as wide as a telephone,
+    # however many columns there are.
     order = [node for row in layers(structure) for node in row]
     strongest = {
         child: max(parents, key=lambda parent: strengths.get(frozenset((parent, child)), -1.0))

@@ -51,10 +51,8 @@ def public_page(
     date: str, guarantee: Guarantee, releases: Mapping[str, ReleaseSummary | None], structure: Structure,
     margins: Sequence[pd.DataFrame] = (),
 ) -> str:  # fmt: skip
-    """Return the page that may be published: of synthetic tables alone (None: nothing to show).
-
-    ``structure`` and ``margins`` are those that the guarantee covers, or empty.
-    """
+    """Return the page that may be published: of synthetic tables alone (None: nothing to show)."""
+    # ``structure`` and ``margins`` are those that the guarantee covers, or empty.
     tables = [section for name, release in releases.items() for section in _released(name, release)]
     return Page(
         title="Synthetic data",

@@ -132,11 +132,9 @@ class RelativeScore:
 def relative_scores(
     details: Mapping[str, pd.DataFrame], compared: ComparisonSummary
 ) -> tuple[RelativeScore, ...]:
-    """Return the scores of one table's properties.
-
-    Distances are those of equal numbers of rows, since chance alone makes them larger for fewer. Of the game
-    the ceiling is guessing.
-    """
+    """Return the scores of one table's properties."""
+    # Distances are those of equal numbers of rows, since chance alone makes them larger for fewer. Of the
+    # game the ceiling is guessing.
     found = []
     for name, table in details.items():
         score = float(table["Score"].mean())
