@@ -7,8 +7,9 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.app.order import Order
 from sdv_plausible.declaring.errors import one_line
@@ -53,13 +54,6 @@ FILES = {
 }
 
 
-class Told(Protocol):
-    """The end of a pipe."""
-
-    def send(self, obj: Any, /) -> None:
-        """Send something."""
-
-
 @dataclass(frozen=True)
 class Done:
     """A fit that is done, where its files go, and who hears of them; ``rows`` are the real ones."""
@@ -68,7 +62,7 @@ class Done:
     rows: pd.DataFrame
     synthetic: pd.DataFrame
     folder: Path
-    told: Told
+    told: Connection
 
     def write(self, key: str, content: str | bytes | Callable[[Path], object]) -> None:
         """Write a file, whole or not at all, and tell that it is there."""
@@ -76,7 +70,7 @@ class Done:
         self.told.send(("file", key))
 
 
-def run(order: Order, folder: Path, told: Told) -> None:
+def run(order: Order, folder: Path, told: Connection) -> None:
     """Do what is ordered, and tell how far it is."""
     try:
         _release(order, folder, told)
@@ -84,14 +78,14 @@ def run(order: Order, folder: Path, told: Told) -> None:
         told.send(("failed", one_line(error, True)))
 
 
-def run_alone(order: Order, folder: Path, told: Told) -> None:
+def run_alone(order: Order, folder: Path, told: Connection) -> None:
     """Do the same as a process's main function."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
     with exits_on_signals():  # and leaves nothing half
         run(order, folder, told)
 
 
-def _release(order: Order, folder: Path, told: Told) -> None:
+def _release(order: Order, folder: Path, told: Connection) -> None:
     told.send(("stage", 0))
     document = order.document
     if voted := order.open_columns:
@@ -116,7 +110,9 @@ def _release(order: Order, folder: Path, told: Told) -> None:
     told.send(("stage", 4))
 
 
-def _with_types(order: Order, document: dict[str, Any], names: tuple[str, ...], told: Told) -> dict[str, Any]:
+def _with_types(
+    order: Order, document: dict[str, Any], names: tuple[str, ...], told: Connection
+) -> dict[str, Any]:
     """The declarations with types that are voted for; the charge is told before a cell is looked at."""
     texts = order.table.read(column_types({name: {"sdtype": "categorical"} for name in names}))
     ledger = PrivacyLedger(delta=order.delta)

@@ -29,13 +29,10 @@ def audit_page(
 ) -> str:  # fmt: skip
     """Return the page; `day` stands in its head."""
     return Page(
-        title="Audit of synthetic data",
-        heading=f"Audit of {synthesizer}",
-        date=day,
-        kind="public" if public else "private",
-        banner=banner,
+        title="Audit of synthetic data", heading=f"Audit of {synthesizer}", date=day,
+        kind="public" if public else "private", banner=banner,
         sections=(Threats(claim=claim, verdict=verdict, stages=tuple(stages)),),
-    ).html()
+    ).html()  # fmt: skip
 
 
 Verdict = Literal["claim broken", "leak found", "nothing found", "not computed"]

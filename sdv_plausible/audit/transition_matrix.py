@@ -191,15 +191,12 @@ class TransitionMatrix:
         if self.log_ratios[pair, outcome] < 0:
             one, other = other, one
         return Cell(
-            loss=float(size[pair, outcome]),
-            outcome=self.outcomes[outcome],
-            likelier=self.tables[one],
+            loss=float(size[pair, outcome]), outcome=self.outcomes[outcome], likelier=self.tables[one],
             rarer=self.tables[other],
             probabilities=(
-                float(self.probabilities[one, outcome]),
-                float(self.probabilities[other, outcome]),
+                float(self.probabilities[one, outcome]), float(self.probabilities[other, outcome]),
             ),
-        )
+        )  # fmt: skip
 
     @property
     def epsilon(self) -> float:
@@ -222,13 +219,9 @@ class TransitionMatrix:
             at = int(found.argmax())
             best = max(
                 best,
-                (
-                    float(found[at]),
-                    self.tables[self.pairs[at, one]],
-                    self.tables[self.pairs[at, other]],
-                ),
+                (float(found[at]), self.tables[self.pairs[at, one]], self.tables[self.pairs[at, other]]),
                 key=lambda case: case[0],
-            )
+            )  # fmt: skip
         return best
 
     def probabilistic_delta(

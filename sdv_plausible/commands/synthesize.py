@@ -46,12 +46,6 @@ def run(options: argparse.Namespace) -> None:
             if options.ledger is not None:
                 write_whole(options.ledger, ledger.to_json())
     say(
-        options,
-        f"{ledger}{found.hint()}\n\nWrote {len(synthetic):,} rows to {options.output}",
-        {
-            "output": options.output,
-            "rows": len(synthetic),
-            **found.to_dict(),
-            "ledger": ledger.to_dict(),
-        },
-    )
+        options, f"{ledger}{found.hint()}\n\nWrote {len(synthetic):,} rows to {options.output}",
+        {"output": options.output, "rows": len(synthetic), **found.to_dict(), "ledger": ledger.to_dict()},
+    )  # fmt: skip

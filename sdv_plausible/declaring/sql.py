@@ -190,9 +190,7 @@ def _conditions(node: Any) -> Iterator[Any]:
     """What is joined by AND."""
     from sqlglot import exp
 
-    inner = node
-    while isinstance(inner, exp.Paren):
-        inner = inner.this
+    inner = node.unnest()
     if isinstance(inner, exp.And):
         yield from _conditions(inner.this)
         yield from _conditions(inner.expression)

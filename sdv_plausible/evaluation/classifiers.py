@@ -17,10 +17,15 @@ import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
 from sdv_plausible.evaluation.coding import category_codes, quantile_edges
-from sdv_plausible.evaluation.features import FeatureEncoder, Features, shuffle, stack_rows
-from sdv_plausible.evaluation.reading import as_numbers
-from sdv_plausible.evaluation.splitting import split_rows, split_sizes
-from sdv_plausible.evaluation.tables import TablePair
+from sdv_plausible.evaluation.features import (
+    FeatureEncoder,
+    Features,
+    shuffle,
+    split_rows,
+    split_sizes,
+    stack_rows,
+)
+from sdv_plausible.evaluation.tables import TablePair, as_numbers
 
 DEFAULT_MAX_ROWS = 10_000  # rows a classifier is trained on, and rows it is tested on, at most
 DEFAULT_NUM_RUNS = 5

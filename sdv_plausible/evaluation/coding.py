@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sdv_plausible.evaluation.reading import Floats, Kind, as_numbers
-from sdv_plausible.evaluation.tables import TablePair
+from sdv_plausible.evaluation.tables import Floats, Kind, TablePair, as_numbers
 
 Codes = npt.NDArray[np.int32]
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from sdv_plausible.counting import Counts, entropy, joint_counts, mixed_radix
 from sdv_plausible.evaluation.coding import Codes
-from sdv_plausible.evaluation.reading import Floats
+from sdv_plausible.evaluation.tables import Floats
 
 MAX_DENSE_CELLS = 1 << 22
 """Joint tables up to this many cells are counted densely (32 MB each); larger ones over the cells that occur.

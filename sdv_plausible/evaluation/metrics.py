@@ -26,8 +26,8 @@ from sdmetrics.single_table import SingleTableMetric
 
 from sdv_plausible.evaluation import classifiers as _classifiers
 from sdv_plausible.evaluation import coding, distances, game, prediction
+from sdv_plausible.evaluation.features import split_rows, split_sizes
 from sdv_plausible.evaluation.network_layout import as_structure
-from sdv_plausible.evaluation.splitting import split_rows, split_sizes
 from sdv_plausible.evaluation.tables import prepare, prepare_holdout
 
 

@@ -19,7 +19,7 @@ import pandas as pd
 
 from sdv_plausible.counting import Counts, mixed_radix
 from sdv_plausible.evaluation.coding import Codes
-from sdv_plausible.evaluation.reading import Floats
+from sdv_plausible.evaluation.tables import Floats
 
 Predictor = Callable[[Codes, Codes, int], Codes]
 """``(training codes, test codes, attribute) -> most likely codes``, shapes (n, m), (n', m), (n',)."""

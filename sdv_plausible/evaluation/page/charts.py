@@ -24,7 +24,7 @@ from sdv_plausible.evaluation.page.drawing import (
     shorten_all,
     ticks,
 )
-from sdv_plausible.evaluation.reading import Floats
+from sdv_plausible.evaluation.tables import Floats
 
 Series = Sequence[tuple[str, Sequence[float], str]]  # name, shares in [0, 1] and colour of each table
 

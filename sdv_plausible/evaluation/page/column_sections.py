@@ -16,7 +16,7 @@ from sdv_plausible.evaluation.page.histograms import Histogram
 from sdv_plausible.evaluation.page.network import network_graph, network_tree
 from sdv_plausible.evaluation.page.rendering import Figure, Section
 from sdv_plausible.evaluation.page.summary import ComparisonSummary
-from sdv_plausible.evaluation.reading import Floats
+from sdv_plausible.evaluation.tables import Floats
 
 
 @dataclass(frozen=True, kw_only=True)

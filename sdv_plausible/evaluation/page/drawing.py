@@ -31,14 +31,11 @@ class Drawing:
         self._root = Element(
             "svg",
             {
-                "viewBox": f"0 0 {width:.0f} {height:.0f}",
-                "width": f"{width:.0f}",
-                "height": f"{height:.0f}",
-                "style": f"--natural:{width:.0f}px",
-                "role": "img",
+                "viewBox": f"0 0 {width:.0f} {height:.0f}", "width": f"{width:.0f}",
+                "height": f"{height:.0f}", "style": f"--natural:{width:.0f}px", "role": "img",
                 "aria-label": title,
             },
-        )
+        )  # fmt: skip
 
     def _add(
         self, tag: str, places: Mapping[str, float], words: str = "", tip: str = "", /, **attributes: object

@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from sdv_plausible.evaluation.page.drawing import WIDTH, Drawing, number, shorten_all, text_width
-from sdv_plausible.evaluation.reading import Floats
+from sdv_plausible.evaluation.tables import Floats
 
 # From white to dark blue, dark enough at the end for white text; of differences from dark orange over white.
 _SCALE = ((247, 251, 255), (198, 219, 239), (107, 174, 214), (33, 113, 181), (8, 48, 107))

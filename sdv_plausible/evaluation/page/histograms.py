@@ -15,7 +15,7 @@ import pandas as pd
 
 from sdv_plausible.evaluation.coding import category_codes
 from sdv_plausible.evaluation.page.drawing import number
-from sdv_plausible.evaluation.reading import Floats, Kind, as_numbers
+from sdv_plausible.evaluation.tables import Floats, Kind, as_numbers
 
 _NUM_BARS = 20
 _MAX_CATEGORIES = 12

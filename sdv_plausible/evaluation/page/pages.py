@@ -15,8 +15,7 @@ from sdv_plausible.evaluation.network_layout import Structure
 from sdv_plausible.evaluation.page import sections
 from sdv_plausible.evaluation.page.column_sections import Columns, Dependence, Network, strengths_of
 from sdv_plausible.evaluation.page.drawing import REAL, SYNTHETIC
-from sdv_plausible.evaluation.page.guarantee import Guarantee
-from sdv_plausible.evaluation.page.intervals import Intervals
+from sdv_plausible.evaluation.page.guarantee import Guarantee, Intervals
 from sdv_plausible.evaluation.page.rendering import Page, Section, count
 from sdv_plausible.evaluation.page.summary import ComparisonSummary, RelativeScore, ReleaseSummary, Scores
 
@@ -55,18 +54,13 @@ def public_page(
     # ``structure`` and ``margins`` are those that the guarantee covers, or empty.
     tables = [section for name, release in releases.items() for section in _released(name, release)]
     return Page(
-        title="Synthetic data",
-        heading="Synthetic data: what it is and what protects it",
-        date=date,
-        kind="public",
-        banner=_PUBLIC if guarantee.claimed else f"{_PUBLIC} {_UNPROTECTED}",
+        title="Synthetic data", heading="Synthetic data: what it is and what protects it", date=date,
+        kind="public", banner=_PUBLIC if guarantee.claimed else f"{_PUBLIC} {_UNPROTECTED}",
         sections=(
-            guarantee,
-            *Intervals.of(margins),
-            *tables,
+            guarantee, *Intervals.of(margins), *tables,
             *Network.of(structure, _strengths(releases.values())),
         ),
-    ).html()
+    ).html()  # fmt: skip
 
 
 def private_page(
@@ -82,19 +76,14 @@ def private_page(
     ]
     return Page(
         title="Synthetic data report (private)",
-        heading="Synthetic data: how good it is and what protects it",
-        date=date,
-        kind="private",
+        heading="Synthetic data: how good it is and what protects it", date=date, kind="private",
         banner=_PRIVATE,
         sections=(
-            guarantee,
-            *compared,
-            *absent,
-            *Intervals.of(margins),
+            guarantee, *compared, *absent, *Intervals.of(margins),
             *Network.of(structure, _strengths(table.release for table in tables)),
             *sections.Seeds.of(diagnostics),
         ),
-    ).html()
+    ).html()  # fmt: skip
 
 
 def _titled(name: str) -> str:

@@ -18,7 +18,7 @@ from sdv_plausible.evaluation.page.charts import horizontal_bars
 from sdv_plausible.evaluation.page.drawing import OTHER, REAL, REFERENCE, SYNTHETIC
 from sdv_plausible.evaluation.page.rendering import Figure, Section
 from sdv_plausible.evaluation.page.summary import ComparisonSummary
-from sdv_plausible.evaluation.reading import Floats
+from sdv_plausible.evaluation.tables import Floats
 
 _PARTS = ("plausible_seeds", "pass_rates")
 
@@ -218,20 +218,16 @@ class Game(Section):
         if failed(details):
             return NotComputed(title="Distinguishing game", error=error_of(details))
         rows = _intervals(details, (("accuracy", "Accuracy", "Accuracy", SYNTHETIC),))
+        held_out = bool(details["Held-out Real Rows"].iloc[0])
         axis = (_axis_start(rows, 0.4), 1.0)
         picture = charts.interval_plot(
             "distinguishing game", rows, "share named right", axis, (0.5, "guessing")
         )
         return cls(
-            real_rows="held-out real rows"
-            if bool(details["Held-out Real Rows"].iloc[0])
-            else "the real rows",
-            num_train=int(details["Training Rows"].iloc[0]),
-            num_test=int(details["Test Rows"].iloc[0]),
-            figures=(Figure(caption="", picture=picture),),
-            head=("distinguisher", "named right"),
-            rows=_values(rows),
-        )
+            real_rows="held-out real rows" if held_out else "the real rows",
+            num_train=int(details["Training Rows"].iloc[0]), num_test=int(details["Test Rows"].iloc[0]), figures=(Figure(caption="", picture=picture),),
+            head=("distinguisher", "named right"), rows=_values(rows),
+        )  # fmt: skip
 
 
 _IntervalRows = list[tuple[str, list[charts.Interval]]]

@@ -21,8 +21,7 @@ from sdv_plausible.evaluation import distances
 from sdv_plausible.evaluation.coding import Codes, encode, sample_positions
 from sdv_plausible.evaluation.page.histograms import Histogram, pictures_of
 from sdv_plausible.evaluation.page.rendering import Section
-from sdv_plausible.evaluation.reading import Floats, Kind
-from sdv_plausible.evaluation.tables import TablePair
+from sdv_plausible.evaluation.tables import Floats, Kind, TablePair
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,8 +17,7 @@ from sdv_plausible.evaluation.coding import DEFAULT_NUM_BINS
 from sdv_plausible.evaluation.game import DISTINGUISHERS
 from sdv_plausible.evaluation.network_layout import as_structure, layers
 from sdv_plausible.evaluation.page import summary
-from sdv_plausible.evaluation.page.guarantee import Guarantee
-from sdv_plausible.evaluation.page.intervals import Intervals
+from sdv_plausible.evaluation.page.guarantee import Guarantee, Intervals
 from sdv_plausible.evaluation.page.pages import TableResults, private_page, public_page
 from sdv_plausible.evaluation.page.rendering import percent
 from sdv_plausible.evaluation.page.sections import SeedDiagnostics

@@ -77,14 +77,11 @@ class _ColumnDistances(_TableProperty):
             tick()
         return pd.DataFrame(
             {
-                "Column": coded.columns,
-                "Metric": "TotalVariationDistance",
-                "Distance": values,
-                "Score": 1 - values,
-                "Real Rows": used["num_rows_real"],
+                "Column": coded.columns, "Metric": "TotalVariationDistance", "Distance": values,
+                "Score": 1 - values, "Real Rows": used["num_rows_real"],
                 "Synthetic Rows": used["num_rows_synthetic"],
             }
-        )
+        )  # fmt: skip
 
 
 class _PairDistances(_TableProperty):
@@ -105,15 +102,12 @@ class _PairDistances(_TableProperty):
             {
                 "Column 1": [coded.columns[i] for i, _ in found.pairs],
                 "Column 2": [coded.columns[j] for _, j in found.pairs],
-                "Metric": "PairwiseTotalVariationDistance",
-                "Distance": found.distances,
-                "Score": 1 - found.distances,
-                "Real Dependence": found.real_dependence[place],
+                "Metric": "PairwiseTotalVariationDistance", "Distance": found.distances,
+                "Score": 1 - found.distances, "Real Dependence": found.real_dependence[place],
                 "Synthetic Dependence": found.synthetic_dependence[place],
-                "Real Rows": used["num_rows_real"],
-                "Synthetic Rows": used["num_rows_synthetic"],
+                "Real Rows": used["num_rows_real"], "Synthetic Rows": used["num_rows_synthetic"],
             }
-        )
+        )  # fmt: skip
 
 
 class _ClassifierAgreement(_TableProperty):
@@ -132,24 +126,18 @@ class _ClassifierAgreement(_TableProperty):
         return pd.DataFrame(
             [
                 {
-                    "Target": outcome.target,
-                    "Classifier": name,
-                    "Metric": "ClassifierAgreement",
-                    "Score": result.agreement.mean,
-                    **_interval("Agreement", result.agreement),
+                    "Target": outcome.target, "Classifier": name, "Metric": "ClassifierAgreement",
+                    "Score": result.agreement.mean, **_interval("Agreement", result.agreement),
                     "Ceiling": result.ceiling.mean if result.ceiling else np.nan,
                     **(_interval("Ceiling", result.ceiling) if result.ceiling else {}),
-                    "Real Accuracy": result.real_accuracy.mean,
-                    **_interval("Real", result.real_accuracy),
+                    "Real Accuracy": result.real_accuracy.mean, **_interval("Real", result.real_accuracy),
                     "Synthetic Accuracy": result.synthetic_accuracy.mean,
-                    **_interval("Synthetic", result.synthetic_accuracy),
-                    "Training Rows": outcome.num_train,
-                    "Test Rows": outcome.num_test,
-                    "Subsampled": outcome.subsampled,
+                    **_interval("Synthetic", result.synthetic_accuracy), "Training Rows": outcome.num_train,
+                    "Test Rows": outcome.num_test, "Subsampled": outcome.subsampled,
                 }
                 for name, result in outcome.results.items()
             ]
-        )
+        )  # fmt: skip
 
 
 class _DistinguishingGame(_TableProperty):
@@ -164,19 +152,14 @@ class _DistinguishingGame(_TableProperty):
         return pd.DataFrame(
             [
                 {
-                    "Classifier": name,
-                    "Metric": "DistinguishingGame",
-                    "Accuracy": estimate.mean,
-                    **_interval("Accuracy", estimate),
-                    "Score": 2 - 2 * max(0.5, estimate.mean),
-                    "Held-out Real Rows": outcome.held_out,
-                    "Training Rows": outcome.num_train,
-                    "Test Rows": outcome.num_test,
-                    "Subsampled": outcome.subsampled,
+                    "Classifier": name, "Metric": "DistinguishingGame", "Accuracy": estimate.mean,
+                    **_interval("Accuracy", estimate), "Score": 2 - 2 * max(0.5, estimate.mean),
+                    "Held-out Real Rows": outcome.held_out, "Training Rows": outcome.num_train,
+                    "Test Rows": outcome.num_test, "Subsampled": outcome.subsampled,
                 }
                 for name, estimate in outcome.accuracy.items()
             ]
-        )
+        )  # fmt: skip
 
 
 def _interval(name: str, estimate: classifiers.Estimate) -> dict[str, float]:
