@@ -78,11 +78,9 @@ class ColumnsPage(Pages):
         """What else the template is told."""
         fit = self._fit()
         way = steps(
-            "columns",
-            has_table=True,
-            has_fit=fit is not None,
+            "columns", has_table=True, has_fit=fit is not None,
             has_result=fit is not None and fit.is_released,
-        )
+        )  # fmt: skip
         return {"home": self._home, "steps": way, "messages": self._messages}
 
     def environment(self) -> Environment:

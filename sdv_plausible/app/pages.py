@@ -168,10 +168,8 @@ class App:
         self, session: Session, refusals: Mapping[str, str], status: int = 200, said: str = ""
     ) -> Response:
         told: dict[str, Any] = {
-            "texts": {**orders.USUAL, **session.texts},
-            "refusals": refusals,
-            "said": said,
-        }
+            "texts": {**orders.USUAL, **session.texts}, "refusals": refusals, "said": said,
+        }  # fmt: skip
         told["examples"] = orders.in_lines([rule.to_dict() for rule in orders.EXAMPLES])
         return self._page("rules", session, "rules", status, **told)
 
@@ -325,11 +323,9 @@ class App:
     def _page(self, name: str, session: Session, here: str, status: int = 200, **told: Any) -> Response:
         fit = session.fit
         way = steps(
-            here,
-            has_table=session.review is not None,
-            has_fit=fit is not None,
+            here, has_table=session.review is not None, has_fit=fit is not None,
             has_result=fit is not None and fit.is_released,
-        )
+        )  # fmt: skip
         table = None if session.review is None else session.review.table
         usual: dict[str, Any] = {
             "refused": "", "refusals": {}, "said": "", "home": self.home, "steps": way, "table": table,

@@ -20,13 +20,11 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class AttackResult:
-    """What an attack proved: a lower bound on epsilon, too large with probability at most ``false_alarm``.
+    """What an attack proved: a lower bound on epsilon, too large with probability at most ``false_alarm``."""
 
-    ``likelier`` and ``rarer`` are the shares of counted runs with the event "score >= threshold" (or "<=", if
-    ``below``), under the table that makes it likelier, which has the target if ``present_likelier``, and the
-    other.
-    """
-
+    # ``likelier`` and ``rarer`` are the shares of counted runs with the event "score >= threshold" (or "<=",
+    # if ``below``), under the table that makes it likelier, which has the target if ``present_likelier``, and
+    # the other.
     epsilon: float
     false_alarm: float
     likelier: float

@@ -286,11 +286,9 @@ class TransitionMatrix:
             for i, ratios in enumerate((self.log_ratios, -self.log_ratios))
         )
         return Disclosure(
-            prior=odds / (1 + odds),
-            posterior=1 / (1 + math.exp(-self.epsilon) / odds),
-            probability=sure,
+            prior=odds / (1 + odds), posterior=1 / (1 + math.exp(-self.epsilon) / odds), probability=sure,
             cell=self.worst_cell,
-        )
+        )  # fmt: skip
 
     def _prior(self, prior: npt.ArrayLike) -> FloatArray:
         found = np.asarray(prior, dtype=np.float64)

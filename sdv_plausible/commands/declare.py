@@ -54,11 +54,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--encoding", default="utf-8", help="of the CSV files (default: utf-8)")
     add(
-        "--separator",
-        type=files.separator_of,
-        default=",",
+        "--separator", type=files.separator_of, default=",",
         help='between cells (default: ","); "tab" for tabs',
-    )
+    )  # fmt: skip
     add("--quote", default='"', help="around cells that hold a separator (default: '\"')")
     add("--overwrite", action="store_true", help="replace the output if it exists")
     add(

@@ -37,12 +37,10 @@ Labels = npt.NDArray[Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """A mean over runs and its 95 % interval: Student's t, cut to [0, 1]; NaN for a single run.
+    """A mean over runs and its 95 % interval: Student's t, cut to [0, 1]; NaN for a single run."""
 
-    Runs share rows, so the interval covers the randomness of splits and classifiers, not that of another
-    release.
-    """
-
+    # Runs share rows, so the interval covers the randomness of splits and classifiers, not that of another
+    # release.
     mean: float
     low: float
     high: float
@@ -214,8 +212,6 @@ def _hits(name: str, rows: Sequence[Features], labels: Sequence[Labels], seed: i
 def _result(rows: Sequence[tuple[float, ...]]) -> ClassifierResult:
     real, synthetic, agreement, *ceiling = (Estimate.of(values) for values in zip(*rows, strict=True))
     return ClassifierResult(
-        real_accuracy=real,
-        synthetic_accuracy=synthetic,
-        agreement=agreement,
+        real_accuracy=real, synthetic_accuracy=synthetic, agreement=agreement,
         ceiling=ceiling[0] if ceiling else None,
-    )
+    )  # fmt: skip

@@ -25,14 +25,12 @@ _HUGE = 1e300
 
 
 class FeatureEncoder:
-    """Rows to the features of a classifier, fitted once, label-blind, on the rows it is trained on.
+    """Rows to the features of a classifier, fitted once, label-blind, on the rows it is trained on."""
 
-    Numbers are centred on their median and divided by their inter-quartile range; a missing number becomes
-    the median and sets an indicator feature. Categories become their rank by frequency for trees, or
-    indicator features for linear models (the commonest 50, the rest sharing one). Missing and unseen
-    categories have a rank or indicator each.
-    """
-
+    # Numbers are centred on their median and divided by their inter-quartile range; a missing number becomes
+    # the median and sets an indicator feature. Categories become their rank by frequency for trees, or
+    # indicator features for linear models (the commonest 50, the rest sharing one). Missing and unseen
+    # categories have a rank or indicator each.
     def __init__(self, kinds: Mapping[str, Kind], formats: Mapping[str, str] | None = None) -> None:
         self.kinds = dict(kinds)
         self.formats = dict(formats or {})

@@ -29,13 +29,11 @@ DISTINGUISHERS = ("random_forest", "tree")  # the classifiers of [PD] table 5
 
 @dataclass(frozen=True, kw_only=True)
 class GameResult:
-    """Outcome of :func:`distinguishing_game`.
+    """Outcome of :func:`distinguishing_game`."""
 
-    Accuracy is the share of the test mix named right. Sampling alone moves a run's value from 0.5 by about
-    ``0.5 / sqrt(num_test)``. A value clearly below 0.5 means that synthetic rows copy real ones: the copy of
-    a training row turns up in the test mix with the other label. Held-out real rows remove that effect.
-    """
-
+    # Accuracy is the share of the test mix named right. Sampling alone moves a run's value from 0.5 by about
+    # ``0.5 / sqrt(num_test)``. A value clearly below 0.5 means that synthetic rows copy real ones: the copy
+    # of a training row turns up in the test mix with the other label. Held-out real rows remove that effect.
     accuracy: dict[str, Estimate]  # by classifier, in [0, 1]
     num_train: int  # rows of the training mix, half of them synthetic
     num_test: int

@@ -318,8 +318,6 @@ class DistinguishingGame(_SectionSixMetric):
         outcome = game.distinguishing_game(pair, **options)
         parts = {name: _estimate(estimate) for name, estimate in outcome.accuracy.items()}
         return {
-            "score": outcome.score,
-            "classifiers": parts,
-            "held_out": outcome.held_out,
+            "score": outcome.score, "classifiers": parts, "held_out": outcome.held_out,
             **_rows_used(outcome),
-        }
+        }  # fmt: skip

@@ -57,12 +57,10 @@ _KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True, kw_only=True)
 class TablePair:
-    """A real and a synthetic table, with the compared columns only, and how to read them.
+    """A real and a synthetic table, with the compared columns only, and how to read them."""
 
-    Keys, personal data (``pii``) and other ids are left out: a synthesizer makes them up anew, so their
-    distance means nothing.
-    """
-
+    # Keys, personal data (``pii``) and other ids are left out: a synthesizer makes them up anew, so their
+    # distance means nothing.
     real: pd.DataFrame
     synthetic: pd.DataFrame
     kinds: dict[str, Kind]

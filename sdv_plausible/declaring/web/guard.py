@@ -64,11 +64,9 @@ class Keys:
 
 
 class Guard:
-    """Lets in who has the token, and nobody else; the application sees paths below :attr:`Keys.place`.
+    """Lets in who has the token, and nobody else; the application sees paths below :attr:`Keys.place`."""
 
-    ``on_error`` gets what it raises: texts of errors may quote cells, so they go into no answer and no log.
-    """
-
+    # ``on_error`` gets what it raises: texts of errors may quote cells, so they go into no answer and no log.
     headers: Mapping[str, str] = HEADERS
 
     def __init__(self, app: ASGIApp, keys: Keys, host: str, on_error: Callable[[Exception], object]) -> None:

@@ -35,11 +35,9 @@ def serve(make: Make, tell: Callable[[str], object]) -> None:
 
 
 class OldestGoes(H11Protocol):
-    """Of connections that have sent no whole request yet, the oldest makes room for a new one.
+    """Of connections that have sent no whole request yet, the oldest makes room for a new one."""
 
-    Any user of this machine can open connections and be silent: the owner is not kept out by them.
-    """
-
+    # Any user of this machine can open connections and be silent: the owner is not kept out by them.
     waiting: list[OldestGoes] = []  # noqa: RUF012  of all connections of this process, oldest first
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

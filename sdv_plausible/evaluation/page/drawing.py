@@ -22,11 +22,9 @@ CHARACTER = 6.1
 
 
 class Drawing:
-    """One SVG picture, sizes in pixels: a tree, so that every text is escaped when it is written out.
+    """One SVG picture, sizes in pixels: a tree, so that every text is escaped when it is written out."""
 
-    Attributes of SVG without a parameter here are keyword arguments, with ``_`` for ``-``.
-    """
-
+    # Attributes of SVG without a parameter here are keyword arguments, with ``_`` for ``-``.
     def __init__(self, width: float, height: float, title: str) -> None:
         self._root = Element(
             "svg",

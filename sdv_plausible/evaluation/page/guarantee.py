@@ -130,7 +130,5 @@ def _counted(frame: pd.DataFrame) -> Counted:
     names = [str(name) for name in frame.index.names if name is not None]
     left = len(frame) - len(lines)
     return Counted(
-        title=" and ".join(names) or "All rows",
-        lines=lines,
-        left_out=f"and {left:,} more" if left else "",
-    )
+        title=" and ".join(names) or "All rows", lines=lines, left_out=f"and {left:,} more" if left else "",
+    )  # fmt: skip

@@ -80,13 +80,11 @@ def clock_histogram(
         return None
     hours = [(values[~np.isnan(values)] % _DAY // _HOUR).astype(np.int64) for values in read]
     return _ordered(
-        column,
-        [f"{hour:02d}:00 to {hour:02d}:59" for hour in range(24)],
+        column, [f"{hour:02d}:00 to {hour:02d}:59" for hour in range(24)],
         [(hour + 0.5, f"{hour:02d}h") for hour in (0, 6, 12, 18, 23)],
         [np.bincount(hour, minlength=24) for hour in hours],
-        [int(np.isnan(values).sum()) for values in read],
-        part="time of day",
-    )
+        [int(np.isnan(values).sum()) for values in read], part="time of day",
+    )  # fmt: skip
 
 
 def _numbers(tables: Sequence[pd.Series[Any]], kind: Kind, fmt: str | None) -> list[Floats]:

@@ -142,13 +142,11 @@ def _worst(pairs: pd.DataFrame) -> tuple[tuple[str, float, float, float], ...]:
     worst = pairs.sort_values("Distance", ascending=False).head(_NUM_WORST)
     return tuple(
         (
-            f"{row['Column 1']}, {row['Column 2']}",
-            row["Distance"],
-            row["Real Dependence"],
+            f"{row['Column 1']}, {row['Column 2']}", row["Distance"], row["Real Dependence"],
             row["Synthetic Dependence"],
         )
         for _, row in worst.iterrows()
-    )
+    )  # fmt: skip
 
 
 def failed(details: pd.DataFrame) -> bool:
@@ -225,8 +223,9 @@ class Game(Section):
         )
         return cls(
             real_rows="held-out real rows" if held_out else "the real rows",
-            num_train=int(details["Training Rows"].iloc[0]), num_test=int(details["Test Rows"].iloc[0]), figures=(Figure(caption="", picture=picture),),
-            head=("distinguisher", "named right"), rows=_values(rows),
+            num_train=int(details["Training Rows"].iloc[0]), num_test=int(details["Test Rows"].iloc[0]),
+            figures=(Figure(caption="", picture=picture),), head=("distinguisher", "named right"),
+            rows=_values(rows),
         )  # fmt: skip
 
 

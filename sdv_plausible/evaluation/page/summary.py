@@ -59,11 +59,9 @@ def summarise_release(
     rows = synthetic.iloc[sample_positions(len(synthetic), max_rows, rng)]
     coded = encode([rows], kinds, formats=formats, num_bins=num_bins)
     return ReleaseSummary(
-        columns=tuple(kinds),
-        num_rows=len(synthetic),
-        histograms=pictures_of(kinds, [synthetic], formats),
+        columns=tuple(kinds), num_rows=len(synthetic), histograms=pictures_of(kinds, [synthetic], formats),
         dependence=distances.dependence_matrix(coded.tables[0], coded.cardinalities),
-    )
+    )  # fmt: skip
 
 
 def summarise_comparison(
@@ -98,10 +96,8 @@ def _equal_parts(
     if other is None:
         order, half = rng.permutation(len(real)), len(real) // 2
         real, other, reference = (
-            real.iloc[order[:half]],
-            real.iloc[order[half:]],
-            "two halves of the real rows",
-        )
+            real.iloc[order[:half]], real.iloc[order[half:]], "two halves of the real rows",
+        )  # fmt: skip
     tables = (real, other, pair.synthetic)
     size = min(max_rows or len(real), *(len(table) for table in tables))
     first, second, third = (table.iloc[sample_positions(len(table), size, rng)] for table in tables)

@@ -292,10 +292,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     def save(self, filepath: str | Path) -> None:
         """Write the report, whole or not at all, for its owner alone; :meth:`load` reads it."""
         write_whole(
-            filepath,
-            lambda path: super(PlausibleDeniabilityReport, self).save(str(path)),
-            owner_only=True,
-        )
+            filepath, lambda path: super(PlausibleDeniabilityReport, self).save(str(path)), owner_only=True,
+        )  # fmt: skip
 
     def _results(self) -> list[TableResults]:
         return [

@@ -46,11 +46,9 @@ def pair_distances(details: pd.DataFrame) -> Any:
 
 def _bars(details: pd.DataFrame, value: str, interval: str, colour: str) -> Any:
     errors = {
-        "type": "data",
-        "symmetric": False,
-        "array": details[f"{interval} High"] - details[value],
+        "type": "data", "symmetric": False, "array": details[f"{interval} High"] - details[value],
         "arrayminus": details[value] - details[f"{interval} Low"],
-    }
+    }  # fmt: skip
     return go.Bar(
         x=details["Classifier"], y=details[value], name=value.lower(), error_y=errors, marker_color=colour
     )
