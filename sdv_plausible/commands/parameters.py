@@ -14,13 +14,6 @@ from typing import Any
 from sdv_plausible.commands.files import UsageError
 from sdv_plausible.fit.options import NAMED, OPTIONS, VALUES, Option, default_of, misplaced
 
-OTHERWISE = {
-    "domain": "--domain", "rules": "--rules",
-    "types": "declared in --domain or --metadata, or voted for within the budget, or detected",
-    "budget": "--budget", "public": "--public",
-}  # fmt: skip
-"""Arguments of the constructor that are not options of their own, and what says them."""
-
 
 def add_parameters(command: argparse.ArgumentParser) -> None:
     """Make an option of every parameter, but those that are said otherwise."""

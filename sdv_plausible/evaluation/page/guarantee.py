@@ -25,24 +25,20 @@ class Guarantee(Section):
     """The guarantee of a release."""
 
     template: ClassVar[str] = "guarantee.html"
-    documented: bool  # whether there is a ledger
     sentence: str  # the guarantee in one quotable sentence
-    said: tuple[str, ...]  # further sentences, such as which plausible deniability holds
-    meaning: str  # what it means for an attacker; empty without a claim
-    entries: tuple[dict[str, Any], ...]  # of the ledger, with ``cost`` and the fields of ``_BLANK``
-    not_covered: tuple[str, ...]  # what the guarantee says nothing about
-    claimed: bool  # whether there is a ledger and every entry of it has a finite cost
+    said: tuple[str, ...] = ()  # further sentences, such as which plausible deniability holds
+    meaning: str = ""  # what it means for an attacker; empty without a claim
+    entries: tuple[dict[str, Any], ...] = ()  # of the ledger, with ``cost`` and the fields of ``_BLANK``
+    not_covered: tuple[str, ...] = ()  # what the guarantee says nothing about
+    claimed: bool = False  # whether there is a ledger and every entry of it has a finite cost
     # whether, besides, one pays for the model's structure: the network may be published
-    covers_structure: bool
+    covers_structure: bool = False
 
     @classmethod
     def of(cls, ledger: Any) -> Guarantee:
         """Copy the guarantee from a ledger, from its plain form (a dict), or from None."""
         if ledger is None:
-            return cls(
-                documented=False, sentence=NO_GUARANTEE, said=(), meaning="", entries=(), not_covered=(),
-                claimed=False, covers_structure=False,
-            )  # fmt: skip
+            return cls(sentence=NO_GUARANTEE)
         document = _document(ledger)
         entries = tuple(_filled(entry) for entry in document["entries"])
         claimed = bool(entries) and all(_finite(entry) for entry in entries)
@@ -51,7 +47,7 @@ class Guarantee(Section):
         else:
             pays_for_structure = any("structure" in entry["parts"] for entry in entries)
         return cls(
-            documented=True, sentence=str(document["headline"]),
+            sentence=str(document["headline"]),
             said=tuple(map(str, document.get("said", ()))), meaning=str(document.get("meaning", "")),
             entries=entries, not_covered=tuple(document.get("not_covered", ())), claimed=claimed,
             covers_structure=claimed and bool(pays_for_structure),

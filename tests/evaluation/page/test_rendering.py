@@ -53,7 +53,6 @@ def hostile(kind):
 
 def sections():
     guarantee = Guarantee(
-        documented=True,
         sentence=HOSTILE,
         said=(HOSTILE,),
         meaning=HOSTILE,
