@@ -70,35 +70,12 @@ _HOME = {
 }
 
 __all__ = [
-    "AdaptiveNetwork",
-    "Attribute",
-    "Budget",
-    "DeterministicTest",
-    "Domain",
-    "GaussianCopula",
-    "GreedyBayes",
-    "Latent",
-    "PaperNetwork",
-    "Person",
-    "PlausibleDeniabilitySynthesizer",
-    "PrivacyLedger",
-    "PublicTable",
-    "RandomizedTest",
-    "Refused",
-    "Release",
-    "ReleaseTest",
-    "SDVCopula",
-    "Uniform",
-    "check_learner",
-    "check_model",
-    "count_unreadable",
-    "fit_source",
-    "metadata_of",
-    "plan",
-    "read_csv",
-    "read_parquet",
+    "AdaptiveNetwork", "Attribute", "Budget", "DeterministicTest", "Domain", "GaussianCopula", "GreedyBayes",
+    "Latent", "PaperNetwork", "Person", "PlausibleDeniabilitySynthesizer", "PrivacyLedger", "PublicTable",
+    "RandomizedTest", "Refused", "Release", "ReleaseTest", "SDVCopula", "Uniform", "check_learner",
+    "check_model", "count_unreadable", "fit_source", "metadata_of", "plan", "read_csv", "read_parquet",
     "register_model_type",
-]
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -147,7 +147,7 @@ DOORS = {
     "declaring/voted.py: with_voted": "fit",
     "table/type_votes.py: vote_types": "fit",
     "commands/describe.py: synthesizer": "describe",
-    "declaring/command.py: _learned": "declare",
+    "commands/declare.py: _learned": "declare",
     "declaring/private.py: learned_file": "declare",
     "app/order.py: Order.synthesizer": "app",
     "app/fitting.py: _with_types": "app",

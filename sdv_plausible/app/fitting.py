@@ -7,8 +7,9 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from sdv_plausible.app.order import Order
 from sdv_plausible.declaring.errors import one_line
@@ -35,19 +36,11 @@ STAGES = (
 
 @dataclass(frozen=True)
 class Made:
-    """A file that a fit leaves.
-
-    Attributes
-    ----------
-    name, title : str
-        Of the file, and what it is.
-    is_public : bool
-        Whether it may be handed out under the ledger's claim.
-    """
+    """A file that a fit leaves."""
 
     name: str
     title: str
-    is_public: bool = False
+    is_public: bool = False  # whether it may be handed out under the ledger's claim
 
 
 FILES = {
@@ -61,34 +54,15 @@ FILES = {
 }
 
 
-class Told(Protocol):
-    """The end of a pipe."""
-
-    def send(self, obj: Any, /) -> None:
-        """Send something."""
-
-
 @dataclass(frozen=True)
 class Done:
-    """A fit that is done, and where its files go.
-
-    Attributes
-    ----------
-    synth : PlausibleDeniabilitySynthesizer
-        Fitted.
-    rows, synthetic : DataFrame
-        The real ones, and those of the release.
-    folder : Path
-        For the files.
-    told : Told
-        Who hears of them.
-    """
+    """A fit that is done, where its files go, and who hears of them; ``rows`` are the real ones."""
 
     synth: PlausibleDeniabilitySynthesizer
     rows: pd.DataFrame
     synthetic: pd.DataFrame
     folder: Path
-    told: Told
+    told: Connection
 
     def write(self, key: str, content: str | bytes | Callable[[Path], object]) -> None:
         """Write a file, whole or not at all, and tell that it is there."""
@@ -96,7 +70,7 @@ class Done:
         self.told.send(("file", key))
 
 
-def run(order: Order, folder: Path, told: Told) -> None:
+def run(order: Order, folder: Path, told: Connection) -> None:
     """Do what is ordered, and tell how far it is."""
     try:
         _release(order, folder, told)
@@ -104,14 +78,14 @@ def run(order: Order, folder: Path, told: Told) -> None:
         told.send(("failed", one_line(error, True)))
 
 
-def run_alone(order: Order, folder: Path, told: Told) -> None:
+def run_alone(order: Order, folder: Path, told: Connection) -> None:
     """Do the same as a process's main function."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
     with exits_on_signals():  # and leaves nothing half
         run(order, folder, told)
 
 
-def _release(order: Order, folder: Path, told: Told) -> None:
+def _release(order: Order, folder: Path, told: Connection) -> None:
     told.send(("stage", 0))
     document = order.document
     if voted := order.open_columns:
@@ -136,7 +110,9 @@ def _release(order: Order, folder: Path, told: Told) -> None:
     told.send(("stage", 4))
 
 
-def _with_types(order: Order, document: dict[str, Any], names: tuple[str, ...], told: Told) -> dict[str, Any]:
+def _with_types(
+    order: Order, document: dict[str, Any], names: tuple[str, ...], told: Connection
+) -> dict[str, Any]:
     """The declarations with types that are voted for; the charge is told before a cell is looked at."""
     texts = order.table.read(column_types({name: {"sdtype": "categorical"} for name in names}))
     ledger = PrivacyLedger(delta=order.delta)

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from sdv_plausible.declaring.files import blanks
 from sdv_plausible.declaring.review import Table
-from sdv_plausible.declaring.template import blanks
 from sdv_plausible.declaring.voted import before_the_vote
 from sdv_plausible.fit.options import MODELS as ALL_MODELS
 from sdv_plausible.fit.options import TESTS, default_of
@@ -57,21 +57,7 @@ Texts = Mapping[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """A release that somebody asks for.
-
-    Attributes
-    ----------
-    table : Table
-        Where the rows are.
-    file : DomainFile
-        Types and values of its columns.
-    numbers : mapping
-        Figures of the forms.
-    choices : mapping
-        What was chosen in them.
-    rules : tuple of dict
-        What holds in every row.
-    """
+    """A release that somebody asks for: figures and choices of the forms, and what holds in every row."""
 
     table: Table
     file: DomainFile
@@ -119,13 +105,7 @@ class Order:
         return {**document, "columns": {name: columns[name] for name in names}}
 
     def synthesizer(self, document: Mapping[str, Any]) -> PlausibleDeniabilitySynthesizer:
-        """Return an unfitted synthesizer with these declarations.
-
-        Raises
-        ------
-        ValueError
-            If something is not as it must be.
-        """
+        """Return an unfitted synthesizer with these declarations."""
         from sdv_plausible.sdv.versions import metadata_of
         from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
@@ -141,10 +121,8 @@ class Order:
                 'choose "release", or leave these rules out',
             )
         options = {
-            "k": numbers["k"],
-            "epsilon0": numbers["epsilon0"],
-            "row_cap": max(int(numbers["rows"]), 1),
-        }
+            "k": numbers["k"], "epsilon0": numbers["epsilon0"], "row_cap": max(int(numbers["rows"]), 1),
+        }  # fmt: skip
         made = TESTS_MADE[name]
         test = made(**{option: value for option, value in options.items() if option in option_names(made)})
         return PlausibleDeniabilitySynthesizer(
@@ -198,13 +176,7 @@ def read_order(table: Table, file: DomainFile, texts: Texts) -> tuple[Order | No
 
 
 def read_number(name: str, text: str) -> float | int | None:
-    """A figure of a form.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """A figure of a form."""
     if name == "table_rows" and not text:
         return None
     try:
@@ -219,13 +191,7 @@ def read_number(name: str, text: str) -> float | int | None:
 
 
 def parse_rules(text: str) -> list[Any]:
-    """Rules in JSON, as a file of them has it; none in an empty text.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """Rules in JSON, as a file of them has it; none in an empty text."""
     if not text.strip():
         return []
     try:
@@ -239,13 +205,7 @@ def parse_rules(text: str) -> list[Any]:
 
 
 def with_inequality(text: str, typed: Texts) -> str:
-    """Rules with one more: that one column is never above another.
-
-    Raises
-    ------
-    ValueError
-        If no two columns were chosen, or the rules so far are none.
-    """
+    """Rules with one more: that one column is never above another."""
     low, high = typed.get("low", ""), typed.get("high", "")
     if not low or not high or low == high:
         raise ValueError("choose two columns that differ")

@@ -23,19 +23,16 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from sdv_plausible.app import order as orders
-from sdv_plausible.app.columns import ColumnsPage
-from sdv_plausible.app.endpoints import posted, shown, static
-from sdv_plausible.app.entrance import SENT, SESSION, UPLOAD
+from sdv_plausible.app.columns import ColumnsPage, steps, templates
+from sdv_plausible.app.entrance import SENT, SESSION, UPLOAD, posted, shown, static
 from sdv_plausible.app.filing import fields, write_card
 from sdv_plausible.app.fitting import FILES, STAGES
-from sdv_plausible.app.opening import DOMAIN, review_of
+from sdv_plausible.app.opening import DOMAIN, Upload, review_of
 from sdv_plausible.app.running import Fit
 from sdv_plausible.app.sessions import Session, Sessions
-from sdv_plausible.app.steps import steps, templates
-from sdv_plausible.app.uploads import Upload
 from sdv_plausible.declaring.errors import one_line
+from sdv_plausible.declaring.files import blanks
 from sdv_plausible.declaring.review import version
-from sdv_plausible.declaring.template import blanks
 from sdv_plausible.declaring.web import pages as review_pages
 from sdv_plausible.fit.options import TESTS
 from sdv_plausible.release.plan import Plan
@@ -51,17 +48,7 @@ OWN_FILES = {"domain": DOMAIN, "rules": "rules.json"}
 
 
 class App:
-    """All pages.
-
-    Parameters
-    ----------
-    place : str
-        The first part of every path.
-    sessions : Sessions
-        The browsers' work.
-    close : callable
-        Ends the server.
-    """
+    """All pages; ``place`` is the first part of every path, ``close`` ends the server."""
 
     fitting = Fit  # what starts one
 
@@ -181,10 +168,8 @@ class App:
         self, session: Session, refusals: Mapping[str, str], status: int = 200, said: str = ""
     ) -> Response:
         told: dict[str, Any] = {
-            "texts": {**orders.USUAL, **session.texts},
-            "refusals": refusals,
-            "said": said,
-        }
+            "texts": {**orders.USUAL, **session.texts}, "refusals": refusals, "said": said,
+        }  # fmt: skip
         told["examples"] = orders.in_lines([rule.to_dict() for rule in orders.EXAMPLES])
         return self._page("rules", session, "rules", status, **told)
 
@@ -231,12 +216,9 @@ class App:
         return orders.read_order(session.review.table, session.review.file, session.texts)
 
     def _budget(
-        self,
-        session: Session,
-        refusals: Mapping[str, str] | None = None,
-        status: int = 200,
+        self, session: Session, refusals: Mapping[str, str] | None = None, status: int = 200,
         plan: Plan | None = None,
-    ) -> Response:
+    ) -> Response:  # fmt: skip
         assert session.review is not None
         texts = {**orders.USUAL, **session.texts}
         return self._page(
@@ -340,11 +322,9 @@ class App:
     def _page(self, name: str, session: Session, here: str, status: int = 200, **told: Any) -> Response:
         fit = session.fit
         way = steps(
-            here,
-            has_table=session.review is not None,
-            has_fit=fit is not None,
+            here, has_table=session.review is not None, has_fit=fit is not None,
             has_result=fit is not None and fit.is_released,
-        )
+        )  # fmt: skip
         table = None if session.review is None else session.review.table
         usual: dict[str, Any] = {
             "refused": "", "refusals": {}, "said": "", "home": self.home, "steps": way, "table": table,

@@ -6,9 +6,10 @@ import threading
 from collections.abc import Callable, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from sdv_plausible.app.fitting import FILES, STAGES, run_alone
 from sdv_plausible.app.order import Order
@@ -18,26 +19,10 @@ NOTHING = "nothing: no row has been asked"
 PATIENCE = 5.0  # seconds that a process has to end
 
 
-class Process(Protocol):
-    """What is started and ended."""
-
-    def terminate(self) -> None:
-        """Ask it to end."""
-
-    def kill(self) -> None:
-        """End it."""
-
-    def join(self, timeout: float | None = None) -> None:
-        """Wait for it."""
-
-    def is_alive(self) -> bool:
-        """Whether it runs."""
+Start = Callable[[Order, Path], tuple[BaseProcess, Connection]]
 
 
-Start = Callable[[Order, Path], tuple[Process, Connection]]
-
-
-def start_process(order: Order, folder: Path) -> tuple[Process, Connection]:
+def start_process(order: Order, folder: Path) -> tuple[BaseProcess, Connection]:
     """Start a fresh process, which shares nothing with the server, and return what it tells."""
     context = get_context("spawn")
     heard, told = context.Pipe(duplex=False)
@@ -48,17 +33,7 @@ def start_process(order: Order, folder: Path) -> tuple[Process, Connection]:
 
 
 class Fit:
-    """A fit that runs, or has ended.
-
-    Parameters
-    ----------
-    order : Order
-        What is asked for.
-    folder : Path
-        Where its files go: private.
-    start : callable
-        Starts it.
-    """
+    """A fit that runs, or has ended; its files go to a private folder."""
 
     def __init__(self, order: Order, folder: Path, start: Start = start_process) -> None:
         self.order, self.folder, self.state = order, folder, "running"

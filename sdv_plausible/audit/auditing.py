@@ -13,10 +13,9 @@ from typing import Any
 import pandas as pd
 
 from sdv_plausible.audit.attacks.attributes import worst_attribute
-from sdv_plausible.audit.attacks.black_box import canary_game, shadow_attack
+from sdv_plausible.audit.attacks.black_box import Factory, canary_game, shadow_attack, synthetic_rows
 from sdv_plausible.audit.attacks.external import anonymeter_risks
-from sdv_plausible.audit.attacks.synthesizers import Factory, synthetic_rows
-from sdv_plausible.audit.attacks.targets import crafted
+from sdv_plausible.audit.attacks.frames import crafted
 from sdv_plausible.audit.attacks.white_box import white_box_of_default
 from sdv_plausible.audit.results import AuditResult, StageResult, Verdict
 from sdv_plausible.privacy.noise.coins import Coins
@@ -52,24 +51,12 @@ class Plan:
 
 
 def run(
-    table: pd.DataFrame,
-    factory: Factory,
-    *,
-    name: str | None = None,
-    claimed_epsilon: float | None = None,
-    delta: float = 0.0,
-    ours: bool = False,
-    public: bool = False,
-    folder: str | Path | None = None,
-    seconds: float = 600.0,
-    canaries: int = 300,
-    shadow_runs: int = 60,
-    white_box_runs: int = 2000,
-    most_rows: int = 5000,
-    false_alarm: float = 0.05,
-    anonymeter: str | Path | None = None,
+    table: pd.DataFrame, factory: Factory, *, name: str | None = None, claimed_epsilon: float | None = None,
+    delta: float = 0.0, ours: bool = False, public: bool = False, folder: str | Path | None = None,
+    seconds: float = 600.0, canaries: int = 300, shadow_runs: int = 60, white_box_runs: int = 2000,
+    most_rows: int = 5000, false_alarm: float = 0.05, anonymeter: str | Path | None = None,
     progress: Callable[[str], object] | None = None,
-) -> AuditResult:
+) -> AuditResult:  # fmt: skip
     """Attack a synthesizer on a table, by every attack that fits.
 
     Parameters

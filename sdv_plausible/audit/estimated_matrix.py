@@ -14,8 +14,7 @@ from sdv_plausible.audit.membership import clopper_pearson
 from sdv_plausible.audit.transition_matrix import FloatArray, TransitionMatrix
 from sdv_plausible.privacy import checks as check
 
-OTHER = "other"
-"""The outcome that stands for all that were not listed."""
+OTHER = "other"  # the outcome that stands for all that were not listed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,14 +57,9 @@ class EstimatedMatrix:
 
 
 def monte_carlo(
-    synthesize: Callable[[Counts], Hashable],
-    n: int,
-    categories: int,
-    runs: int,
-    *,
-    outcomes: Sequence[Hashable] | None = None,
-    false_alarm: float = 1e-3,
-) -> EstimatedMatrix:
+    synthesize: Callable[[Counts], Hashable], n: int, categories: int, runs: int, *,
+    outcomes: Sequence[Hashable] | None = None, false_alarm: float = 1e-3,
+) -> EstimatedMatrix:  # fmt: skip
     """Run a synthesizer on every table of n rows, and count what comes out.
 
     Parameters

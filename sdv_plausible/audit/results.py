@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from sdv_plausible.audit.page import audit_page
+from sdv_plausible.evaluation.page.rendering import Page, Section
 from sdv_plausible.whole_files import write_whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threats(Section):
+    """One row per stage: threat, verdict, confidence (0 for none) and figures."""
+
+    template: ClassVar[str] = "audit.html"
+    claim: str
+    verdict: str
+    stages: tuple[tuple[str, str, float, str], ...]
+
+
+def audit_page(
+    synthesizer: str, claim: str, verdict: str, stages: Sequence[tuple[str, str, float, str]], *,
+    banner: str, public: bool, day: str,
+) -> str:  # fmt: skip
+    """Return the page; `day` stands in its head."""
+    return Page(
+        title="Audit of synthetic data", heading=f"Audit of {synthesizer}", date=day,
+        kind="public" if public else "private", banner=banner,
+        sections=(Threats(claim=claim, verdict=verdict, stages=tuple(stages)),),
+    ).html()  # fmt: skip
+
 
 Verdict = Literal["claim broken", "leak found", "nothing found", "not computed"]
 

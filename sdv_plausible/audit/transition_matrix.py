@@ -191,15 +191,12 @@ class TransitionMatrix:
         if self.log_ratios[pair, outcome] < 0:
             one, other = other, one
         return Cell(
-            loss=float(size[pair, outcome]),
-            outcome=self.outcomes[outcome],
-            likelier=self.tables[one],
+            loss=float(size[pair, outcome]), outcome=self.outcomes[outcome], likelier=self.tables[one],
             rarer=self.tables[other],
             probabilities=(
-                float(self.probabilities[one, outcome]),
-                float(self.probabilities[other, outcome]),
+                float(self.probabilities[one, outcome]), float(self.probabilities[other, outcome]),
             ),
-        )
+        )  # fmt: skip
 
     @property
     def epsilon(self) -> float:
@@ -222,21 +219,14 @@ class TransitionMatrix:
             at = int(found.argmax())
             best = max(
                 best,
-                (
-                    float(found[at]),
-                    self.tables[self.pairs[at, one]],
-                    self.tables[self.pairs[at, other]],
-                ),
+                (float(found[at]), self.tables[self.pairs[at, one]], self.tables[self.pairs[at, other]]),
                 key=lambda case: case[0],
-            )
+            )  # fmt: skip
         return best
 
     def probabilistic_delta(
-        self,
-        epsilon: float,
-        prior: npt.ArrayLike | None = None,
-        cells: Literal["both", "rarer"] = "both",
-    ) -> float:
+        self, epsilon: float, prior: npt.ArrayLike | None = None, cells: Literal["both", "rarer"] = "both",
+    ) -> float:  # fmt: skip
         """Probability of an output whose log ratio exceeds epsilon: (epsilon, delta)-probabilistic privacy.
 
         Parameters
@@ -296,11 +286,9 @@ class TransitionMatrix:
             for i, ratios in enumerate((self.log_ratios, -self.log_ratios))
         )
         return Disclosure(
-            prior=odds / (1 + odds),
-            posterior=1 / (1 + math.exp(-self.epsilon) / odds),
-            probability=sure,
+            prior=odds / (1 + odds), posterior=1 / (1 + math.exp(-self.epsilon) / odds), probability=sure,
             cell=self.worst_cell,
-        )
+        )  # fmt: skip
 
     def _prior(self, prior: npt.ArrayLike) -> FloatArray:
         found = np.asarray(prior, dtype=np.float64)

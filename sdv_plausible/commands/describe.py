@@ -24,26 +24,17 @@ MODES = ("correlated", "independent", "random")
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What ``describe`` is told."""
+    add = command.add_argument
     add_reading(command)
-    command.add_argument(
-        "-o", "--output", type=Path, required=True, help="description (JSON) to write: a release file"
-    )
-    command.add_argument("--mode", choices=MODES, default=MODES[0], help="default: correlated")
-    command.add_argument(
-        "--epsilon", type=float, default=0.1, help="total privacy budget, types included (default: 0.1)"
-    )
-    command.add_argument(
-        "--delta", type=float, default=default_of("delta"), help="failure probability (default: %(default)s)"
-    )
-    command.add_argument("--max-parents", type=int, default=4, help="of --mode correlated (default: 4)")
-    command.add_argument(
-        "--bins", type=int, default=MAX_BINS, help=f"of numbers and dates, at most (default: {MAX_BINS})"
-    )
-    command.add_argument(
-        "--only-declared", action="store_true", help="leave out columns whose type is not declared"
-    )
+    add("-o", "--output", type=Path, required=True, help="description (JSON) to write: a release file")
+    add("--mode", choices=MODES, default=MODES[0], help="default: correlated")
+    add("--epsilon", type=float, default=0.1, help="total privacy budget, types included (default: 0.1)")
+    add("--delta", type=float, default=default_of("delta"), help="failure probability (default: %(default)s)")
+    add("--max-parents", type=int, default=4, help="of --mode correlated (default: 4)")
+    add("--bins", type=int, default=MAX_BINS, help=f"of numbers and dates, at most (default: {MAX_BINS})")
+    add("--only-declared", action="store_true", help="leave out columns whose type is not declared")
     allow_no_claim(command)
-    command.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    add("--overwrite", action="store_true", help="replace the output if it exists")
     command.set_defaults(ledger=None)
 
 

@@ -18,17 +18,19 @@ if TYPE_CHECKING:
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """What is planned: declarations and parameters, and no table."""
+    add = command.add_argument
     add_declarations(command)
-    command.add_argument("-n", "--rows", type=int, help="synthetic rows that you want")
-    command.add_argument(
+    add("-n", "--rows", type=int, help="synthetic rows that you want")
+    add(
         "--table-rows",
         type=int,
         help="a public figure or guess for the rows of the table: says what to expect",
     )
-    command.add_argument(
-        "--max-advantage", type=float,
+    add(
+        "--max-advantage",
+        type=float,
         help="largest advantage of an attacker, in (0, 1): plans the largest epsilon that keeps it",
-    )  # fmt: skip
+    )
     add_parameters(command)
     command.set_defaults(only_declared=False)
 
@@ -53,9 +55,7 @@ def run(options: argparse.Namespace) -> None:
 def document(found: Plan) -> dict[str, Any]:
     """A plan for programs."""
     return {
-        "epsilon": found.epsilon,
-        "rows_needed": found.rows_needed,
-        "forecast": None if found.forecast is None else asdict(found.forecast),
-        "warnings": found.warnings,
+        "epsilon": found.epsilon, "rows_needed": found.rows_needed,
+        "forecast": None if found.forecast is None else asdict(found.forecast), "warnings": found.warnings,
         "ledger": found.ledger.to_dict(),
-    }
+    }  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdv_plausible.commands.files import HOW_SPELLED, how, in_order, names_of, read
-from sdv_plausible.declaring.template import blanks
+from sdv_plausible.declaring.files import blanks
 from sdv_plausible.fit.options import default_of
 from sdv_plausible.table.column_types import ColumnType
 from sdv_plausible.table.domain_file import DomainFile, is_blank
@@ -17,17 +17,11 @@ from sdv_plausible.table.domain_file import DomainFile, is_blank
 
 @dataclass(frozen=True)
 class Undeclared:
-    """Types by column, of those that nobody declared.
+    """Types by column, of those that nobody declared."""
 
-    Parameters
-    ----------
-    voted : mapping
-        Found by a vote over the cells, which the ledger charges.
-    detected : mapping
-        Read off the rows, without a claim.
-    """
-
+    # found by a vote over the cells, which the ledger charges
     voted: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # read off the rows, without a claim
     detected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -84,29 +78,18 @@ def without_blanks(domain: Any) -> Any:
 
 
 def can_vote(options: argparse.Namespace) -> bool:
-    """Whether the types can be voted for: where a claim is wanted, and the vote can be a part of it.
-
-    A budget is drawn from before any look, and a person's rows are bounded in the fit: both come too late for
-    the vote, as does metadata of the user's own.
-    """
+    """Whether the types can be voted for: where a claim is wanted, and the vote can be a part of it."""
+    # A budget is drawn from before any look, and a person's rows are bounded in the fit: both come too late
+    # for the vote, as does metadata of the user's own.
     return (
-        math.isfinite(_parameter(options, "epsilon"))
-        and _parameter(options, "undeclared") == "private"
+        math.isfinite(_parameter(options, "epsilon")) and _parameter(options, "undeclared") == "private"
         and not any(hasattr(options, name) for name in ("person", "random_state", "neighbours"))
-        and options.budget is None
-        and options.metadata is None
-        and domain_file(options).learned is None
-    )
+        and options.budget is None and options.metadata is None and domain_file(options).learned is None
+    )  # fmt: skip
 
 
 def vote(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
-    """The domain file with the types that the cells of these columns vote for, and what that cost.
-
-    Raises
-    ------
-    ValueError
-        If the domain file was learned before: its types are declared then.
-    """
+    """The domain file with the types that the cells of these columns vote for, and what that cost."""
     from sdv_plausible.declaring.voted import with_voted
     from sdv_plausible.table.cell_texts import Spelling
 
@@ -129,13 +112,7 @@ def plan_blanks(options: argparse.Namespace) -> None:
 
 
 def before_vote(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
-    """The same before a cell is looked at, for a plan.
-
-    Raises
-    ------
-    ValueError
-        As for :func:`vote`.
-    """
+    """The same before a cell is looked at, for a plan."""
     from sdv_plausible.declaring.voted import before_the_vote
 
     document = domain_file(options).to_dict()

@@ -38,18 +38,10 @@ EARLIER = "learned earlier"
 
 @dataclass(frozen=True, kw_only=True)
 class Earlier:
-    """What learning a domain cost, before the fit that uses it.
+    """What learning a domain cost, before the fit that uses it."""
 
-    Parameters
-    ----------
-    entries : tuple of LedgerEntry
-        Its charges, as the later fit's ledger names them.
-    when, what : str
-        The charge in the budget that it was drawn from; empty where there was none.
-    """
-
-    entries: tuple[LedgerEntry, ...] = ()
-    when: str = ""
+    entries: tuple[LedgerEntry, ...] = ()  # its charges, as the later fit's ledger names them
+    when: str = ""  # the charge in the budget that it was drawn from; empty where there was none
     what: str = ""
 
     def not_in(self, budget: Budget, planned: PrivacyLedger) -> PrivacyLedger:
@@ -62,41 +54,13 @@ class Earlier:
 
 
 def learned_file(
-    table: pd.DataFrame,
-    file: DomainFile,
-    epsilon: float,
-    delta: float,
-    *,
-    budget: Budget | None = None,
-    what: str = "a domain",
-    max_bins: int = MAX_BINS,
-    neighbours: Neighbours = ONE_ROW,
-) -> DomainFile:
-    """Learn the value sets that a domain file leaves open.
+    table: pd.DataFrame, file: DomainFile, epsilon: float, delta: float, *, budget: Budget | None = None,
+    what: str = "a domain", max_bins: int = MAX_BINS, neighbours: Neighbours = ONE_ROW,
+) -> DomainFile:  # fmt: skip
+    """Learn the value sets that a domain file leaves open, drawing from a budget before a row is looked at.
 
-    Parameters
-    ----------
-    table : DataFrame
-        The rows, as :func:`~sdv_plausible.read_csv` gives them.
-    file : DomainFile
-        An sdtype for every column, and what is declared.
-    epsilon, delta : float
-        What learning may cost.
-    budget : Budget, optional
-        Drawn from before a row is looked at.
-    what : str
-        The table in words, for the budget's file.
-    max_bins : int
-        Bins of numbers and dates.
-    neighbours : Neighbours
-        Whom the total protects: one row by default, or a person with all its rows, of which as many as it
-        says are looked at. A fit that uses the file must protect the same.
-
-    Raises
-    ------
-    ValueError
-        If nothing is left open, the file was detected or edited after a look, or the persons' column is not
-        in the table or would be learned.
+    ``neighbours`` says whom the total protects, and how many rows of a person are looked at: a fit that uses
+    the file must protect the same. A file that was detected or edited after a look is refused.
     """
     check.positive("epsilon", epsilon, "try 0.1")
     check.delta("delta", delta, "try 1e-9")
@@ -175,20 +139,8 @@ def _with(
 
 
 def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:
-    """What the domain that a fit is given cost when it was learned.
-
-    Parameters
-    ----------
-    domain : as the synthesizer's
-        A domain file has such costs, and a Domain of a fit.
-    neighbours : Neighbours
-        Whom the fit protects.
-
-    Raises
-    ------
-    ValueError
-        If the record is damaged, or protects others than the fit does.
-    """
+    """What the domain that a fit is given cost when it was learned."""
+    # Refused if the record is damaged, or protects others than the fit does.
     if domain is None or (isinstance(domain, str) and domain == "written"):
         return Earlier()
     learned = domain_document(domain).learned

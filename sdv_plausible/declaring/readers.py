@@ -19,16 +19,10 @@ from sdv_plausible.table.domain_file import read_json
 
 Reader = Callable[[Path], Codebook]
 READERS: Mapping[str, Reader] = {
-    "c45": read_c45_names,
-    "csv": read_csv_codebook,
-    "ddi": read_ddi,
-    "json-schema": read_json_schema,
-    "nist": read_nist,
-    "pandera": read_pandera,
-    "sps": read_spss_syntax,
-    "sql": read_sql,
+    "c45": read_c45_names, "csv": read_csv_codebook, "ddi": read_ddi, "json-schema": read_json_schema,
+    "nist": read_nist, "pandera": read_pandera, "sps": read_spss_syntax, "sql": read_sql,
     "statistics": read_statistics_file,
-}
+}  # fmt: skip
 _BY_ENDING = {
     ".csv": "csv", ".xml": "ddi", ".json": "json", ".yaml": "pandera", ".yml": "pandera", ".sps": "sps",
     ".sql": "sql", ".ddl": "sql", ".sav": "statistics", ".zsav": "statistics", ".dta": "statistics",
@@ -37,20 +31,7 @@ _BY_ENDING = {
 
 
 def read_codebook(path: str | Path, form: str | None = None) -> Codebook:
-    """Read what a code book declares, each column with the file's name as its source.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    form : str, optional
-        One of ``READERS``; else the file's ending tells.
-
-    Raises
-    ------
-    ValueError
-        If nothing reads such a file, or it is damaged.
-    """
+    """Read what a code book declares, each column with the file's name as its source."""
     path = Path(path)
     form = form or _form(path)
     if form not in READERS:

@@ -21,13 +21,7 @@ Tokens = list[tuple[str, str]]
 
 
 def read_spss_syntax(path: Path) -> Codebook:
-    """Read VALUE LABELS, MISSING VALUES and VARIABLE LABELS of a syntax file.
-
-    Raises
-    ------
-    ValueError
-        If a text has no end, or a command is not as SPSS wants it.
-    """
+    """Read VALUE LABELS, MISSING VALUES and VARIABLE LABELS of a syntax file."""
     labels: dict[str, list[tuple[str, str]]] = {}
     missing: dict[str, list[str]] = {}
     messages: list[str] = []

@@ -10,15 +10,7 @@ from sdv_plausible.declaring.codebook import Codebook, labelled
 
 
 def read_statistics_file(path: Path) -> Codebook:
-    """Read the value labels and missing values that a file's header holds; no row is read.
-
-    Raises
-    ------
-    ImportError
-        If pyreadstat is not installed.
-    ValueError
-        If it is no such file.
-    """
+    """Read the value labels and missing values that a file's header holds; no row is read."""
     try:
         import pyreadstat
     except ImportError as error:

@@ -18,23 +18,9 @@ TYPES_SHARE = 0.1  # of epsilon and delta, for the vote on undeclared types; the
 def with_voted(
     document: Mapping[str, Any], texts: pd.DataFrame, spelling: Spelling, epsilon: float, delta: float
 ) -> dict[str, Any]:
-    """Declarations with the types that were voted for, and what the vote cost.
+    """Declarations with the types that were voted for by undeclared columns as text, and what the vote cost.
 
-    Parameters
-    ----------
-    document : mapping
-        A domain file.
-    texts : DataFrame
-        Undeclared columns as text.
-    spelling : Spelling
-        How cells are written.
-    epsilon, delta : float
-        Of the whole release: the vote takes a tenth.
-
-    Raises
-    ------
-    ValueError
-        If the domain file was learned before: its types are declared then.
+    Epsilon and delta are of the whole release: the vote takes a tenth.
     """
     _check(document, list(texts.columns))
     voted, ledger = vote_types(texts, spelling, TYPES_SHARE * epsilon, TYPES_SHARE * delta)
@@ -44,22 +30,7 @@ def with_voted(
 def before_the_vote(
     document: Mapping[str, Any], names: Collection[str], epsilon: float, delta: float
 ) -> dict[str, Any]:
-    """The same before any row is looked at, for a plan: as if the columns were categories.
-
-    Parameters
-    ----------
-    document : mapping
-        A domain file.
-    names : collection of str
-        Columns whose types will be voted for.
-    epsilon, delta : float
-        Of the whole release.
-
-    Raises
-    ------
-    ValueError
-        As for :func:`with_voted`.
-    """
+    """The same before any row is looked at, for a plan: as if the columns were categories."""
     _check(document, names)
     ledger = PrivacyLedger(delta=TYPES_SHARE * delta, covers=COVERS)
     ledger.charge(vote_entry(len(names), TYPES_SHARE * epsilon, TYPES_SHARE * delta))

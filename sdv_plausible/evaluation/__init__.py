@@ -25,24 +25,15 @@ if TYPE_CHECKING:
     from sdv_plausible.evaluation.report.plausible_deniability import PlausibleDeniabilityReport
 
 _HOME = {
-    "ClassifierAccuracy": "metrics",
-    "ClassifierAgreement": "metrics",
-    "DistinguishingGame": "metrics",
-    "ModelAccuracy": "metrics",
-    "PairwiseTotalVariationDistance": "metrics",
-    "TotalVariationDistance": "metrics",
-    "PlausibleDeniabilityReport": "report.plausible_deniability",
-}
+    "ClassifierAccuracy": "metrics", "ClassifierAgreement": "metrics", "DistinguishingGame": "metrics",
+    "ModelAccuracy": "metrics", "PairwiseTotalVariationDistance": "metrics",
+    "TotalVariationDistance": "metrics", "PlausibleDeniabilityReport": "report.plausible_deniability",
+}  # fmt: skip
 
 __all__ = [
-    "ClassifierAccuracy",
-    "ClassifierAgreement",
-    "DistinguishingGame",
-    "ModelAccuracy",
-    "PairwiseTotalVariationDistance",
-    "PlausibleDeniabilityReport",
-    "TotalVariationDistance",
-]
+    "ClassifierAccuracy", "ClassifierAgreement", "DistinguishingGame", "ModelAccuracy",
+    "PairwiseTotalVariationDistance", "PlausibleDeniabilityReport", "TotalVariationDistance",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -13,8 +13,8 @@ from sdv_plausible.app import fitting
 from sdv_plausible.app.fitting import FILES, run
 from sdv_plausible.app.order import read_order
 from sdv_plausible.declaring import voted as voted_module
+from sdv_plausible.declaring.files import drafted
 from sdv_plausible.declaring.review import Table
-from sdv_plausible.declaring.template import drafted
 from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
 
 

@@ -13,10 +13,10 @@ from apps import HOME, Place
 from reviewing import COLUMNS, write_people
 
 from sdv_plausible.app import fitting
+from sdv_plausible.app.columns import steps
 from sdv_plausible.app.fitting import FILES
 from sdv_plausible.app.pages import INSIDE
 from sdv_plausible.app.running import Fit
-from sdv_plausible.app.steps import steps
 from sdv_plausible.declaring.review import version
 
 

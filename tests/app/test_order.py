@@ -16,8 +16,8 @@ from sdv_plausible.app.order import (
     read_order,
     with_inequality,
 )
+from sdv_plausible.declaring.files import drafted
 from sdv_plausible.declaring.review import Table
-from sdv_plausible.declaring.template import drafted
 
 
 @pytest.fixture

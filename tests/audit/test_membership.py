@@ -18,7 +18,7 @@ import pytest
 from doors import fit_codes
 from scipy import stats
 
-from sdv_plausible.audit.membership import AttackResult, clopper_pearson, collect_scores, epsilon_lower_bound
+from sdv_plausible.audit.membership import AttackResult, clopper_pearson, epsilon_lower_bound
 from sdv_plausible.models import base
 from sdv_plausible.models.adaptive import learner as adaptive
 from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
@@ -41,6 +41,14 @@ SEEDS_DELTA = 0.02
 
 ONE_COLUMN = Domain((Attribute(name="x", kind="categorical", values=(0, 1)),))
 TWO_COLUMNS = Domain(tuple(Attribute(name=n, kind="categorical", values=(0, 1)) for n in ("x", "y")))
+
+
+def collect_scores(
+    release: Callable[[np.ndarray], float], present: np.ndarray, absent: np.ndarray, runs: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Run a mechanism with fresh coins on two neighbouring tables and score every output."""
+    with_target = np.array([release(present) for _ in range(runs)])
+    return with_target, np.array([release(absent) for _ in range(runs)])
 
 
 def settings(**changes) -> Settings:

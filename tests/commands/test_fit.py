@@ -27,7 +27,7 @@ def test_a_release_file(holder, tmp_path, capsys):
 
 def test_without_a_claim_only_on_demand_and_before_anything_is_fitted(holder, tmp_path, capsys, monkeypatch):
     output = tmp_path / "p.release"
-    monkeypatch.setattr("sdv_plausible.commands.fitting.read", None)  # would fail if it were called
+    monkeypatch.setattr("sdv_plausible.commands.files.read", None)  # would fail if it were called
     domain = ("--domain", str(holder / "domain.json"))
     assert fit(holder, output, *domain, "--random-state", "1") == 2
     assert "--allow-no-claim. Nothing was fitted" in capsys.readouterr().err

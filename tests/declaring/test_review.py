@@ -11,9 +11,8 @@ from reviewing import COLUMNS, write_people
 from sdv_plausible.cli import main
 from sdv_plausible.commands.declare import plan_of
 from sdv_plausible.declaring import review as module
-from sdv_plausible.declaring.files import read_domain_file
+from sdv_plausible.declaring.files import drafted, read_domain_file
 from sdv_plausible.declaring.review import Review, Table, version
-from sdv_plausible.declaring.template import drafted
 from sdv_plausible.table.domain_file import DomainFile
 
 MARKS = {"encoding": "utf-8", "separator": ",", "quote": '"'}

@@ -24,7 +24,7 @@ from sdv_plausible import (
     fit_source,
     metadata_of,
 )
-from sdv_plausible.commands.parameters import OTHERWISE, add_parameters
+from sdv_plausible.commands.parameters import add_parameters
 from sdv_plausible.fit import options
 from sdv_plausible.fit.options import MODELS, NAMED, OPTIONS, VALUES, Option, misplaced, moved_to
 from sdv_plausible.models import NAMES, OF_PAPER
@@ -41,7 +41,14 @@ ARGUMENTS = (
     "random_state",
 )  # fmt: skip
 OF_SOURCES = ("source", "table_name", "rows", "scratch", "progress", "allow_no_claim")
-WITHOUT_OPTION = ("metadata", *OTHERWISE)
+WITHOUT_OPTION = (  # what says them
+    "metadata",
+    "domain",  # --domain
+    "rules",  # --rules
+    "types",  # declared in --domain or --metadata, or voted for within the budget, or detected
+    "budget",  # --budget
+    "public",  # --public
+)
 BY_JSON = ("max_cost", "max_parents", "concentration", "parameters", "conditionals")  # --model-parameters
 
 

@@ -17,7 +17,8 @@ PACKAGE = Path(__file__).parents[2] / "sdv_plausible"
 NOISE = ("privacy/noise",)
 SEEDED = ("datasets", "evaluation", "audit")  # simulate, from a seed: their numbers protect nobody
 BY_NAME = (
-    "audit/command.py",  # the synthesizer that the command is told to attack
+    "cli.py",  # the module of a command, by the name that was given
+    "commands/audit.py",  # the synthesizer that the command is told to attack
     "__init__.py",
     "audit/__init__.py",
     "evaluation/__init__.py",

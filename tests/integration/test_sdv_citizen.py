@@ -513,7 +513,7 @@ def test_nothing_passes(mixed_table):
 
 def test_seed_diagnostics_are_what_the_report_shows(mixed_table):
     """Against the groups counted by hand: with one kept attribute a candidate's plausible seeds share its seed's value."""
-    from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
+    from sdv_plausible.evaluation.page.sections import SeedDiagnostics
     from sdv_plausible.privacy.noise.coins import Coins
 
     synth = make(test="deterministic", k=40, omega=7)

@@ -29,8 +29,8 @@ from sdv_plausible.app import fitting
 from sdv_plausible.app.order import read_order
 from sdv_plausible.commands import fitting as commands_fitting
 from sdv_plausible.declaring import private, voted
+from sdv_plausible.declaring.files import drafted
 from sdv_plausible.declaring.review import Table
-from sdv_plausible.declaring.template import drafted
 from sdv_plausible.fit import source as fit_source_module
 from sdv_plausible.questions.queryable import Queryable
 from sdv_plausible.sdv.versions import metadata_from_columns

@@ -8,19 +8,60 @@ shadow models: fits with and without one target teach what its presence looks li
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
-from sdv_plausible.audit.attacks.bounds import LEAST_RUNS, AttackBounds, attack_bounds
-from sdv_plausible.audit.attacks.frames import TableCoder
-from sdv_plausible.audit.attacks.one_run import OneRunBound, one_run_bound
-from sdv_plausible.audit.attacks.synthesizers import Factory, synthetic_rows
-from sdv_plausible.audit.attacks.targets import KINDS, crafted, outliers
+from sdv_plausible.audit.attacks.bounds import (
+    LEAST_RUNS,
+    AttackBounds,
+    OneRunBound,
+    attack_bounds,
+    one_run_bound,
+)
+from sdv_plausible.audit.attacks.frames import KINDS, TableCoder, crafted, outliers
 from sdv_plausible.audit.membership import FloatArray
 from sdv_plausible.privacy.noise.coins import Coins
+
+
+class Synthesizer(Protocol):
+    """An SDV synthesizer or anything like it."""
+
+    def fit(self, data: Any) -> Any:
+        """Learn from the rows."""
+        ...
+
+    def sample(self, num_rows: int) -> Any:
+        """Make rows."""
+        ...
+
+
+Factory = Callable[[], Synthesizer]
+
+
+def synthetic_rows(factory: Factory, rows: pd.DataFrame, number: int) -> pd.DataFrame:
+    """Fit a fresh synthesizer and sample, with the columns of ``rows``."""
+    synthesizer = factory()
+    try:
+        synthesizer.fit(rows)
+    except Exception as error:  # raised before a row is looked at, by SDV 2 for all frames
+        if type(error).__name__ != "InvalidDataTypeError":
+            raise
+        synthesizer = factory()
+        synthesizer.fit({_table_name(synthesizer): rows})
+    made = synthesizer.sample(number)
+    if isinstance(made, Mapping):
+        made = next(iter(made.values()))
+    return pd.DataFrame(made)[list(rows.columns)].reset_index(drop=True)
+
+
+def _table_name(synthesizer: Any) -> str:
+    tables = getattr(getattr(synthesizer, "metadata", None), "tables", None)
+    return str(next(iter(tables))) if tables else "table"
+
 
 NEAR = 0.01  # distances below are about 0: a column's range is 1
 WIDTH = 0.1  # of the kernel: another category is exp(-10) as near
@@ -68,14 +109,9 @@ def density_score(
 
 
 def canary_game(
-    table: pd.DataFrame,
-    factory: Factory,
-    *,
-    canaries: int = 300,
-    delta: float = 0.0,
-    false_alarm: float = 0.05,
-    sample_rows: int | None = None,
-) -> CanaryGame:
+    table: pd.DataFrame, factory: Factory, *, canaries: int = 300, delta: float = 0.0,
+    false_alarm: float = 0.05, sample_rows: int | None = None,
+) -> CanaryGame:  # fmt: skip
     """Fit once with canaries, a third each crafted, outliers and random rows, and attack them.
 
     Half of the other rows are the table of the fit, the other half the attacker's reference.
@@ -141,15 +177,9 @@ def choose_canaries(
 
 
 def shadow_attack(
-    table: pd.DataFrame,
-    target: pd.DataFrame,
-    factory: Factory,
-    *,
-    runs: int = 100,
-    delta: float = 0.0,
-    false_alarm: float = 0.05,
-    seconds: float = float("inf"),
-) -> AttackBounds | None:
+    table: pd.DataFrame, target: pd.DataFrame, factory: Factory, *, runs: int = 100, delta: float = 0.0,
+    false_alarm: float = 0.05, seconds: float = float("inf"),
+) -> AttackBounds | None:  # fmt: skip
     """Attack one target by shadow models: a third of the fits teaches, the others are attacked.
 
     What a fit shows is how many synthetic rows agree with the target on each of some sets of columns; a

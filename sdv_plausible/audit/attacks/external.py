@@ -73,15 +73,10 @@ class AnonymeterRisk:
 
 
 def anonymeter_risks(
-    real: pd.DataFrame,
-    control: pd.DataFrame,
-    synthetic: pd.DataFrame,
-    *,
-    python: str | Path = sys.executable,
-    attacks: int = 300,
-    confidence: float = 0.95,
+    real: pd.DataFrame, control: pd.DataFrame, synthetic: pd.DataFrame, *,
+    python: str | Path = sys.executable, attacks: int = 300, confidence: float = 0.95,
     seconds: float = 600.0,
-) -> tuple[AnonymeterRisk, ...]:
+) -> tuple[AnonymeterRisk, ...]:  # fmt: skip
     """Singling out and linkability of synthetic rows.
 
     Parameters

@@ -36,13 +36,7 @@ class NothingLeftError(Exception):
 
 
 class OverheardRows(Queryable):
-    """The door to the rows, with the attacker listening.
-
-    Attributes
-    ----------
-    heard : list of (Question, values, scale, is_laplace)
-        Every answer; scale 0 where there was no noise.
-    """
+    """The door to the rows, with the attacker listening: question, values, scale or 0, is_laplace."""
 
     heard: list[tuple[Question[Any], np.ndarray, float, bool]]
 
@@ -137,15 +131,9 @@ class WhiteBoxResult:
 
 
 def white_box(
-    learner: Learner,
-    domain: Any,
-    budget: ModelBudget,
-    absent: np.ndarray,
-    present: np.ndarray,
-    *,
-    runs: int = 2000,
-    false_alarm: float = 0.05,
-) -> WhiteBoxResult:
+    learner: Learner, domain: Any, budget: ModelBudget, absent: np.ndarray, present: np.ndarray, *,
+    runs: int = 2000, false_alarm: float = 0.05,
+) -> WhiteBoxResult:  # fmt: skip
     """Attack a learner's noisy answers, with two tables that differ in one row.
 
     Every run asks as the learner would in earnest; the rest of the fit, which sees no row, is left out once

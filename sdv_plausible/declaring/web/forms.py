@@ -30,31 +30,15 @@ Words = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """One word in a form.
-
-    Attributes
-    ----------
-    word : str
-        The word of the declaration.
-    label, hint : str
-        What a person reads.
-    kind : {"line", "lines", "choice"}
-        How it is filled in.
-    suits : tuple of str
-        The sdtypes that it goes with; all if empty.
-    show : callable
-        A word -> its text.
-    read : callable
-        A text that is not empty, and the sdtype -> the word.
-    """
+    """One word of a declaration in a form."""
 
     word: str
     label: str
     hint: str = ""
-    kind: str = "line"
-    suits: tuple[str, ...] = ()
-    show: Callable[[Any], str]
-    read: Callable[[str, str | None], Any]
+    kind: str = "line"  # "line", "lines" or "choice"
+    suits: tuple[str, ...] = ()  # the sdtypes that it goes with; all if empty
+    show: Callable[[Any], str]  # a word -> its text
+    read: Callable[[str, str | None], Any]  # a text that is not empty, and the sdtype -> the word
 
 
 def scalar_text(value: Any) -> str:
@@ -147,35 +131,16 @@ def sdtypes_to_choose(words: Words) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Filled:
-    """What came back of one column.
+    """What came back of one column."""
 
-    Attributes
-    ----------
-    words : mapping or None
-        The column's words; None if it is left out of the file.
-    texts : mapping
-        What was typed.
-    refusals : mapping of str to str
-        The word that is refused -> why; ``""`` for what is about no single word.
-    """
-
-    words: Words | None
-    texts: Mapping[str, str]
+    words: Words | None  # None if it is left out of the file
+    texts: Mapping[str, str]  # what was typed
+    # word that is refused -> why; "" for what is about no single word
     refusals: Mapping[str, str] = field(default_factory=dict)
 
 
 def filled_in(name: str, before: Words, typed: Mapping[str, str]) -> Filled:
-    """Read a column's fields.
-
-    Parameters
-    ----------
-    name : str
-        The column.
-    before : mapping
-        Its words as they were sent; words without a field stay.
-    typed : mapping
-        Word -> text, as a browser sends it; a word that is not there stays.
-    """
+    """Read a column's fields, of which those that are not there, and words without one, stay."""
     shown = field_texts(before)
     texts = {word: typed.get(word, shown[word]).replace("\r\n", "\n") for word in _BY_WORD}
     if texts["sdtype"] == LEFT_OUT:

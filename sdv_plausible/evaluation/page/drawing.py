@@ -22,32 +22,18 @@ CHARACTER = 6.1
 
 
 class Drawing:
-    """One SVG picture: elements of a tree, so that every text in it is escaped when it is written out.
+    """One SVG picture, sizes in pixels: a tree, so that every text is escaped when it is written out."""
 
-    Parameters
-    ----------
-    width, height : float
-        Size in pixels.
-    title : str
-        For readers of the page who cannot see.
-
-    Notes
-    -----
-    Attributes of SVG without a parameter here are keyword arguments, with ``_`` for ``-``.
-    """
-
+    # Attributes of SVG without a parameter here are keyword arguments, with ``_`` for ``-``.
     def __init__(self, width: float, height: float, title: str) -> None:
         self._root = Element(
             "svg",
             {
-                "viewBox": f"0 0 {width:.0f} {height:.0f}",
-                "width": f"{width:.0f}",
-                "height": f"{height:.0f}",
-                "style": f"--natural:{width:.0f}px",
-                "role": "img",
+                "viewBox": f"0 0 {width:.0f} {height:.0f}", "width": f"{width:.0f}",
+                "height": f"{height:.0f}", "style": f"--natural:{width:.0f}px", "role": "img",
                 "aria-label": title,
             },
-        )
+        )  # fmt: skip
 
     def _add(
         self, tag: str, places: Mapping[str, float], words: str = "", tip: str = "", /, **attributes: object
@@ -86,13 +72,9 @@ class Drawing:
     def arrowhead(self, name: str, colour: str) -> None:
         """Define the head of arrows: ``marker_end="url(#name)"`` of a path asks for it."""
         box = {
-            "viewBox": "0 0 8 8",
-            "refX": "7",
-            "refY": "4",
-            "markerWidth": "7",
-            "markerHeight": "7",
+            "viewBox": "0 0 8 8", "refX": "7", "refY": "4", "markerWidth": "7", "markerHeight": "7",
             "orient": "auto",
-        }
+        }  # fmt: skip
         marker = SubElement(SubElement(self._root, "defs"), "marker", {"id": name, **box})
         SubElement(marker, "path", {"d": "M0 0L8 4L0 8z", "fill": colour})
 
@@ -125,10 +107,7 @@ def shorten(words: str, room: float) -> str:
 
 
 def shorten_all(labels: Sequence[str], room: float) -> list[str]:
-    """Cut labels to ``room`` pixels so that different ones stay different.
-
-    Of those alike, where they part is shown.
-    """
+    """Cut labels to ``room`` pixels so that different ones stay different: shown is where they part."""
     short = {label: shorten(label, room) for label in labels}
     crowds = [list(short)]
     while crowds:

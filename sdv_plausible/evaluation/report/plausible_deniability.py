@@ -11,37 +11,17 @@ import pandas as pd
 from sdmetrics.reports.base_unified_report import BaseUnifiedReport
 
 from sdv_plausible import fragments
+from sdv_plausible.evaluation import tables
 from sdv_plausible.evaluation.classifiers import names_of
 from sdv_plausible.evaluation.coding import DEFAULT_NUM_BINS
 from sdv_plausible.evaluation.game import DISTINGUISHERS
 from sdv_plausible.evaluation.network_layout import as_structure, layers
-from sdv_plausible.evaluation.page.diagnostics import SeedDiagnostics
-from sdv_plausible.evaluation.page.guarantee import Guarantee
-from sdv_plausible.evaluation.page.intervals import Intervals
+from sdv_plausible.evaluation.page import summary
+from sdv_plausible.evaluation.page.guarantee import Guarantee, Intervals
 from sdv_plausible.evaluation.page.pages import TableResults, private_page, public_page
 from sdv_plausible.evaluation.page.rendering import percent
-from sdv_plausible.evaluation.page.scores import RelativeScore, relative_scores
-from sdv_plausible.evaluation.page.summary import (
-    ComparisonSummary,
-    ReleaseSummary,
-    summarise_comparison,
-    summarise_release,
-)
-from sdv_plausible.evaluation.report.properties import (
-    ClassifierAgreementProperty,
-    ColumnDistances,
-    DistinguishingGameProperty,
-    PairDistances,
-    ReportOptions,
-)
-from sdv_plausible.evaluation.report.table_arguments import by_table, described_tables
-from sdv_plausible.evaluation.tables import (
-    TablePair,
-    column_kinds,
-    datetime_formats,
-    prepare,
-    prepare_holdout,
-)
+from sdv_plausible.evaluation.page.sections import SeedDiagnostics
+from sdv_plausible.evaluation.report import properties
 from sdv_plausible.whole_files import write_whole
 
 _SHOWN = "PlausibleDeniabilityReport (private: computed from real rows without noise)"
@@ -96,33 +76,20 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     """
 
     def __init__(
-        self,
-        *,
-        ledger: Any = None,
-        diagnostics: Mapping[str, Any] | None = None,
-        structure: Mapping[str, str | Sequence[str]] | None = None,
-        margins: Sequence[pd.DataFrame] = (),
-        holdout: Any = None,
-        target: str | None = None,
+        self, *, ledger: Any = None, diagnostics: Mapping[str, Any] | None = None,
+        structure: Mapping[str, str | Sequence[str]] | None = None, margins: Sequence[pd.DataFrame] = (),
+        holdout: Any = None, target: str | None = None,
         classifiers: str | Sequence[str] = ("tree", "random_forest", "adaboost"),
-        distinguishers: str | Sequence[str] = DISTINGUISHERS,
-        num_runs: int = 3,
-        max_rows: int | None = 10_000,
-        max_rows_distances: int | None = 200_000,
-        num_bins: int = DEFAULT_NUM_BINS,
-        random_state: int = 0,
-    ) -> None:
+        distinguishers: str | Sequence[str] = DISTINGUISHERS, num_runs: int = 3,
+        max_rows: int | None = 10_000, max_rows_distances: int | None = 200_000,
+        num_bins: int = DEFAULT_NUM_BINS, random_state: int = 0,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.options = ReportOptions(
-            target=target,
-            classifiers=names_of("classifiers", classifiers),
-            distinguishers=names_of("distinguishers", distinguishers),
-            num_runs=num_runs,
-            max_rows=max_rows,
-            max_rows_distances=max_rows_distances,
-            num_bins=num_bins,
-            random_state=random_state,
-        )
+        self.options = properties.ReportOptions(
+            target=target, classifiers=names_of("classifiers", classifiers),
+            distinguishers=names_of("distinguishers", distinguishers), num_runs=num_runs, max_rows=max_rows,
+            max_rows_distances=max_rows_distances, num_bins=num_bins, random_state=random_state,
+        )  # fmt: skip
         self._guarantee = Guarantee.of(ledger)
         self._diagnostics = SeedDiagnostics.of(diagnostics)
         self._structure = as_structure(structure or {})
@@ -130,24 +97,20 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         Intervals.of(margins)  # so is a table that is none of margins
         self._margins = tuple(margins)
         self._holdout = holdout
-        self._release: dict[str, ReleaseSummary] = {}
-        self._comparison: dict[str, ComparisonSummary] = {}
-        self._scores: dict[str, tuple[RelativeScore, ...]] = {}
+        self._release: dict[str, summary.ReleaseSummary] = {}
+        self._comparison: dict[str, summary.ComparisonSummary] = {}
+        self._scores: dict[str, tuple[summary.RelativeScore, ...]] = {}
         self._properties = {
-            "Column Distances": ColumnDistances(self.options),
-            "Pair Distances": PairDistances(self.options),
-            "Classifier Agreement": ClassifierAgreementProperty(self.options),
-            "Distinguishing Game": DistinguishingGameProperty(self.options),
+            "Column Distances": properties.ColumnDistances(self.options),
+            "Pair Distances": properties.PairDistances(self.options),
+            "Classifier Agreement": properties.ClassifierAgreementProperty(self.options),
+            "Distinguishing Game": properties.DistinguishingGameProperty(self.options),
         }
 
     def generate(
-        self,
-        real_data: Any,
-        synthetic_data: Any,
-        metadata: Any,
-        constraints: Any = None,
+        self, real_data: Any, synthetic_data: Any, metadata: Any, constraints: Any = None,
         verbose: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Compute all properties and what the HTML page shows.
 
         Parameters
@@ -167,13 +130,13 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
             If metadata and tables do not name the same tables and columns, or a target column does not exist.
         """
         self._forget()
-        described = described_tables(metadata, real_data, synthetic_data)
+        described = tables.described_tables(metadata, real_data, synthetic_data)
         names = list(described["tables"])
         real, synthetic = (
-            by_table(real_data, names, "real_data"),
-            by_table(synthetic_data, names, "synthetic_data"),
+            tables.by_table(real_data, names, "real_data"),
+            tables.by_table(synthetic_data, names, "synthetic_data"),
         )
-        holdouts = {} if self._holdout is None else by_table(self._holdout, names, "holdout")
+        holdouts = {} if self._holdout is None else tables.by_table(self._holdout, names, "holdout")
         self._check_names(described)
         for report_property in self._properties.values():
             report_property.holdouts = holdouts
@@ -204,7 +167,9 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
 
     def _check_names(self, described: dict[str, Any]) -> None:
         target = self.options.target
-        columns = {c for table in described["tables"].values() for c in column_kinds(table, pd.DataFrame())}
+        columns = {
+            c for table in described["tables"].values() for c in tables.column_kinds(table, pd.DataFrame())
+        }
         if target is not None and target not in columns:
             raise ValueError(f"target ({target!r}) must be one of the compared columns: {sorted(columns)}")
         drawn = set(self._structure).union(*self._structure.values())
@@ -218,30 +183,23 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     def _summarise(
         self, name: str, real: pd.DataFrame, synthetic: pd.DataFrame, described: dict[str, Any], holdout: Any
     ) -> None:
-        kinds, options = column_kinds(described, pd.DataFrame()), self.options
+        kinds, options = tables.column_kinds(described, pd.DataFrame()), self.options
         if not kinds or synthetic.empty:
             return
-        self._release[name] = summarise_release(
-            synthetic,
-            kinds,
-            datetime_formats(described, kinds),
-            num_bins=options.num_bins,
-            max_rows=options.max_rows_distances,
-            random_state=options.random_state,
-        )
+        self._release[name] = summary.summarise_release(
+            synthetic, kinds, tables.datetime_formats(described, kinds), num_bins=options.num_bins,
+            max_rows=options.max_rows_distances, random_state=options.random_state,
+        )  # fmt: skip
         if real.empty:  # the release's summary must not depend on it
             return
-        pair: TablePair = prepare(real, synthetic, described)
-        self._comparison[name] = summarise_comparison(
-            pair,
-            self._properties["Pair Distances"].of_table(name).statistics,
-            holdout=prepare_holdout(pair, holdout),
-            num_bins=options.num_bins,
-            max_rows=options.max_rows_distances,
-            random_state=options.random_state,
-        )
+        pair: tables.TablePair = tables.prepare(real, synthetic, described)
+        self._comparison[name] = summary.summarise_comparison(
+            pair, self._properties["Pair Distances"].of_table(name).statistics,
+            holdout=tables.prepare_holdout(pair, holdout), num_bins=options.num_bins,
+            max_rows=options.max_rows_distances, random_state=options.random_state,
+        )  # fmt: skip
         details = {key: self.get_details(key, name) for key in self._properties}
-        self._scores[name] = relative_scores(details, self._comparison[name])
+        self._scores[name] = summary.relative_scores(details, self._comparison[name])
 
     def get_score(self) -> float:
         """Return the mean over properties of the share that is reached of what other real rows reach."""
@@ -326,23 +284,16 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
                 if n not in self._comparison
             }
             text = private_page(
-                date,
-                self._guarantee,
-                self._results(),
-                self._structure,
-                self._diagnostics,
-                failed,
+                date, self._guarantee, self._results(), self._structure, self._diagnostics, failed,
                 self._margins,
-            )
+            )  # fmt: skip
         write_whole(path, text, owner_only=not publishable)
 
     def save(self, filepath: str | Path) -> None:
         """Write the report, whole or not at all, for its owner alone; :meth:`load` reads it."""
         write_whole(
-            filepath,
-            lambda path: super(PlausibleDeniabilityReport, self).save(str(path)),
-            owner_only=True,
-        )
+            filepath, lambda path: super(PlausibleDeniabilityReport, self).save(str(path)), owner_only=True,
+        )  # fmt: skip
 
     def _results(self) -> list[TableResults]:
         return [

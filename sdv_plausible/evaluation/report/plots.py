@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
 from sdv_plausible.evaluation.network_layout import NetworkLayout, Structure
 from sdv_plausible.evaluation.page.drawing import OTHER, REAL, REFERENCE, SYNTHETIC
+from sdv_plausible.evaluation.page.network import network_graph
 
 
 def _figure(title: str, **layout: Any) -> Any:
-    import plotly.graph_objects as go
-
     figure = go.Figure()
     figure.update_layout(title=title, plot_bgcolor="#FFFFFF", font={"size": 14}, **layout)
     return figure
@@ -21,8 +22,6 @@ def _figure(title: str, **layout: Any) -> Any:
 
 def column_distances(details: pd.DataFrame) -> Any:
     """Return bars of the distance of each column; ``details`` of the property "Column Distances"."""
-    import plotly.graph_objects as go
-
     figure = _figure("Total variation distance of each column", yaxis_title="distance", xaxis_title="column")
     if "Distance" in details:
         figure.add_trace(go.Bar(x=details["Column"], y=details["Distance"], marker_color=SYNTHETIC))
@@ -31,8 +30,6 @@ def column_distances(details: pd.DataFrame) -> Any:
 
 def pair_distances(details: pd.DataFrame) -> Any:
     """Return a heat map of the distance of each pair; ``details`` of the property "Pair Distances"."""
-    import plotly.graph_objects as go
-
     figure = _figure("Total variation distance of each pair of columns")
     if "Distance" in details:
         names = list(dict.fromkeys([*details["Column 1"], *details["Column 2"]]))
@@ -48,14 +45,10 @@ def pair_distances(details: pd.DataFrame) -> Any:
 
 
 def _bars(details: pd.DataFrame, value: str, interval: str, colour: str) -> Any:
-    import plotly.graph_objects as go
-
     errors = {
-        "type": "data",
-        "symmetric": False,
-        "array": details[f"{interval} High"] - details[value],
+        "type": "data", "symmetric": False, "array": details[f"{interval} High"] - details[value],
         "arrayminus": details[value] - details[f"{interval} Low"],
-    }
+    }  # fmt: skip
     return go.Bar(
         x=details["Classifier"], y=details[value], name=value.lower(), error_y=errors, marker_color=colour
     )
@@ -86,50 +79,44 @@ def distinguishing_game(details: pd.DataFrame) -> Any:
 
 
 def plot_structure(structure: Structure) -> Any:
-    """Return a figure of a network: an arrow points from parent to child.
-
-    Parameters
-    ----------
-    structure : mapping of str to sequence of str
-        ``{child: parents}``.
-
-    Raises
-    ------
-    ValueError
-        If the graph has a cycle.
-    """
-    import plotly.graph_objects as go
-
-    from sdv_plausible.evaluation.report.network_figure import NetworkFigure
-
+    """Return a figure of a network ``{child: parents}``: an arrow points from parent to child."""
     layout = NetworkLayout(structure)
     at = {node: (layout.x[node], float(-level)) for node, level in layout.depth.items()}
     figure = _figure("Network of the columns", showlegend=False)
     axes = {"xref": "x", "yref": "y", "axref": "x", "ayref": "y"}
     arrow = {
-        "showarrow": True,
-        "arrowhead": 2,
-        "arrowcolor": "#999999",
-        "standoff": 14,
-        "startstandoff": 10,
+        "showarrow": True, "arrowhead": 2, "arrowcolor": "#999999", "standoff": 14, "startstandoff": 10,
         "text": "",
-    }
+    }  # fmt: skip
     for parent, *_, child in layout.routes:
         (from_x, from_y), (x, y) = at[parent], at[child]
         figure.add_annotation(x=x, y=y, ax=from_x, ay=from_y, **axes, **arrow)
     places = list(at.values())
     figure.add_trace(
         go.Scatter(
-            x=[x for x, _ in places],
-            y=[y for _, y in places],
-            text=list(at),
-            mode="markers+text",
-            textposition="top center",
-            hovertext=[layout.tips[node] for node in at],
-            hoverinfo="text",
+            x=[x for x, _ in places], y=[y for _, y in places], text=list(at), mode="markers+text",
+            textposition="top center", hovertext=[layout.tips[node] for node in at], hoverinfo="text",
             marker={"size": 16, "color": SYNTHETIC},
         )
-    )
+    )  # fmt: skip
     figure.update_xaxes(visible=False)
     figure.update_yaxes(visible=False)
     return NetworkFigure(figure, structure)
+
+
+class NetworkFigure(go.Figure):  # type: ignore[misc]
+    """A plotly figure with a still picture beside it: converted notebooks and printers show that."""
+
+    # plotly's own display sends one kind alone, which nbconvert cannot show
+    _ipython_display_ = None
+
+    def __init__(self, figure: Any, structure: Structure) -> None:
+        super().__init__(figure)
+        self._still = f'<div style="font:11px system-ui,sans-serif">{network_graph(structure)}</div>'
+
+    def _repr_html_(self) -> str:
+        return self._still
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None, **_: Any) -> dict[str, Any]:  # noqa: ARG002
+        whole = json.loads(self.to_json())
+        return {"application/vnd.plotly.v1+json": whole, "text/html": self._still, "text/plain": "network"}

@@ -41,10 +41,15 @@ class _TableProperty(BaseSingleTableProperty):  # type: ignore[misc]
 
     options: ReportOptions
     holdout: pd.DataFrame | None = None
+    plot: ClassVar[Callable[[pd.DataFrame], Any]]
 
     def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         """Return the details, a frame with a column ``Score``."""
         raise NotImplementedError
+
+    def get_visualization(self) -> Any:
+        """Return the property's figure."""
+        return type(self).plot(self.details)
 
     def _generate_details(
         self, real_data: Any, synthetic_data: Any, metadata: Any, progress_bar: Any = None
@@ -59,6 +64,8 @@ class _TableProperty(BaseSingleTableProperty):  # type: ignore[misc]
 
 
 class _ColumnDistances(_TableProperty):
+    plot = plots.column_distances
+
     def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options
         coded, used = coding.encode_pair(
@@ -70,20 +77,15 @@ class _ColumnDistances(_TableProperty):
             tick()
         return pd.DataFrame(
             {
-                "Column": coded.columns,
-                "Metric": "TotalVariationDistance",
-                "Distance": values,
-                "Score": 1 - values,
-                "Real Rows": used["num_rows_real"],
+                "Column": coded.columns, "Metric": "TotalVariationDistance", "Distance": values,
+                "Score": 1 - values, "Real Rows": used["num_rows_real"],
                 "Synthetic Rows": used["num_rows_synthetic"],
             }
-        )
-
-    def get_visualization(self) -> Any:
-        return plots.column_distances(self.details)
+        )  # fmt: skip
 
 
 class _PairDistances(_TableProperty):
+    plot = plots.pair_distances
     statistics: distances.PairStatistics | None = None
 
     def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
@@ -100,94 +102,64 @@ class _PairDistances(_TableProperty):
             {
                 "Column 1": [coded.columns[i] for i, _ in found.pairs],
                 "Column 2": [coded.columns[j] for _, j in found.pairs],
-                "Metric": "PairwiseTotalVariationDistance",
-                "Distance": found.distances,
-                "Score": 1 - found.distances,
-                "Real Dependence": found.real_dependence[place],
+                "Metric": "PairwiseTotalVariationDistance", "Distance": found.distances,
+                "Score": 1 - found.distances, "Real Dependence": found.real_dependence[place],
                 "Synthetic Dependence": found.synthetic_dependence[place],
-                "Real Rows": used["num_rows_real"],
-                "Synthetic Rows": used["num_rows_synthetic"],
+                "Real Rows": used["num_rows_real"], "Synthetic Rows": used["num_rows_synthetic"],
             }
-        )
-
-    def get_visualization(self) -> Any:
-        return plots.pair_distances(self.details)
+        )  # fmt: skip
 
 
 class _ClassifierAgreement(_TableProperty):
+    plot = plots.classifier_agreement
     majority: float | None = None
 
     def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options
         outcome = classifiers.compare_classifiers(
-            pair,
-            options.target if options.target in pair.kinds else None,
-            classifiers=options.classifiers,
-            num_runs=options.num_runs,
-            max_rows=options.max_rows,
-            holdout=prepare_holdout(pair, self.holdout),
-            random_state=options.random_state,
-            ceiling=True,
+            pair, options.target if options.target in pair.kinds else None, classifiers=options.classifiers,
+            num_runs=options.num_runs, max_rows=options.max_rows,
+            holdout=prepare_holdout(pair, self.holdout), random_state=options.random_state, ceiling=True,
             tick=tick,
-        )
+        )  # fmt: skip
         self.majority = outcome.majority_accuracy
         return pd.DataFrame(
             [
                 {
-                    "Target": outcome.target,
-                    "Classifier": name,
-                    "Metric": "ClassifierAgreement",
-                    "Score": result.agreement.mean,
-                    **_interval("Agreement", result.agreement),
+                    "Target": outcome.target, "Classifier": name, "Metric": "ClassifierAgreement",
+                    "Score": result.agreement.mean, **_interval("Agreement", result.agreement),
                     "Ceiling": result.ceiling.mean if result.ceiling else np.nan,
                     **(_interval("Ceiling", result.ceiling) if result.ceiling else {}),
-                    "Real Accuracy": result.real_accuracy.mean,
-                    **_interval("Real", result.real_accuracy),
+                    "Real Accuracy": result.real_accuracy.mean, **_interval("Real", result.real_accuracy),
                     "Synthetic Accuracy": result.synthetic_accuracy.mean,
-                    **_interval("Synthetic", result.synthetic_accuracy),
-                    "Training Rows": outcome.num_train,
-                    "Test Rows": outcome.num_test,
-                    "Subsampled": outcome.subsampled,
+                    **_interval("Synthetic", result.synthetic_accuracy), "Training Rows": outcome.num_train,
+                    "Test Rows": outcome.num_test, "Subsampled": outcome.subsampled,
                 }
                 for name, result in outcome.results.items()
             ]
-        )
-
-    def get_visualization(self) -> Any:
-        return plots.classifier_agreement(self.details)
+        )  # fmt: skip
 
 
 class _DistinguishingGame(_TableProperty):
+    plot = plots.distinguishing_game
+
     def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options
         outcome = game.distinguishing_game(
-            pair,
-            classifiers=options.distinguishers,
-            num_runs=options.num_runs,
-            max_rows=options.max_rows,
-            holdout=prepare_holdout(pair, self.holdout),
-            random_state=options.random_state,
-            tick=tick,
-        )
+            pair, classifiers=options.distinguishers, num_runs=options.num_runs, max_rows=options.max_rows,
+            holdout=prepare_holdout(pair, self.holdout), random_state=options.random_state, tick=tick,
+        )  # fmt: skip
         return pd.DataFrame(
             [
                 {
-                    "Classifier": name,
-                    "Metric": "DistinguishingGame",
-                    "Accuracy": estimate.mean,
-                    **_interval("Accuracy", estimate),
-                    "Score": 2 - 2 * max(0.5, estimate.mean),
-                    "Held-out Real Rows": outcome.held_out,
-                    "Training Rows": outcome.num_train,
-                    "Test Rows": outcome.num_test,
-                    "Subsampled": outcome.subsampled,
+                    "Classifier": name, "Metric": "DistinguishingGame", "Accuracy": estimate.mean,
+                    **_interval("Accuracy", estimate), "Score": 2 - 2 * max(0.5, estimate.mean),
+                    "Held-out Real Rows": outcome.held_out, "Training Rows": outcome.num_train,
+                    "Test Rows": outcome.num_test, "Subsampled": outcome.subsampled,
                 }
                 for name, estimate in outcome.accuracy.items()
             ]
-        )
-
-    def get_visualization(self) -> Any:
-        return plots.distinguishing_game(self.details)
+        )  # fmt: skip
 
 
 def _interval(name: str, estimate: classifiers.Estimate) -> dict[str, float]:

@@ -32,7 +32,7 @@ class WithoutSmallPartitions(ReleasedRows):
 
 
 def tables(likelihood: Any, n: int) -> Iterator[tuple[int, ...]]:
-    return exact.tables_of(len(likelihood), n)
+    return itertools.combinations_with_replacement(range(len(likelihood)), n)
 
 
 def attempt(table: tuple[int, ...], likelihood: Any, test: exact.PassProbability) -> list[Fraction]:
