@@ -117,17 +117,8 @@ class Learner(Protocol):
 def check_number_of_columns(learner: Any, number: int) -> None:
     """Refuse more modelled columns than a learner can take in, before anything is asked or charged.
 
-    Parameters
-    ----------
-    learner : Learner
-        One that looks at all pairs of columns says so by ``looks_at_pairs``.
-    number : int
-        Modelled columns.
-
-    Raises
-    ------
-    ValueError
-        If there are more than ``MOST_COLUMNS``.
+    One that looks at all pairs of columns says so by ``looks_at_pairs``: more than ``MANY_COLUMNS`` are
+    warned of then.
 
     Warns
     -----
@@ -153,11 +144,8 @@ def makes(learner: Any) -> type[SeedModel]:
 def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
     """Ledger entries of a learner; one that plans none may have learned elsewhere, and ends the claim.
 
-    Raises
-    ------
-    ValueError
-        If an entry is for another part of the rows than those that a learner is given: under ``split`` it
-        would be counted as if other rows had been asked.
+    An entry for another part of the rows than a learner is given is refused: under ``split`` it would be
+    counted as if other rows had been asked.
     """
     planned = learner.plan(domain, budget)
     for entry in planned or ():

@@ -103,13 +103,10 @@ class BayesianNetwork(PrefixModel):
         return own
 
     def mixture_log_likelihood(self, candidates: np.ndarray, omegas: Sequence[int]) -> np.ndarray:
-        """Natural log of Pr[y = M(d)] when omega is drawn uniformly from ``omegas`` and stays hidden.
+        """Natural log of Pr[y = M(d)], (N, m + 1), when omega is drawn uniformly and stays hidden.
 
-        Returns
-        -------
-        ndarray, shape (N, m + 1)
-            Entry (i, L) holds for every record d that shares exactly the first L values of candidate i: the
-            mixture over the omegas with m - omega <= L (docs/explanation/proofs/prefix_groups.md).
+        Entry (i, L) holds for every record d that shares exactly the first L values of candidate i: the
+        mixture over the omegas with m - omega <= L (docs/explanation/proofs/prefix_groups.md).
         """
         suffix = self.log_suffix(candidates)
         kept = sorted(self.num_attributes - o for o in omegas)
@@ -139,11 +136,6 @@ def topological_order(parents: Parents, cardinalities: Sequence[int]) -> tuple[i
     """Resampling order sigma: parents first; among the ready ones, declared cardinality small first.
 
     Small domains in front make large prefix groups. The choice uses no row.
-
-    Raises
-    ------
-    ValueError
-        If there is a cycle.
     """
     sorter = TopologicalSorter(dict(enumerate(parents)))
     try:

@@ -185,14 +185,8 @@ class ConditionalTable:
 def _systematic_uniforms(row: np.ndarray, num_rows: int, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
     """Within each group of equal ``row``: (random rank + one common uniform) / size.
 
-    Each alone is uniform on [0, 1).
-
-    Returns
-    -------
-    order : ndarray of int
-        Records by group and, within a group, by what they get.
-    u : ndarray of float
-        What they get, in this order.
+    Each alone is uniform on [0, 1). Order of the records by group and, within a group, by what they get; and
+    what they get, in this order.
     """
     n = len(row)
     shuffled = coins.permutation(n)

@@ -14,10 +14,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 class Omega:
     """Number of resampled attributes: one number, a range from which each candidate draws, or all of them.
 
-    Parameters
-    ----------
-    low, high : int or None
-        Ends of the range, both in it; None for "all", whatever the number m of attributes.
+    Both ends are in the range; None for "all", whatever the number m of attributes.
     """
 
     low: int | None
@@ -25,13 +22,7 @@ class Omega:
 
     @classmethod
     def parse(cls, value: Any) -> Omega | None:
-        """Read a user's omega: a whole number, a pair (low, high), "all", an Omega, or None for "choose".
-
-        Raises
-        ------
-        ValueError
-            If it is none of these.
-        """
+        """Read a user's omega: a whole number, a pair (low, high), "all", an Omega, or None for "choose"."""
         if value is None or isinstance(value, cls):
             return value
         if isinstance(value, str) and value == "all":
@@ -50,13 +41,7 @@ class Omega:
         return self.high is None
 
     def among(self, num_attributes: int) -> range:
-        """Return the numbers that may be drawn, out of 0..m.
-
-        Raises
-        ------
-        ValueError
-            If there are not so many attributes.
-        """
+        """Return the numbers that may be drawn, out of 0..m."""
         if self.low is None or self.high is None:
             return range(num_attributes, num_attributes + 1)
         if self.high > num_attributes:

@@ -17,24 +17,12 @@ LIMITS, PROOFS = "explanation/limitations.md", "explanation/proofs"
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """One line of the page.
+    """One line of the page."""
 
-    Attributes
-    ----------
-    topic : str
-        What is asked, in the publication's words.
-    answer : str
-        What holds for this release, or what there is to do.
-    state : {"covered", "not covered", "yours to do"}
-        Who answers for it.
-    page : str
-        The page that proves or explains it, under ``docs``; empty for none.
-    """
-
-    topic: str
+    topic: str  # what is asked, in the publication's words
     answer: str
     state: State
-    page: str = ""
+    page: str = ""  # the page that proves or explains it, under ``docs``; empty for none
 
     def __post_init__(self) -> None:
         if self.state == "covered" and not self.page:
@@ -44,12 +32,7 @@ class Item:
 def conformance_page(record: LedgerRecord, *, pages: str = "docs") -> str:
     """Return the page as Markdown.
 
-    Parameters
-    ----------
-    record : LedgerRecord
-        The ledger.
-    pages : str
-        Where the folder ``docs`` of this package is: a path or an address.
+    ``pages`` is where the folder ``docs`` of this package is: a path or an address.
     """
     lines = [
         "# Conformance, in the words of NIST SP 800-226",
@@ -68,13 +51,7 @@ def conformance_page(record: LedgerRecord, *, pages: str = "docs") -> str:
 
 
 def conformance_items(record: LedgerRecord) -> tuple[Item, ...]:
-    """Return the lines of the page.
-
-    Parameters
-    ----------
-    record : LedgerRecord
-        The ledger.
-    """
+    """Return the lines of the page."""
     return (*_guarantee(record), *_algorithms(record), *_deployment())
 
 

@@ -49,27 +49,13 @@ class HasAttributes(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """A field of the registry that a person fills in.
-
-    Attributes
-    ----------
-    section : str
-        Where it is in the entry.
-    hint : str
-        What belongs there.
-    many : bool
-        Whether it is a list of texts.
-    choices : tuple of str
-        What it may be; empty for any text.
-    tier : int
-        The completeness that it belongs to.
-    """
+    """A field of the registry that a person fills in."""
 
     section: str
     hint: str
-    many: bool = False
-    choices: tuple[str, ...] = ()
-    tier: int = 1
+    many: bool = False  # whether it is a list of texts
+    choices: tuple[str, ...] = ()  # what it may be; empty for any text
+    tier: int = 1  # the completeness that it belongs to
 
 
 KNOWN: dict[str, Field] = {
@@ -111,19 +97,7 @@ def registry_entry(
 ) -> Entry:
     """Return the entry as plain data: technical fields are the ledger's, what nobody gave is blank.
 
-    Parameters
-    ----------
-    record : LedgerRecord
-        The ledger.
-    domain : Domain, optional
-        The columns, to be listed.
-    **known
-        What only a person knows: the names of :data:`KNOWN`.
-
-    Raises
-    ------
-    ValueError
-        If something given is unknown, or not as the registry wants it.
+    ``known`` is what only a person knows, by the names of :data:`KNOWN`; the domain's columns are listed.
     """
     _check_known(known)
     if domain is not None:

@@ -17,12 +17,7 @@ from sdv_plausible.questions.counts import Axes, Axis, SeesRows, shape
 class CodeArray(SeesRows):
     """Rows as integer codes in memory; an engine of exact counts.
 
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n, m)
-        One column per attribute; column-contiguous is fastest.
-    cardinalities : sequence of int
-        Number of codes of every column.
+    ``codes``, shape (n, m), is fastest column-contiguous.
     """
 
     def __init__(self, codes: np.ndarray, cardinalities: Sequence[int]) -> None:

@@ -28,24 +28,12 @@ class Occurring(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Frequent:
-    """The values that passed.
+    """The values that passed."""
 
-    Attributes
-    ----------
-    values : list
-        In the question's order.
-    counts : ndarray of float
-        Their noisy counts.
-    public : ndarray of float
-        Noisy counts of the public cells, such as missing.
-    sigma : float
-        Standard deviation of the noise.
-    """
-
-    values: list[Any]
-    counts: np.ndarray
-    public: np.ndarray
-    sigma: float
+    values: list[Any]  # in the question's order
+    counts: np.ndarray  # their noisy counts
+    public: np.ndarray  # noisy counts of the public cells, such as missing
+    sigma: float  # standard deviation of the noise
 
 
 def threshold(sigma: float, failure: float, neighbours: Neighbours) -> int:

@@ -53,16 +53,8 @@ def redraw(
 ) -> tuple[NoisyAnswer, ...]:
     """Counts with fresh noise of the same law, independent of the noise that is on them.
 
-    Their scale is that of both together, so that what cleans them knows how noisy they are.
-
-    Parameters
-    ----------
-    answers : sequence of NoisyAnswer
-        As they left. Scores are kept as they are: they chose what was measured, and that stays.
-    coins : Coins
-        Source of the noise.
-    deviations : sequence of ndarray, optional
-        What is added to each besides.
+    Their scale is that of both together, so that what cleans them knows how noisy they are. Scores are kept:
+    they chose what was measured, and that stays. ``deviations`` are added to each besides.
     """
 
     def again(i: int, answer: NoisyAnswer) -> NoisyAnswer:

@@ -38,28 +38,8 @@ def fit_release(
 ) -> Sampler:
     """Learn the model and prepare the release.
 
-    Parameters
-    ----------
-    rows : ExactCounts
-        All rows as codes.
-    domain : Domain
-        Their columns.
-    settings : Settings
-        Privacy parameters.
-    learner : Learner
-        Makes the model.
-    ledger : PrivacyLedger
-        Charged before every look at the rows.
-    coins : Coins
-        Coins of this fit.
-    transcript : Transcript, optional
-        Noisy answers so far, about the domain; what is asked here is added, and the sampler keeps them all.
-
-    Raises
-    ------
-    ValueError
-        If the model does not offer what the privacy test needs, or a public claim about the rows does not
-        stand.
+    The ledger is charged before every look at the rows; the transcript gets what is asked here beside what
+    was answered about the domain.
     """
     if settings.neighbours != ledger.neighbours:
         raise ValueError(
@@ -103,21 +83,7 @@ def learn_model(
 ) -> SeedModel:
     """Charge what a learner plans, and let it ask.
 
-    Parameters
-    ----------
-    parts : mapping of str to ExactCounts
-        The rows for "learning", and those for "structure" and "parameters" where they are others.
-    domain, learner, budget, ledger
-        As in :func:`fit_release`.
-    coins : Coins
-        For the noise, and for the learner.
-    transcript : Transcript, optional
-        Where noisy answers are written down.
-
-    Raises
-    ------
-    TypeError
-        If the learner gives another kind of model than it says.
+    ``parts``: rows for "learning", and those for "structure" and "parameters" where they are others.
     """
     rows = Queryable(
         parts["learning"], ledger, planned_entries(learner, domain, budget), coins.spawn("noise"),

@@ -27,13 +27,7 @@ TESTS: dict[str, type[PrivacyTest]] = {
 
 
 def read_test(test: Any) -> PrivacyTest:
-    """The privacy test that the argument ``test`` names or is.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """The privacy test that the argument ``test`` names or is."""
     if isinstance(test, str) and test in TESTS:
         return TESTS[test]()
     if not isinstance(test, PrivacyTest):
@@ -46,22 +40,12 @@ def read_test(test: Any) -> PrivacyTest:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The privacy parameters of a synthesizer, checked.
+    """The privacy parameters of a synthesizer, checked."""
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Budget of learning the domain and the model; epsilon may be infinite (no claim), delta in (0, 1).
-    test : PrivacyTest
-        Which test; here it is bound to delta and neighbours. It knows what it costs and who draws the rows.
-    neighbours : Neighbours
-        Whom the total protects.
-    split : (float, float, float), optional
-        The learner's, as of :class:`~sdv_plausible.models.paper.learner.PaperNetwork`.
-    """
-
+    # Budget of learning the domain and the model; epsilon may be infinite (no claim), delta in (0, 1)
     epsilon: float
     delta: float
+    # Which test; here it is bound to delta and neighbours. It knows what it costs and who draws the rows
     test: PrivacyTest = field(default_factory=ReleaseTest)
     neighbours: Neighbours = ONE_ROW
     split: tuple[float, float, float] | None = None

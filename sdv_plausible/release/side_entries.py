@@ -30,16 +30,7 @@ def side_entries(
 ) -> list[LedgerEntry]:
     """Return an entry for each thing that looks at the rows without noise, or gives the noise away.
 
-    Parameters
-    ----------
-    random_state : int or None
-        Seed of reproducible coins.
-    has_constraints : bool
-        Whether there are SDV constraints.
-    transformers : mapping
-        Column to SDV transformer, as assigned.
-    types : {"declared", "detected"}
-        Where semantic types and date formats are from.
+    ``types`` is where semantic types and date formats are from.
     """
     reasons = {}
     if types == "detected":

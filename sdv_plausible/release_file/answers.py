@@ -25,17 +25,9 @@ MOST_SIDES = 8
 
 @dataclass(frozen=True, eq=False)
 class Answers(Sequence[NoisyAnswer]):
-    """Every noisy answer that the rows gave, in order.
+    """Every noisy answer that the rows gave, in order."""
 
-    Parameters
-    ----------
-    answers : tuple of NoisyAnswer
-        As they were given. An axis of one names its column by number.
-    names : tuple of str
-        Names of the columns.
-    """
-
-    answers: tuple[NoisyAnswer, ...]
+    answers: tuple[NoisyAnswer, ...]  # as they were given. An axis of one names its column by number
     names: tuple[str, ...]
 
     def __len__(self) -> int:

@@ -37,20 +37,7 @@ def card_of(
 ) -> PrivacyCard:
     """Make the card of a release.
 
-    Parameters
-    ----------
-    release : Release
-        What it is about.
-    budget, audit, domain
-        As for :meth:`~sdv_plausible.Release.card`.
-    known : mapping of str to str
-        What a person said.
-
-    Raises
-    ------
-    ValueError
-        If something that was said is unknown or no text, the audit was of real rows, the domain file is of
-        another table, or the budget is not the release's.
+    ``known`` is what a person said; the rest as for :meth:`~sdv_plausible.Release.card`.
     """
     ledger = release.ledger.to_dict()
     record = LedgerRecord.of(ledger) if release.ledger.claims_privacy else None

@@ -30,12 +30,7 @@ class RefusedError(ValueError):
 class Part:
     """A value of a document.
 
-    Parameters
-    ----------
-    value : object
-        What JSON gave.
-    place : str
-        Where it stands, such as "domain.attributes[2].kind".
+    ``place`` is where it stands, such as "domain.attributes[2].kind".
     """
 
     def __init__(self, value: Any, place: str) -> None:
@@ -136,12 +131,7 @@ class Part:
     def array(self, kind: str, shape: tuple[int | None, ...]) -> np.ndarray:
         """Return an array.
 
-        Parameters
-        ----------
-        kind : {"whole", "real"}
-            int64 or float64. Whole numbers are no real ones here.
-        shape : tuple of int or None
-            Its shape, None for sides of any length.
+        "whole" is int64, "real" float64: whole numbers are no real ones here. A side of None has any length.
         """
         found = self.any_array()
         if found.dtype != (np.int64 if kind == "whole" else np.float64):

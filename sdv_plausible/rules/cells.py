@@ -51,13 +51,7 @@ def declared(values: Iterable[Any], names: Iterable[str], formats: Formats) -> t
 
 
 def moment(value: Any, name: str, form: str | None) -> int:
-    """Nanoseconds of one declared date, in the column's format or as ISO 8601.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """Nanoseconds of one declared date, in the column's format or as ISO 8601."""
     if not isinstance(value, (int, float, np.number)):
         one = pd.Series([value], dtype=object)
         for known in (form, None):

@@ -21,24 +21,9 @@ def check_rows(
 ) -> tuple[Check, set[str]]:  # fmt: skip
     """Compare rows with declarations and rules. Not private.
 
-    Parameters
-    ----------
-    rule_set : RuleSet
-        The rules.
-    declared : mapping
-        Of every declared column that the model sees: its attribute, and whether missing was declared.
-    table : DataFrame
-        The real rows.
-    show : callable
-        Gets lines with values of the rows.
-
-    Returns
-    -------
-    check : Check
-        What does not fit.
-    looked : set of str
-        Columns of the table about whose cells it tells, be it by a stand-in or by a rule: that all of them
-        fit is told, too. None whose values were left open.
+    ``declared``: attribute, and whether missing was declared, of every declared column that the model sees.
+    Second come the columns about whose cells the check tells, be it by a stand-in or by a rule: that all of
+    them fit is told, too. None whose values were left open.
     """
     known = {name: attribute for name, (attribute, _) in declared.items()}
     said = {name: missing for name, (_, missing) in declared.items()}
@@ -54,15 +39,7 @@ def _can_misfit(rule: Rule, said: Mapping[str, bool | None]) -> bool:
 
 
 def rule_findings(rule_set: RuleSet, table: pd.DataFrame) -> list[Finding]:
-    """Rules that rows break. Not private.
-
-    Parameters
-    ----------
-    rule_set : RuleSet
-        The rules.
-    table : DataFrame
-        The real rows.
-    """
+    """Rules that rows break. Not private."""
     findings = []
     for rule, broken in rule_set.broken(table).items():
         rows = int(broken.sum())

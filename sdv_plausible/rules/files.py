@@ -43,13 +43,7 @@ def rules_schema() -> dict[str, Any]:
 
 
 def rule_from_dict(entry: Any) -> Rule:
-    """Read what a rule's ``to_dict`` wrote.
-
-    Raises
-    ------
-    ValueError
-        If it is no rule.
-    """
+    """Read what a rule's ``to_dict`` wrote."""
     if not isinstance(entry, Mapping) or entry.get("rule") not in list(KINDS):
         raise ValueError(f"rule ({entry!r}) must have a 'rule' among {sorted(KINDS)}")
     try:
@@ -62,13 +56,7 @@ def rule_from_dict(entry: Any) -> Rule:
 
 
 def read_rules(rules: Any) -> list[Any]:
-    """Rules as the ``rules`` argument takes them: a list, or the path of a JSON file.
-
-    Raises
-    ------
-    ValueError
-        If a file is none of rules.
-    """
+    """Rules as the ``rules`` argument takes them: a list, or the path of a JSON file."""
     if isinstance(rules, (str, Path)):
         try:
             rules = json.loads(Path(rules).read_text(encoding="utf-8"))

@@ -21,13 +21,7 @@ SDTYPES = {"integer": "numerical", "float": "numerical", "datetime": "datetime"}
 
 
 def check_sdtypes(rule: Rule, words: Mapping[str, Words], *allowed: str) -> None:
-    """Refuse a rule one of whose columns has another sdtype.
-
-    Raises
-    ------
-    ValueError
-        Naming the column.
-    """
+    """Refuse a rule one of whose columns has another sdtype."""
     for name in rule.columns:
         found = words[name].get("sdtype")
         if found not in allowed:
@@ -200,13 +194,7 @@ def date_formats(words: Mapping[str, Words]) -> dict[str, str | None]:
 
 
 def check_columns(rule: str, columns: Sequence[Any], least: int = 1) -> tuple[str, ...]:
-    """Names as a tuple.
-
-    Raises
-    ------
-    ValueError
-        If they are not distinct texts, or too few.
-    """
+    """Names as a tuple."""
     names = tuple(columns) if not isinstance(columns, str) else (columns,)
     if not all(isinstance(name, str) and name for name in names) or len(set(names)) != len(names):
         raise ValueError(f"{rule}: columns ({columns!r}) must be distinct names of columns")

@@ -32,33 +32,9 @@ def build_domain(
     transcript: Transcript | None = None,
     engine: ExactColumns | None = None,
 ) -> Domain:
-    """Domain of the modelled columns of a table, in the table's column order.
+    """Domain of the modelled columns of a table, in the table's column order; the plan is charged first.
 
-    Parameters
-    ----------
-    table : DataFrame
-        The rows.
-    declarations : Declarations
-        What the user declared.
-    specs : mapping
-        What reaches the model, by column.
-    max_bins : int
-        Bins of a number or date that is not declared.
-    private : DomainPlan
-        Columns to be learned under the budget; charged first.
-    ledger : PrivacyLedger
-        Where that is charged.
-    coins : Coins
-        Source of the noise.
-    transcript : Transcript, optional
-        Where noisy answers are written down.
-    engine : ExactColumns, optional
-        What counts the rows where they are not in the table, of which the types alone are then used.
-
-    Raises
-    ------
-    ValueError
-        If an undeclared column cannot be read.
+    An engine counts the rows where they are not in the table, of which the types alone are then used.
     """
     forms = {
         name: declarations.date_format(name, specs[name])

@@ -29,30 +29,15 @@ _RELEASED = (
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnType:
-    """What a column is.
-
-    Parameters
-    ----------
-    name : str
-        Column name.
-    sdtype : str
-        SDV's semantic type.
-    datetime_format : str, optional
-        strftime format of dates.
-    values : tuple
-        Declared values of a category; empty where none are declared, and its cells are text. Texts that
-        stand beside numbers.
-    regex_format : str, optional
-        Pattern of invented ids.
-    pii : bool, optional
-        Whether the column holds personal data.
-    """
+    """What a column is."""
 
     name: str
     sdtype: str
-    datetime_format: str | None = None
+    datetime_format: str | None = None  # strftime format of dates
+    # Declared values of a category; empty where none are declared, and its cells are text. Texts that stand
+    # beside numbers
     values: tuple[Hashable, ...] = ()
-    regex_format: str | None = None
+    regex_format: str | None = None  # pattern of invented ids
     pii: bool | None = None
 
     @property
@@ -75,18 +60,8 @@ class ColumnType:
 def column_types(domain: Any = None, metadata: Any = None) -> dict[str, ColumnType]:
     """Types of all columns that a domain or metadata names.
 
-    Parameters
-    ----------
-    domain : Domain, mapping, path, "written" or None
-        Declarations, as for the synthesizer, or types by column name.
-    metadata : sdv.metadata.Metadata, mapping, path or None
-        Metadata of one table, or its columns: name -> ``{"sdtype": ...}``. Of it the semantic types and date
-        formats count; its values only with ``domain="written"``.
-
-    Raises
-    ------
-    ValueError
-        If a declaration cannot be read, contradicts the metadata, or does not tell its sdtype.
+    ``domain`` as for the synthesizer, or types by column name. Of metadata the semantic types and date
+    formats count; its values only with ``domain="written"``.
     """
     known = metadata_columns(metadata)
     if domain is None:
@@ -99,13 +74,7 @@ def column_types(domain: Any = None, metadata: Any = None) -> dict[str, ColumnTy
 
 
 def with_id(types: Mapping[str, ColumnType], name: str | None) -> dict[str, ColumnType]:
-    """Types of which one column is an id, which is invented and never modelled; unchanged for None.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column.
-    """
+    """Types of which one column is an id, which is invented and never modelled; unchanged for None."""
     if name is None:
         return dict(types)
     if name not in types:
@@ -121,11 +90,6 @@ def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
     """Columns of a single table's metadata as they were given, detected values and all.
 
     None of what is no metadata.
-
-    Raises
-    ------
-    ValueError
-        If a file cannot be read, a column has no specification or no name, or ids a pattern without texts.
     """
     _, columns = _table_and_columns(metadata)
     check_names(columns, "metadata")
@@ -135,13 +99,7 @@ def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
 
 
 def check_released(metadata: Any) -> None:
-    """Refuse what metadata says of a table and no release tells, such as a sequence key.
-
-    Raises
-    ------
-    ValueError
-        Naming it, and the way out.
-    """
+    """Refuse what metadata says of a table and no release tells, such as a sequence key."""
     table, _ = _table_and_columns(metadata)
     if unknown := sorted(str(key) for key, said in table.items() if said and key not in _RELEASED):
         raise ValueError(

@@ -131,18 +131,8 @@ def date_style(column: pd.Series[Any], datetime_format: str | None) -> dict[str,
 def check_dates(table: pd.DataFrame, formats: Mapping[str, str | None]) -> None:
     """Refuse columns whose types do not go with how their dates are written: a look at the schema alone.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Of it the types alone count.
-    formats : mapping
-        Formats of the columns of dates.
-
-    Raises
-    ------
-    ValueError
-        If text has no format (pandas would read all rows as the first one suggests), or a format is given for
-        dates of a time zone.
+    Text needs a format (pandas would read all rows as the first one suggests); dates of a time zone have
+    none.
     """
     for name, form in formats.items():
         column = _of_numpy(table[name].iloc[:0])
@@ -160,13 +150,7 @@ def check_dates(table: pd.DataFrame, formats: Mapping[str, str | None]) -> None:
 
 
 def check_style(name: str, time_zone: Any, datetime_format: Any) -> None:
-    """Refuse a time zone or format of a column that there is not.
-
-    Raises
-    ------
-    ValueError
-        Naming the column.
-    """
+    """Refuse a time zone or format of a column that there is not."""
     try:
         pd.to_datetime("0", format=datetime_format, errors="coerce")
         pd.Timestamp(0).tz_localize(time_zone)

@@ -135,24 +135,7 @@ def _stand_in(name: str, private: bool) -> Attribute:
 
 
 def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs: Specs) -> Declarations:
-    """Read the ``domain`` argument of the synthesizer.
-
-    Parameters
-    ----------
-    domain : None, "written", Domain, mapping or path
-        See :class:`sdv_plausible.PlausibleDeniabilitySynthesizer`.
-    undeclared : {"infer", "private"}
-        What happens to the other columns.
-    max_bins : int
-        Bins of wide ranges.
-    specs : mapping
-        The metadata's columns.
-
-    Raises
-    ------
-    ValueError
-        If a declaration names no column, cannot be read, fixes no domain, or contradicts the metadata.
-    """
+    """Read the ``domain`` argument of the synthesizer."""
     if undeclared not in ("infer", "private"):
         raise ValueError(f'undeclared ({undeclared!r}) must be "infer" or "private"')
     if not isinstance(max_bins, int) or isinstance(max_bins, bool) or max_bins < 2:
@@ -219,18 +202,7 @@ def _sorted_out(
 
 
 def domain_document(domain: Any) -> DomainFile:
-    """The domain file that the ``domain`` argument is, names, or would be.
-
-    Parameters
-    ----------
-    domain : Domain, mapping or path
-        As for the synthesizer, but for "written".
-
-    Raises
-    ------
-    ValueError
-        If it is something else, its file cannot be read, or its names are not those of columns.
-    """
+    """The domain file that the ``domain`` argument (all but "written") is, names, or would be."""
     if isinstance(domain, DomainFile):
         return domain
     if isinstance(domain, str) and domain == "metadata":

@@ -498,13 +498,7 @@ class Domain:
 
 
 def write_attribute(attribute: Attribute) -> dict[str, Any]:
-    """The entries of a finished column, in the order in which they are stated.
-
-    Raises
-    ------
-    ValueError
-        If a value has no form in a file.
-    """
+    """The entries of a finished column, in the order in which they are stated."""
     number = float if attribute.kind == "float" else int
     try:
         values = [write_value(value) for value in attribute.values]
@@ -526,13 +520,7 @@ def write_attribute(attribute: Attribute) -> dict[str, Any]:
 
 
 def read_attribute(entry: Any, required: Collection[str] = ("name", "kind")) -> Attribute:
-    """The finished column of some entries.
-
-    Raises
-    ------
-    ValueError
-        If one that is required is not there, or they are none of a column.
-    """
+    """The finished column of some entries."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
         raise ValueError(
             f"not a domain document: an entry of 'attributes' ({entry!r}) must be a mapping with a 'name'"

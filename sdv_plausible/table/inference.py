@@ -26,24 +26,8 @@ def infer_attribute(
 ) -> Attribute:
     """Read a domain off the rows. Convenient, and not private: its provenance is ``"inferred"``.
 
-    Parameters
-    ----------
-    name : str
-        Column name.
-    column : pandas.Series
-        The column's values.
-    sdtype : {"categorical", "ordinal", "boolean", "numerical", "datetime"}
-        SDV's semantic type.
-    spec : mapping, optional
-        The column's SDV metadata (``range_values`` gives an ordinal column's order, ``datetime_format``).
-    max_bins : int
-        Number of bins aimed at for a number or date; up to twice as many where frequent values stand between
-        rare ones.
-
-    Raises
-    ------
-    ValueError
-        If numbers or dates cannot be read, or are infinite, or nearly every row of a text has its own.
+    ``max_bins`` is aimed at; there are up to twice as many where frequent values stand between rare ones.
+    ``spec``: of the metadata ``range_values`` (an ordinal's order) and ``datetime_format``.
     """
     spec, column = spec or {}, without_odd(column)
     nullable = bool(column.isna().any())

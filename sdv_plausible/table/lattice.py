@@ -50,21 +50,12 @@ NEARLY, LIKELY = 3.0, 2.5  # the same if there is no such cell, and for a cell b
 
 @dataclass(frozen=True, kw_only=True)
 class Lattice:
-    """An order-preserving numbering of the values that a column can show.
-
-    Parameters
-    ----------
-    kind : {"integer", "float", "datetime"}
-        What the values are.
-    decimals : int or None
-        Float: digits after the point; None, or more than 6: the lattice of all doubles.
-    unit : int
-        Datetime: nanoseconds between two points.
-    """
+    """An order-preserving numbering of the values that a column can show."""
 
     kind: Literal["integer", "float", "datetime"]
+    # Float: digits after the point; None, or more than 6: the lattice of all doubles
     decimals: int | None = None
-    unit: int = 1
+    unit: int = 1  # datetime: nanoseconds between two points
 
     @property
     def _digits(self) -> int | None:
@@ -124,22 +115,13 @@ class Lattice:
 
 @dataclass(frozen=True)
 class Cells:
-    """Disjoint runs of lattice points in increasing order.
+    """Disjoint runs of lattice points in increasing order."""
 
-    Attributes
-    ----------
-    first, last : ndarray of int64
-        Ends of each run, both inside.
-    counts : ndarray of float
-        Noisy numbers of rows.
-    deviations : ndarray of float
-        Standard deviation of each count's noise.
-    """
-
+    # Ends of each run, both inside
     first: np.ndarray
     last: np.ndarray
     counts: np.ndarray
-    deviations: np.ndarray
+    deviations: np.ndarray  # standard deviation of each count's noise
 
     def take(self, which: np.ndarray) -> Cells:
         """Return the cells of a mask or an index."""
@@ -197,14 +179,8 @@ def equal_parts(first: int, last: int, wanted: int) -> list[Run]:
 def make_bins(cells: Cells, spikes: Sequence[int], max_bins: int) -> list[Run]:
     """Bins of about equal noisy mass; every spike is a bin of its own.
 
-    Parameters
-    ----------
-    cells : Cells
-        Inhabited cells with the noisy counts of all other rows.
-    spikes : sequence of int
-        Lattice points that many rows hold, fewer than ``max_bins``.
-    max_bins : int
-        Most bins returned.
+    ``cells`` hold the noisy counts of all rows but those of the spikes, lattice points that many rows hold;
+    there are fewer of these than ``max_bins``.
     """
     points = sorted(spikes)
     pieces = [Bin(point, point, math.inf) for point in points]
@@ -255,12 +231,7 @@ def _without(first: int, last: int, points: Sequence[int]) -> list[Run]:
 def _trim(group: list[Bin], deviation: float) -> Bin:
     """One bin of neighbouring pieces, less an end that takes most of its width and surely holds little.
 
-    Parameters
-    ----------
-    group : list of Bin
-        The pieces.
-    deviation : float
-        Standard deviation of the noise on a piece.
+    ``deviation`` is that of the noise on a piece.
     """
     mass = sum(p.mass for p in group)
     for end in (1, -1):

@@ -26,12 +26,7 @@ FRACTIONS = (
 def output_type(attribute: Attribute, stored: Any = None) -> Any:
     """Type in which a modelled column is written.
 
-    Parameters
-    ----------
-    attribute : Attribute
-        The column's domain.
-    stored : dtype, optional
-        Type of the real column. It counts for a domain that was inferred alone, which makes no claim.
+    ``stored``, the real column's, counts for a domain that was inferred alone, which makes no claim.
     """
     is_text = attribute.datetime_format is not None
     if attribute.provenance == "inferred" and stored is not None and not (is_text and stored.kind == "M"):

@@ -84,21 +84,7 @@ def frame_of(
 ) -> pd.DataFrame:
     """Read the cells of an Arrow table, each by what was declared of its column alone.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Cells as a file or an engine stores them.
-    types : mapping of str to ColumnType
-        What its columns are.
-    spelling : Spelling
-        How cells are written that are stored as text.
-    categories : bool
-        Whether columns of text come as pandas' categories, which the codec reads faster than objects.
-
-    Raises
-    ------
-    ValueError
-        If a column is stored in a type that its declaration does not go with.
+    ``categories``: text as pandas' categories, which the codec reads faster than objects.
     """
     names = table.column_names
     columns = {

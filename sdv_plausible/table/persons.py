@@ -27,14 +27,8 @@ _EXACT = 2.0**53  # from here on doubles leave whole numbers out
 def choose_rows(persons: pd.Series[Any], most: int, coins: Coins) -> np.ndarray:
     """Positions of the rows that are used, increasing.
 
-    Parameters
-    ----------
-    persons : Series
-        Whose each row is. A row of which this is missing is nobody's, and not used.
-    most : int
-        Rows of each person, at most, >= 1.
-    coins : Coins
-        Secret: each choice of ``most`` of a person's rows is equally likely.
+    Each choice of ``most`` of a person's rows is equally likely, by secret coins. Rows of nobody (missing)
+    are not used.
     """
     numbers = _numbered(persons)
     return smallest(numbers, coins.uniform(len(numbers)), most)
@@ -43,14 +37,7 @@ def choose_rows(persons: pd.Series[Any], most: int, coins: Coins) -> np.ndarray:
 def smallest(whose: np.ndarray, secret: np.ndarray, most: int) -> np.ndarray:
     """Positions of the rows with the smallest secret numbers of each person, increasing.
 
-    Parameters
-    ----------
-    whose : ndarray of int
-        Number of every row's person; -1 for nobody's, which is left out.
-    secret : ndarray of float
-        A number for every row.
-    most : int
-        Rows of each person, at most.
+    ``whose`` is the number of every row's person, -1 for nobody's, which is left out.
     """
     by_person = np.lexsort((secret, whose))
     ranked = whose[by_person]

@@ -24,18 +24,11 @@ TELLING = 10.0  # standard deviations that the numbers of a size must have toget
 
 @dataclass(frozen=True)
 class Rounding:
-    """Shares of lattice points that are rounded to steps.
+    """Shares of lattice points that are rounded to steps."""
 
-    Parameters
-    ----------
-    steps : tuple of int
-        Increasing, the first 1.
-    weights : tuple of tuple of float, shape (sizes, steps)
-        For points of 1, 2, ... digits the share of values rounded to each step, that is, of any of its
-        multiples; one row serves points of all sizes.
-    """
-
-    steps: tuple[int, ...]
+    steps: tuple[int, ...]  # increasing, the first 1
+    # shape (sizes, steps): for points of 1, 2, ... digits the share of values rounded to each step, that is,
+    # of any of its multiples; one row serves points of all sizes
     weights: tuple[tuple[float, ...], ...]
 
     def __post_init__(self) -> None:

@@ -21,28 +21,10 @@ SINGLES = 2  # times the bins: up to so many values of a range stay single value
 
 
 def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_BINS) -> Attribute | None:
-    """Build an attribute from what a user declared, in the words of SDV's metadata.
+    """Attribute that a user declared, in the words of :data:`~sdv_plausible.table.column_document.WORDS`.
 
-    Parameters
-    ----------
-    name : str
-        Column name.
-    spec : mapping
-        ``sdtype`` and, as needed, the other words of
-        :data:`~sdv_plausible.table.column_document.WORDS`.
-    max_bins : int
-        A wider range is cut into this many equal bins.
-
-    Returns
-    -------
-    Attribute or None
-        None if the declaration does not fix a domain (no range and no values).
-
-    Raises
-    ------
-    ValueError
-        If the range cannot be read, is infinite or reversed, the values are not a list of distinct values, or
-        any other word holds what it cannot mean.
+    None if the declaration fixes no domain (no range and no values). A wider range is cut into ``max_bins``
+    bins.
     """
     spec = read_words(name, spec)
     sdtype = spec.get("sdtype")
@@ -133,12 +115,7 @@ def with_points(
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Bins with some values as bins of their own, inside the range or beside it.
 
-    Parameters
-    ----------
-    lower, upper : sequence of number
-        Closed ends of bins, increasing: whole numbers, or doubles of which neighbours may touch.
-    points : sequence of number
-        Values to stay single.
+    Ends are closed: whole numbers, or doubles of which neighbouring bins may touch.
     """
     bins = list(zip(lower, upper, strict=True))
     for point in points:
@@ -179,13 +156,7 @@ def _inside(name: str, low: float, high: float, edges: list[Any]) -> list[Any]:
 
 
 def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribute:
-    """Build an attribute from a declaration; ``sdtype`` stands in where the declaration has none of its own.
-
-    Raises
-    ------
-    ValueError
-        If the declaration cannot be read, fixes no values, or does not tell its sdtype.
-    """
+    """Attribute of a declaration; ``sdtype`` stands in where the declaration has none of its own."""
     if isinstance(spec, Attribute):
         return spec
     if not isinstance(spec, Mapping):

@@ -34,17 +34,7 @@ _READ = {
 def check_storage(table: pd.DataFrame, sdtypes: Mapping[str, str]) -> None:
     """Refuse columns that are stored so that their cells cannot be read as declared.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Of it the types alone count.
-    sdtypes : mapping of str to str
-        Of the modelled columns, and "id" of the one that says whose a row is.
-
-    Raises
-    ------
-    ValueError
-        Naming the column, its storage and the way out.
+    Of the table the types alone count; sdtype "id" is that of the column that says whose a row is.
     """
     for name, sdtype in sdtypes.items():
         stored = _stored(table[name].dtype)

@@ -54,17 +54,9 @@ def trim_ends(counts: np.ndarray, sigma: float, threshold: float = 0.7) -> np.nd
     """Empty both ends of an ordered margin as far as all that they hold could be noise.
 
     Chosen on ages, hours and years of schooling: with a wide declared range, what noise leaves at the ends of
-    it is little mass at values that nobody has.
-
-    Parameters
-    ----------
-    counts : ndarray
-        Cleaned counts, >= 0.
-    sigma : float
-        Standard deviation of the noise that was on each.
-    threshold : float
-        An end of k codes is emptied while its counts add up to at most ``threshold * sigma * sqrt(k)``, and
-        to ``LITTLE`` of all: of a table that is lost in noise, nearly all would go.
+    it is little mass at values that nobody has. An end of k codes is emptied while its counts add up to at
+    most ``threshold * sigma * sqrt(k)``, and to ``LITTLE`` of all: of a table that is lost in noise, nearly
+    all would go.
     """
     trimmed, most = counts.copy(), LITTLE * counts.sum()
     for end in (trimmed, trimmed[::-1]):
@@ -81,15 +73,6 @@ def project_sparse(counts: np.ndarray, sigma: float, total: float) -> np.ndarray
     The projection takes the same off every cell, so that what noise put on the empty ones goes. Where nearly
     all are empty (a few hundred airports among all codes) that is most of what the others hold: the cells
     that stand out then keep their counts, and the others share what is left.
-
-    Parameters
-    ----------
-    counts : ndarray
-        Noisy counts.
-    sigma : float
-        Standard deviation of the noise on each.
-    total : float
-        What they add up to.
     """
     projected = project_to_simplex(counts, total)
     out = counts > STANDS_OUT * sigma
@@ -105,13 +88,6 @@ def keep_alive(counts: np.ndarray, sigma: float) -> np.ndarray:
     """Leave a little to categories that noise emptied: who declares a value knows that it occurs.
 
     A share of the noise's standard deviation each, and ``ALIVE`` of the total for all of them at most.
-
-    Parameters
-    ----------
-    counts : ndarray
-        Cleaned counts, >= 0.
-    sigma : float
-        Standard deviation of the noise that was on each.
     """
     least = FAINT * sigma
     faint = counts < least
@@ -145,19 +121,8 @@ def empty_cells(table: np.ndarray, expected: np.ndarray, sigma: float) -> np.nda
 
     The faint cells of a line (a value of either column) are taken for empty if together they hold no more
     than their noise, independence says that they hold much more, and little of the line is at stake. What
-    cannot occur is then hardly made: a child has no spouse, and no other education number than its own.
-
-    Parameters
-    ----------
-    table, expected : ndarray of shape (a, b)
-        Noisy counts, and what independence says.
-    sigma : float
-        Standard deviation of the noise on a cell; 0: nothing is hidden, and nothing taken for empty.
-
-    Returns
-    -------
-    ndarray of bool, shape (a, b)
-        False in a line of which no cell stands out.
+    cannot occur is then hardly made: a child has no spouse, and no other education number than its own. False
+    in a line of which no cell stands out; sigma 0 hides nothing.
     """
     faint, empty = table < SEEN * sigma, np.zeros(table.shape, dtype=bool)
     for axis in (1, 0) if sigma else ():  # the lines of the first column, then of the second
@@ -188,14 +153,7 @@ def rake_all(
 ) -> np.ndarray:
     """Iterative proportional fitting of a table of any number of axes, clipped at 0.
 
-    Parameters
-    ----------
-    table : ndarray
-        Where to start.
-    margins : mapping
-        Axes, in order, to the margin over them.
-    rounds : int
-        Rounds over all margins.
+    ``margins``: axes, in order, to the margin over them.
     """
     fitted = np.maximum(table, 0) + 1e-9 * max(float(np.abs(table).sum()), 1e-300) / table.size
     for _ in range(rounds):

@@ -30,26 +30,9 @@ def fit_network(
 
     Columns come in an order that loses little dependence and keeps conditionals small; a column's parents are
     its measured neighbours that come before it. The rows simulated so far give the parents' joint law, under
-    which the conditional is fitted.
-
-    Parameters
-    ----------
-    estimates : Estimates
-        Consistent margins and pair tables.
-    max_cost : int
-        Bound on the cells of one conditional table; ``MOST_CELLS`` bounds all of them together.
-    num_simulated : int
-        Rows to simulate.
-    coins : Coins
-        Source of the simulation.
-    is_last : bool
-        Whether nobody will ask for the simulated rows: then columns on which no other depends are left out.
-
-    Returns
-    -------
-    network : BayesianNetwork
-    simulated : ndarray of int, shape (num_simulated, m)
-        Buckets of simulated rows.
+    which the conditional is fitted. ``max_cost`` bounds the cells of one conditional table, ``MOST_CELLS``
+    all of them together. Simulated rows (num_simulated, m) are buckets; nobody asks for the last ones:
+    columns on which no other depends are then left out.
     """
     order = elimination_order(estimates)
     max_cost = min(max_cost, MOST_CELLS // len(order))
@@ -227,24 +210,12 @@ def _measured_together(estimates: Estimates, a: Columns, b: Columns) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class SetMargin:
-    """A margin of several parents and the child, on levels.
-
-    Attributes
-    ----------
-    parents : tuple of int
-        Positions among the child's parents.
-    levels : tuple of ndarray of int
-        For each of them the level of every value.
-    child : ndarray of int
-        Level of every value of the child.
-    joint : ndarray
-        Joint distribution of the levels, the child's last.
-    """
+    """A margin of several parents and the child, on levels."""
 
     parents: tuple[int, ...]
     levels: tuple[np.ndarray, ...]
     child: np.ndarray
-    joint: np.ndarray
+    joint: np.ndarray  # joint distribution of the levels, the child's last
 
     @cached_property
     def target(self) -> np.ndarray:
@@ -272,25 +243,9 @@ def maximum_entropy_conditional(
     """Maximum-entropy P(child | parents) with given margins of parents and child under a law of the parents.
 
     Iterative proportional fitting over the configurations that occur; the fitted factors then define every
-    configuration.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Number b_q of values of each parent.
-    pairs : mapping of int to ndarray, shapes (b_q, c)
-        Joint distributions of parent q and the child, where they are known.
-    child : ndarray, shape (c,)
-        The child's own distribution.
-    configuration : ndarray of int, shape (N,)
-        Mixed-radix configuration of the parents in rows of their law.
-    sets : sequence of SetMargin
-        Joint distributions of several parents and the child.
-
-    Returns
-    -------
-    ndarray, shape (product of b_q, c)
-        Rows sum to 1.
+    configuration. ``sizes`` are the parents' b_q, ``pairs`` the known joint distributions (b_q, c), ``child``
+    its own (c,); ``configuration`` (N,) is the parents' mixed-radix one in rows of their law. Shape (product
+    of b_q, c); rows sum to 1.
     """
     if not sizes:
         return (child / child.sum())[None]

@@ -48,16 +48,7 @@ BEFORE, SCORED = 4, 3  # rounds of raking a model's table to the margins, before
 class Measurements:
     """Everything measured so far and what it says.
 
-    Parameters
-    ----------
-    rows : Queryable
-        Asked for one-way counts at once, and for scores and pair tables in every round.
-    domain : Domain
-        The columns.
-    schedule : Schedule
-        Shares of the budget.
-    public : PublicCodes, optional
-        A published table of these columns.
+    One-way counts are asked at once, scores and pair tables in every round.
     """
 
     def __init__(

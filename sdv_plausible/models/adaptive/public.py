@@ -26,30 +26,14 @@ MISFITS = np.geomspace(1, 1e4, 60)  # variances of the difference, in those of t
 
 @dataclass(frozen=True, kw_only=True)
 class PublicCodes:
-    """A published table as codes.
+    """A published table as codes."""
 
-    Attributes
-    ----------
-    codes : ndarray of int, shape (N, m)
-        One column per attribute of the domain; -1 where nothing is known.
-    """
-
-    codes: np.ndarray
+    codes: np.ndarray  # shape (N, m): one column per attribute of the domain; -1 where nothing is known
 
     def margins(
         self, counts: Sequence[np.ndarray], sigmas: Sequence[float], total: float
     ) -> tuple[list[np.ndarray], list[float], list[bool]]:
-        """Noisy one-way counts drawn towards the published ones, the noise left, and whether both fit.
-
-        Parameters
-        ----------
-        counts : sequence of ndarray
-            Noisy counts of every column.
-        sigmas : sequence of float
-            Their noise.
-        total : float
-            Number of rows, about.
-        """
+        """Noisy one-way counts drawn towards the published ones, the noise left, and whether both fit."""
         both = [self._margin(j, c, s, total) for j, (c, s) in enumerate(zip(counts, sigmas, strict=True))]
         return [c for c, *_ in both], [s for _, s, _ in both], [fits for *_, fits in both]
 
@@ -128,26 +112,15 @@ def shrunk(
 class Trust:
     """How much of the published dependence is used.
 
-    Attributes
-    ----------
-    others : float
-        In pairs that were not measured, in [0, 1].
-    measured : mapping
-        In measured pairs.
+    Both in [0, 1]: in the ``measured`` pairs, and in all others.
     """
 
     others: float
-    measured: Mapping[Pair, float]
+    measured: Mapping[Pair, float]  # in measured pairs
 
     @classmethod
     def of(cls, found: Mapping[Pair, tuple[float, float]]) -> Trust:
-        """Estimate from the share that every measured pair shows, and its noise.
-
-        Parameters
-        ----------
-        found : mapping
-            Pair to the noisy share of the published dependence in its table, and that share's deviation.
-        """
+        """Estimate from each measured pair's noisy share of the published dependence, and its deviation."""
         if not found:
             return cls(others=0.0, measured={})
         share, variance = (np.array(a) for a in zip(*((s, d**2) for s, d in found.values()), strict=True))

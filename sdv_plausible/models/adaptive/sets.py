@@ -36,16 +36,8 @@ def candidates(usable: Sequence[int], most: int, linked: Callable[[int, int], fl
     """Sets of three columns; of four as well where there is room for all of them.
 
     Where there is no room for all of three, the most strongly linked pairs are taken, each with every third
-    column. Decided by numbers of columns and earlier answers.
-
-    Parameters
-    ----------
-    usable : sequence of int
-        Columns, in order.
-    most : int
-        Number of sets, at most.
-    linked : callable
-        How strongly two columns are linked, as far as is known.
+    column. Decided by numbers of columns and earlier answers. ``linked`` tells how strongly two columns are
+    linked, as far as is known.
     """
     threes, fours = math.comb(len(usable), 3), math.comb(len(usable), 4)
     if threes <= most:
@@ -63,16 +55,7 @@ def candidates(usable: Sequence[int], most: int, linked: Callable[[int, int], fl
 class SetTables:
     """Tables of three or four columns, of which those that the model gets most wrong are measured.
 
-    Parameters
-    ----------
-    rows : Queryable
-        Asked for scores and tables.
-    axes : sequence of Axis
-        Levels of the codes of every column.
-    simulated : ndarray of int, shape (N, m)
-        Levels of rows of the current model.
-    total : float
-        Number of rows, about.
+    ``axes`` are levels of the codes of every column, ``simulated`` (N, m) those of rows of the current model.
     """
 
     def __init__(self, rows: Queryable, axes: Sequence[Axis], simulated: np.ndarray, total: float) -> None:

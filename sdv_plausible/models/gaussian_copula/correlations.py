@@ -21,16 +21,8 @@ _ROUNDS = 200  # of principal factors
 def polychoric(table: np.ndarray, sigma: float, total: float, first: np.ndarray, second: np.ndarray) -> float:
     """Latent correlation that explains a noisy table best.
 
-    Parameters
-    ----------
-    table : ndarray, shape (a, b)
-        Noisy counts, also negative ones, in the order of the latent axes.
-    sigma : float
-        Deviation of their noise.
-    total : float
-        Noisy number of rows.
-    first, second : ndarray, shape (a,), (b,)
-        Masses of the rows and of the columns.
+    ``table`` (a, b) holds noisy counts, also negative ones, in the order of the latent axes; ``first`` and
+    ``second`` are the masses of its rows and columns.
     """
     cells = cell_probabilities(first, second)
     expected = max(total, 1.0) * cells
@@ -74,18 +66,8 @@ def latent_scores(
     """Scores of every column's buckets; those without an order get the one that correlates most with others.
 
     Scores are found in turn: those of a column make the sum of its squared correlations with all others as
-    large as can be, given theirs (alternating least squares). Ordered columns keep normal scores.
-
-    Parameters
-    ----------
-    tables : mapping of (int, int) to ndarray
-        Noisy tables of pairs of columns, the smaller number first.
-    masses : sequence of ndarray
-        Masses of every column's buckets.
-    ordered : sequence of bool
-        Which columns have an order of their own.
-    noise : float
-        Deviation of a cell's noise, in shares of the rows.
+    large as can be, given theirs (alternating least squares). Ordered columns keep normal scores. ``tables``
+    of pairs, the smaller number first; ``noise`` is a cell's deviation in shares of the rows.
     """
     ties = _ties(tables, masses, noise)
     roots = [np.sqrt(np.maximum(p, 1e-9)) for p in masses]

@@ -128,13 +128,7 @@ class LatentModel(NodeMixture):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> LatentModel:
-        """Model of such arrays.
-
-        Raises
-        ------
-        ValueError
-            If they do not make one.
-        """
+        """Model of such arrays."""
         whole = ("shape", "cardinalities", "buckets")
         if set(arrays) != {*WEIGHTS, "base", "floor", "within", *whole}:
             raise ValueError(
@@ -172,13 +166,7 @@ def _network(arrays: Arrays, buckets: Sequence[np.ndarray]) -> Network:
 
 
 class LatentSeeds(SeedModel):
-    """An autoencoder whose candidates are decoded from seeds' latent points.
-
-    Parameters
-    ----------
-    model : LatentModel
-        Encoder and decoder.
-    """
+    """An autoencoder whose candidates are decoded from seeds' latent points."""
 
     in_latent_space: ClassVar[bool] = True
     _terms: np.ndarray | None = None

@@ -262,13 +262,7 @@ def given_structure(learner: Any) -> Mapping[str, Sequence[str]] | None:
 
 
 def _listed(child: str, parents: Any) -> list[str]:
-    """Parents as a list, which files hold.
-
-    Raises
-    ------
-    ValueError
-        If they are none, or one text.
-    """
+    """Parents as a list, which files hold."""
     if isinstance(parents, (str, bytes)) or not isinstance(parents, Iterable):
         raise ValueError(
             f"structure: the parents of {child!r} ({parents!r}) must be a list of columns, such as "

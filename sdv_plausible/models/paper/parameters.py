@@ -21,24 +21,10 @@ def dirichlet_table(
 ) -> np.ndarray:
     """Conditional table from counts under a Dirichlet prior (paper Eq. 11-13).
 
-    Parameters
-    ----------
-    counts : ndarray, shape (configurations, cardinality)
-        Non-negative counts, possibly fractional after noise and projection.
-    margin : ndarray, shape (cardinality,)
-        The child's own distribution; the prior is ``concentration * margin``, so that a configuration with
-        little data falls back to the margin and not to the uniform distribution.
-    concentration : float
-        Prior mass in records, > 0.
-    draw : {"mean", "posterior"}
-        Posterior mean (Eq. 13), or one draw from the posterior (Eq. 12).
-    coins : Coins, optional
-        Needed for a draw.
-
-    Returns
-    -------
-    ndarray, shape (configurations, cardinality)
-        Rows sum to 1.
+    Shape (configurations, cardinality), rows sum to 1; counts may be fractional after noise and projection.
+    The prior is ``concentration * margin``, so that a configuration with little data falls back to the
+    child's margin and not to the uniform distribution. The posterior's mean (Eq. 13), or with coins one draw
+    of it (Eq. 12).
     """
     alpha = counts + concentration * margin
     if draw == "posterior":

@@ -25,18 +25,8 @@ def correlation_feature_selection(
 
     At every step the arc that raises its child's merit most is added, over all children at once, until no arc
     raises any merit. The paper fixes no order among the children; this one does not depend on the columns'
-    order.
-
-    Parameters
-    ----------
-    correlation : ndarray, shape (m, m)
-        ``corr(x_i, bkt(x_j))``.
-    buckets : sequence of ndarray
-        ``bkt`` of every attribute.
-    max_cost : int
-        Upper bound on the number of configurations of a parent set.
-    max_parents : int, optional
-        Upper bound on the number of parents.
+    order. ``correlation`` is ``corr(x_i, bkt(x_j))``, shape (m, m); ``max_cost`` bounds the configurations of
+    a parent set.
     """
     m = len(correlation)
     parents: list[list[int]] = [[] for _ in range(m)]
@@ -65,13 +55,7 @@ def correlation_feature_selection(
 
 
 def check_tables(parents: Parents, domain: Domain) -> None:
-    """Refuse given arcs whose tables would not fit into memory, as far as the columns are declared.
-
-    Raises
-    ------
-    ValueError
-        Naming the child, its parents and the cells.
-    """
+    """Refuse given arcs whose tables would not fit into memory, as far as the columns are declared."""
     buckets = [default_buckets(attribute) for attribute in domain]
     for child, chosen in zip(domain, parents, strict=True):
         cells = num_configurations([buckets[p] for p in chosen]) * child.cardinality
@@ -106,13 +90,7 @@ def cfs_merit(correlation: np.ndarray, child: int, parents: Sequence[int]) -> fl
 
 
 def check_structure(structure: Mapping[str, Sequence[str]], domain: Domain) -> Parents:
-    """Turn a user's ``{child: [parents]}`` into column numbers; children left out have no parents.
-
-    Raises
-    ------
-    ValueError
-        If a name is not a modelled column, a column is its own parent, or there is a cycle.
-    """
+    """Turn a user's ``{child: [parents]}`` into column numbers; children left out have no parents."""
     number = {name: j for j, name in enumerate(domain.names)}
     for child, named in structure.items():
         if isinstance(named, str):

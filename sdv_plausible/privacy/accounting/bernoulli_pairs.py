@@ -23,18 +23,10 @@ _ROUNDING = 1e-9  # relative; far above the error of the incomplete beta functio
 
 @dataclass(frozen=True, kw_only=True)
 class BernoulliPairs:
-    """Pairs of coins, each by the logarithms of its two likelihood ratios.
+    """Pairs of coins, each by the logarithms of its two likelihood ratios."""
 
-    Parameters
-    ----------
-    log_high : array of float, shape (p,)
-        ln(a1/a0), > 0.
-    log_low : array of float, shape (p,)
-        ln((1-a1)/(1-a0)), < 0.
-    """
-
-    log_high: FloatArray
-    log_low: FloatArray
+    log_high: FloatArray  # shape (p,): ln(a1/a0), > 0
+    log_low: FloatArray  # shape (p,): ln((1-a1)/(1-a0)), < 0
 
     def __len__(self) -> int:
         return len(self.log_high)
@@ -56,12 +48,7 @@ class BernoulliPairs:
     def epsilon(self, num_draws: int, delta: npt.ArrayLike) -> FloatArray:
         """Smallest epsilon of each pair for its delta, the worse of the two directions, shape (p,).
 
-        Parameters
-        ----------
-        num_draws : int
-            The number N of draws.
-        delta : float or array of shape (p,)
-            In (0, 1).
+        ``delta`` in (0, 1): one, or shape (p,).
         """
         a0, a1 = self.probabilities
         spread = self.log_high - self.log_low

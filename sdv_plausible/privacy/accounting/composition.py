@@ -37,22 +37,8 @@ _MARGIN = 2e-6  # relative; a calibrated budget composes to no more than the tar
 def compose(losses: Iterable[Loss], delta: float) -> float:
     """Smallest total epsilon at the given delta of mechanisms used in turn, each seeing the earlier results.
 
-    Parameters
-    ----------
-    losses : iterable of Loss
-        What was used, with counts.
-    delta : float
-        Delta of the total, in (0, 1).
-
-    Returns
-    -------
-    float
-        Never below the true total; 0 for nothing used, infinity where no finite epsilon holds at this delta.
-
-    Raises
-    ------
-    ValueError
-        If delta is out of range.
+    Never below the true total; 0 for nothing used, infinity where no finite epsilon holds at this delta in
+    (0, 1).
     """
     delta = check.share_of_delta("delta", delta, "it is the failure probability of the total; try 1e-9")
     used = list(losses)
@@ -109,28 +95,9 @@ def calibrate_gaussian(
     :class:`sdv_plausible.privacy.accounting.losses.GaussianLoss`. What the discrete Gaussian loses against
     the continuous one is already taken off, for every way of splitting mu up
     (``docs/explanation/proofs/composition.md``, Theorem 3); from about epsilon 6 on zero-concentrated privacy
-    allows more, and is used.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        Target of the total; epsilon > 0, delta in (0, 1).
-    other_losses : sequence of Loss
-        Everything else that is charged.
-    largest_share : float
-        Most of mu^2 that any single release will get, in (0, 1]; less than 1 gains a little (0.2 % of epsilon
-        at epsilon 1).
-
-    Returns
-    -------
-    float
-        mu > 0. In terms of zCDP it is rho = mu^2/2, at (1, 1e-9) 10 % above what the tight zCDP conversion
-        allows.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range or the other losses leave nothing.
+    allows more, and is used. ``largest_share``: most of mu^2 that any single release will get, in (0, 1];
+    less than 1 gains a little (0.2 % of epsilon at epsilon 1). In terms of zCDP rho = mu^2/2, at (1, 1e-9) 10
+    % above what the tight zCDP conversion allows.
     """
     target = check.positive("epsilon", epsilon, "it is the total to stay within") * (1 - _MARGIN)
     delta = check.share_of_delta("delta", delta)

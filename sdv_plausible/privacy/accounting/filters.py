@@ -32,10 +32,7 @@ Cost = Mapping[str, float]
 class PrivacyFilter(ABC):
     """A total that is fixed beforehand, for costs that are not.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        What everything together may cost; epsilon > 0, delta in (0, 1).
+    ``epsilon`` > 0 and ``delta`` in (0, 1) are what everything together may cost.
     """
 
     epsilon: float
@@ -53,20 +50,7 @@ class PrivacyFilter(ABC):
 
     @abstractmethod
     def cost(self, losses: Sequence[Loss], delta: float) -> Cost:
-        """Cost of one fit.
-
-        Parameters
-        ----------
-        losses : sequence of Loss
-            Everything that the fit charges, none of it infinite.
-        delta : float
-            At which the fit states its total.
-
-        Raises
-        ------
-        ValueError
-            If the filter cannot count one of the losses.
-        """
+        """Cost of one fit that charges these losses, none of it infinite, and states its total at delta."""
 
     @abstractmethod
     def left(self, costs: Iterable[Cost], delta: float) -> float:

@@ -44,11 +44,6 @@ def discrete_gaussian_mu(sigma: float) -> float:
     The largest increment of ``Phi^-1(Pr[X < m])`` between consecutive integers m, computed for this sigma:
     about ``(1 + 1/(24 sigma^2))/sigma``. For sensitivity s, or an integer vector of L2 norm s, s times as
     much (``docs/explanation/proofs/composition.md``, Theorem 2).
-
-    Parameters
-    ----------
-    sigma : float
-        Parameter of the discrete Gaussian, > 0.
     """
     return _discrete_gaussian_mu(check.positive("sigma", sigma))
 

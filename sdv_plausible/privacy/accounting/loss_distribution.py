@@ -47,20 +47,11 @@ _SMALLEST_LOSS, _LARGEST_LOSS = 1e-7, 700.0  # where the end of a profile is loo
 
 @dataclass(frozen=True, kw_only=True)
 class SortedLosses:
-    """Losses sorted by how they compose.
+    """Losses sorted by how they compose."""
 
-    Parameters
-    ----------
-    mu_squared : float
-        All Gaussian noise together, as one Gaussian mechanism.
-    given_away : float
-        Probability of the pure failures of (0, delta) kind.
-    others : tuple of (loss, count)
-        What needs a privacy-loss distribution; zCDP losses among them as one.
-    """
-
-    mu_squared: float
-    given_away: float
+    mu_squared: float  # all Gaussian noise together, as one Gaussian mechanism
+    given_away: float  # probability of the pure failures of (0, delta) kind
+    # What needs a privacy-loss distribution; zCDP losses among them as one
     others: tuple[tuple[Loss, int], ...]
 
     @classmethod
@@ -123,12 +114,7 @@ class ComposedLoss:
 class Composer:
     """Composes a fixed set of losses with any amount of Gaussian noise.
 
-    Parameters
-    ----------
-    total : SortedLosses
-        The losses.
-    scale : float
-        Largest Gaussian mu that will be asked for beyond what `total` holds.
+    ``scale``: largest Gaussian mu that will be asked for beyond what ``total`` holds.
     """
 
     def __init__(self, total: SortedLosses, scale: float = 0.0) -> None:
@@ -228,14 +214,8 @@ def convex_hull(losses: FloatArray, bounds: FloatArray) -> FloatArray:
     """Largest falling curve, convex in e^loss and 1 at ``e^loss = 0``, that lies nowhere above the bounds.
 
     The true curve is one of these, so it lies below; and the curve is that of some pair of distributions,
-    which the bounds need not be (``docs/explanation/proofs/composition.md``, Lemma 1).
-
-    Parameters
-    ----------
-    losses : array of float, shape (g,)
-        Rising.
-    bounds : array of float, shape (g,)
-        Upper bounds of delta at the losses.
+    which the bounds need not be (``docs/explanation/proofs/composition.md``, Lemma 1). Both of shape (g,);
+    ``losses`` rise, ``bounds`` are upper bounds of delta there.
     """
     ratios = np.append(0.0, np.exp(losses))
     curve = np.append(1.0, np.minimum.accumulate(np.clip(bounds, 0.0, 1.0)))

@@ -30,13 +30,7 @@ SIZE_SHARE = 0.05  # of the structure's epsilon, for the noisy number of rows; t
 
 
 def paper_sequential_composition(losses: Iterable[tuple[float, float]]) -> EpsilonDelta:
-    """Theorem 2 (sequential composition): epsilons add, deltas add.
-
-    Parameters
-    ----------
-    losses : iterable of (epsilon, delta)
-        One pair per mechanism.
-    """
+    """Theorem 2 (sequential composition): epsilons add, deltas add."""
     pairs = [(check.non_negative("epsilon", e), check.probability("delta", d)) for e, d in losses]
     return EpsilonDelta(math.fsum(e for e, _ in pairs), min(1.0, math.fsum(d for _, d in pairs)))
 
@@ -45,16 +39,7 @@ def paper_advanced_composition(epsilon: float, delta: float, count: int, delta_s
     """Theorem 3 (advanced composition) for `count` mechanisms of the same (epsilon, delta).
 
     ``epsilon sqrt(2 count ln(1/delta_slack)) + count epsilon (e^epsilon - 1)`` at ``count delta +
-    delta_slack``.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        Loss of each mechanism; epsilon >= 0, delta in [0, 1].
-    count : int
-        Number of mechanisms, >= 1.
-    delta_slack : float
-        The additional delta, in (0, 1).
+    delta_slack``; epsilon >= 0, delta in [0, 1], count >= 1, delta_slack in (0, 1).
     """
     epsilon = check.non_negative("epsilon", epsilon)
     delta = check.probability("delta", delta)
@@ -81,16 +66,8 @@ def paper_structure_loss(
 ) -> EpsilonDelta:
     """Section 3.5: m (m + 1) noisy entropies by Theorem 3, and the noisy number of rows by Theorem 2.
 
-    Parameters
-    ----------
-    num_attributes : int
-        The number m of attributes, >= 1.
-    epsilon_entropy : float
-        Loss of each noisy entropy.
-    delta : float
-        Slack of Theorem 3, in (0, 1).
-    epsilon_size : float
-        Loss of the noisy number of rows.
+    m is ``num_attributes`` >= 1, ``delta`` in (0, 1) the slack of Theorem 3; an epsilon for each noisy
+    entropy, and one for the noisy number of rows.
     """
     m = check.whole("num_attributes", num_attributes, 1)
     entropies = paper_advanced_composition(epsilon_entropy, 0.0, m * (m + 1), delta)
@@ -119,34 +96,18 @@ def paper_entropy_sensitivity(n: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class PaperShares:
-    """Loss of every single noisy number under ``noise="paper"``.
+    """Loss of every single noisy number under ``noise="paper"``."""
 
-    Attributes
-    ----------
-    size : float
-        Noisy number of rows of D_T (epsilon_nT).
-    entropy : float
-        Each noisy entropy (epsilon_H).
-    counts : float
-        Each table of noisy counts (epsilon_p).
-    """
-
-    size: float
-    entropy: float
-    counts: float
+    size: float  # noisy number of rows of D_T (epsilon_nT)
+    entropy: float  # each noisy entropy (epsilon_H)
+    counts: float  # each table of noisy counts (epsilon_p)
 
 
 def paper_shares(num_attributes: int, epsilon: float, delta: float) -> PaperShares:
     """Losses at which section 3.5's formulas give epsilon for the structure, and epsilon for the tables.
 
-    Parameters
-    ----------
-    num_attributes : int
-        The number m of attributes, >= 1.
-    epsilon : float
-        Both epsilon_L and epsilon_P, > 0: before amplification by sampling.
-    delta : float
-        Both delta_L and delta_P, in (0, 1).
+    ``epsilon`` > 0 is both epsilon_L and epsilon_P, before amplification by sampling; ``delta`` in (0, 1)
+    both delta_L and delta_P.
     """
     epsilon = check.positive("epsilon", epsilon, "try 1.0")
     size = SIZE_SHARE * epsilon

@@ -22,16 +22,8 @@ def floor_by_construction(
     It is ``weight pt(n_lower)``. A seed-free candidate has all seeds as plausible seeds. No test, no error,
     no attempt budget; account the rows with
     :func:`sdv_plausible.privacy.accounting.released_rows.released_rows_loss` at gamma = 1, because omega
-    varies (``docs/explanation/proofs/pass_rate.md``, Theorem 3).
-
-    Parameters
-    ----------
-    weight : float
-        Probability of omega = m for each candidate, in (0, 1].
-    k, epsilon0, noise
-        Privacy Test 2.
-    n_lower : int
-        Lower bound on the number of seeds of the smaller neighbour, >= 1.
+    varies (``docs/explanation/proofs/pass_rate.md``, Theorem 3). The weight is in (0, 1]; ``n_lower`` >= 1
+    bounds the seeds of the smaller neighbour from below.
     """
     weight = check.rate("weight", weight, "it is the share of seed-free candidates")
     n = check.whole("n_lower", n_lower, 1)

@@ -17,20 +17,7 @@ def count_among_drawn(counts: npt.ArrayLike, population: int, drawn: int, stop: 
     """Of each number of records that count, how many are among those drawn without replacement.
 
     Drawing is fresh for every entry and stops at ``stop`` of them: ``min(stop, hypergeometric)``. Every draw
-    is one unbiased whole number, so the law is exact.
-
-    Parameters
-    ----------
-    counts : array of int, shape (N,)
-        Records that count, 0..population.
-    population : int
-        All records, >= 1.
-    drawn : int
-        Records drawn, 0..population.
-    stop : int
-        Where counting ends, >= 1.
-    coins : Coins
-        Source of the draws.
+    is one unbiased whole number, so the law is exact. ``counts`` has shape (N,), entries 0..population.
     """
     whole("population", population, 1)
     whole("stop", stop, 1)

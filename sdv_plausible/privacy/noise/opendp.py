@@ -31,15 +31,8 @@ def measurement(kind: Kind, sensitivity: float, budget: float) -> tuple[Any, flo
     """Return the OpenDP measurement for `sensitivity` and `budget`, and its scale.
 
     The scale is the formula's, raised by the last bits that OpenDP's upward-rounded privacy map may ask for.
-
-    Parameters
-    ----------
-    kind : Kind
-        Distribution of the noise.
-    sensitivity : float
-        In the L1 (Laplace), L2 (Gaussian) or largest (noisy max) distance; whole but for Gaussian.
-    budget : float
-        epsilon for "discrete_laplace", rho for the others.
+    The sensitivity is in the L1 (Laplace), L2 (Gaussian) or largest (noisy max) distance, whole but for
+    Gaussian; the budget is epsilon for "discrete_laplace", rho for the others.
     """
     scale = _SCALES[kind](sensitivity, budget)
     step = _LAST_BIT
