@@ -67,8 +67,7 @@ def check_model(model: SeedModel, cardinalities: Sequence[int]) -> None:
     if math.prod(cardinalities) > MOST_CANDIDATES:
         raise ValueError(
             f"cardinalities ({tuple(cardinalities)}) give {math.prod(cardinalities):,} candidates, above "
-            f"{MOST_CANDIDATES:,}: "
-            "fit the model to fewer or smaller columns for this check"
+            f"{MOST_CANDIDATES:,}: fit the model to fewer or smaller columns for this check"
         )
     assert isinstance(model, SeedModel), (
         f"a model must derive from SeedModel or PrefixModel, not {type(model).__name__}"

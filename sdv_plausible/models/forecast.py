@@ -81,14 +81,12 @@ class Forecast:
             )
             found.append(
                 f"close to noise at about {self.rows:,} rows: {shown}. Raise epsilon, declare fewer values "
-                "or wider bins, or "
-                "leave such columns out"
+                "or wider bins, or leave such columns out"
             )
         if self.link is not None and self.link > NEAR_NOISE:
             found.append(
                 f"hardly any link between columns will be learned at about {self.rows:,} rows: the columns "
-                "will be close to "
-                "independent. Raise epsilon, or model fewer columns"
+                "will be close to independent. Raise epsilon, or model fewer columns"
             )
         if self.link is not None and self.link <= self.crowd and self.crowd > 2 * GOOD:
             fewer = max(int(len(self.columns) * 2 * GOOD / self.crowd), 2)

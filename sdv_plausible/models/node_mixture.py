@@ -53,12 +53,7 @@ class NodeMixture(PrefixModel):
         """Codes of a column for records with these nodes, even together in strata of so many like records."""
 
     def complete(
-        self,
-        codes: np.ndarray,
-        kept: np.ndarray | int,
-        coins: Coins,
-        *,
-        systematic: bool = False,
+        self, codes: np.ndarray, kept: np.ndarray | int, coins: Coins, *, systematic: bool = False
     ) -> np.ndarray:
         """Draw the columns beyond the kept ones: a node given the kept codes, then each column given it."""
         lengths, order = np.broadcast_to(kept, len(codes)), np.array(self.order)

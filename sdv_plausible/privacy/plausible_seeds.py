@@ -40,7 +40,7 @@ def scan_plausible_seeds(
     coins: Coins | None = None,
     chunk: int = 4096,
 ) -> np.ndarray:
-    """Number k' of plausible seeds of each candidate, its own included if looked at: a look at records.
+    """Number k' of plausible seeds of each candidate, its own included where looked at: sees them.
 
     O(candidates x seeds), for any model: ``log_likelihood`` maps seed row numbers (s,) to logarithms
     (n_candidates, s), ``own`` (n_candidates,) is under the seed that produced it. Counts are cut off at
@@ -82,7 +82,7 @@ class PrefixGroups:
         return len(self._seeds)
 
     def sizes(self, candidates: np.ndarray, length: int) -> np.ndarray:
-        """Size of each candidate's prefix group, shape (N,): seeds with its first ``length`` (0..m) values."""
+        """Size of each candidate's prefix group, shape (N,): those of its first ``length`` (0..m) values."""
         return self._level(length).sizes(candidates)
 
     def groups(self, length: int) -> tuple[np.ndarray, np.ndarray]:

@@ -176,9 +176,8 @@ class DeterministicTest(RowByRowTest):
             LedgerEntry(
                 name="rows",
                 mechanism=(
-                    f"Privacy Test 1, k = {self.k}, gamma = {self.gamma:g}{self._limits}: "
-                    f"each row has {self._deniability} "
-                    "(plausible deniability)"
+                    f"Privacy Test 1, k = {self.k}, gamma = {self.gamma:g}{self._limits}: each row has "
+                    f"{self._deniability} (plausible deniability)"
                 ),
                 losses=(InfiniteLoss(),),
                 scope="each released row",

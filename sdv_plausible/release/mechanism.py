@@ -150,7 +150,6 @@ class PlausibleDeniabilityMechanism:
             )
         return (
             f"the privacy test let too few candidates through: k ({self.test.k}) is too high for {where} on "
-            f"this table. Nothing was released. {way_out}, lower k, or use test='release'; "
-            "synth.diagnose() shows the holder of the data how large the groups of plausible seeds are (not "
-            "private)"
+            f"this table. Nothing was released. {way_out}, lower k, or use test='release'; synth.diagnose() "
+            "shows the holder of the data how large the groups of plausible seeds are (not private)"
         )

@@ -108,9 +108,8 @@ class ReleaseTest(PrivacyTest):
         """Raise ValueError unless the models keep a prefix of the seed."""
         if not issubclass(made, PrefixModel):
             raise ValueError(
-                f"test ('release') needs a model with prefix groups, not {made.__name__}: derive it "
-                "from PrefixModel "
-                "and let its learner say so (makes = ...), or use 'randomized' or 'deterministic'"
+                f"test ('release') needs a model with prefix groups, not {made.__name__}: derive it from "
+                "PrefixModel and let its learner say so (makes = ...), or use 'randomized' or 'deterministic'"
             )
 
     def default_omega(self, order_cardinalities: Sequence[int]) -> Omega:  # noqa: ARG002

@@ -133,9 +133,8 @@ class RandomizedTest(RowByRowTest):
         if not math.isfinite(epsilon):
             raise ValueError(
                 f"k ({self.k}) and epsilon0 ({self.epsilon0:g}) are out of reach for least_rows "
-                f"({self.least_rows}) seeds at "
-                f"delta {rounded_up(self.delta)}: lower k, raise epsilon0, delta or least_rows, or use "
-                "test='release'"
+                f"({self.least_rows}) seeds at delta {rounded_up(self.delta)}: lower k, raise epsilon0, "
+                "delta or least_rows, or use test='release'"
             )
         losses: tuple[Loss, ...] = (loss,)
         if far:  # latent_test.md, Lemma 3: N rows hold one with at most so much
@@ -196,11 +195,9 @@ class RandomizedTest(RowByRowTest):
         if seeds.count_rows(SIZE_EPSILON, self._size_delta) - margin < self.least_rows:
             raise ValueError(
                 f"least_rows ({self.least_rows}) is not confirmed by the noisy number of seeds, which must "
-                "exceed it by "
-                f"{margin}: declare a lower number, or use test='release'. That noisy number has "
-                "cost epsilon "
-                f"{SIZE_EPSILON}, and a domain learned privately its share of epsilon: both add to what the "
-                "next fit will cost"
+                f"exceed it by {margin}: declare a lower number, or use test='release'. That noisy number "
+                f"has cost epsilon {SIZE_EPSILON}, and a domain learned privately its share of epsilon: both "
+                "add to what the next fit will cost"
             )
 
     def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:

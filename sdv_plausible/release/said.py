@@ -94,10 +94,7 @@ def _printed_model(settings: Settings, learner: PaperNetwork, domain: Domain) ->
     structure = EpsilonDelta(0.0, 0.0)
     if plan.learns_structure:
         structure = paper_structure_loss(m, plan.shares.entropy, budget.delta, plan.shares.size)
-    loss, how = (
-        paper_model_loss(structure, parameters),
-        "Theorems 2, 3, the larger of structure and tables",
-    )
+    loss, how = (paper_model_loss(structure, parameters), "Theorems 2, 3, the larger of structure and tables")
     if settings.split is not None:
         share = max(settings.split[:2])
         loss = paper_sampling_amplification(*loss, share)

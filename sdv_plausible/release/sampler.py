@@ -58,9 +58,8 @@ class Sampler(ABC):
     def mechanism_with_records(self) -> PlausibleDeniabilityMechanism:
         """Mechanism 1, for diagnostics."""
         raise ValueError(
-            "diagnose() needs the seed records, which test='release' does not keep; fit a second "
-            "synthesizer with "
-            "test='randomized' on the same table to look at them"
+            "diagnose() needs the seed records, which test='release' does not keep; fit a second synthesizer "
+            "with test='randomized' on the same table to look at them"
         )
 
 

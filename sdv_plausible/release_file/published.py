@@ -158,8 +158,7 @@ _DEFS: dict[str, Form] = {
                     "resolution": {"type": "string", "pattern": "^([1-9][0-9]{0,4})?(h|min|s)$"},
                 },
                 description="A date with a time of day: of the model's columns \"<column>: date\" and "
-                "\"<column>: time (<resolution>)\", the latter in steps of the resolution since "
-                "midnight.",
+                "\"<column>: time (<resolution>)\", the latter in steps of the resolution since midnight.",
             ),
             _rule("implies", {
                 "when": ref("conditions"), "then": ref("conditions"),

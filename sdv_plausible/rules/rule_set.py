@@ -188,12 +188,7 @@ class FittedRules:
         return table.drop(columns=list(self.rule_set.added))
 
     def draw(
-        self,
-        num_rows: int,
-        rows: Callable[[int, int], pd.DataFrame],
-        domain: Domain,
-        *,
-        spare: bool = True,
+        self, num_rows: int, rows: Callable[[int, int], pd.DataFrame], domain: Domain, *, spare: bool = True
     ) -> pd.DataFrame:
         """Rows that keep the rules: those that do not are drawn again, which is post-processing.
 

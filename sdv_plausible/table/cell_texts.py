@@ -128,9 +128,8 @@ class CellReader:
         for text in self._texts:
             if self.spelling.is_missing(text):
                 raise ValueError(
-                    f"column {column.name!r}: the declared value {text!r} is one of na_values, the texts "
-                    "for missing: leave it "
-                    "out of one of them"
+                    f"column {column.name!r}: the declared value {text!r} is one of na_values, the texts for "
+                    "missing: leave it out of one of them"
                 )
         if column.sdtype != "datetime":
             return

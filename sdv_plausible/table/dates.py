@@ -46,8 +46,7 @@ def as_nanoseconds(
         except (ValueError, TypeError) as error:
             raise ValueError(
                 f"column {str(column.name)!r} has dates that cannot be read in the datetime_format "
-                f"({datetime_format!r}): give "
-                "the format that they are written in, or make such cells missing"
+                f"({datetime_format!r}): give the format that they are written in, or make such cells missing"
             ) from error
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
@@ -157,8 +156,7 @@ def check_style(name: str, time_zone: Any, datetime_format: Any) -> None:
     except Exception as error:  # of several kinds, by the library that pandas asks
         raise ValueError(
             f"column {name!r}: time_zone ({time_zone!r}) and datetime_format ({datetime_format!r}) must be "
-            "such as "
-            "'Europe/Zurich' and '%Y-%m-%d', or null"
+            "such as 'Europe/Zurich' and '%Y-%m-%d', or null"
         ) from error
 
 

@@ -54,11 +54,7 @@ class Declarations:
     """Public sources that were cited."""
 
     def plan_private(
-        self,
-        specs: Specs,
-        epsilon: float,
-        delta: float,
-        neighbours: Neighbours = ONE_ROW,
+        self, specs: Specs, epsilon: float, delta: float, neighbours: Neighbours = ONE_ROW
     ) -> DomainPlan:
         """Plan what learning domains costs, with bounds or without, from the metadata alone."""
         learned = set(self.bounds)
@@ -241,9 +237,8 @@ def _declare(name: str, spec: Any, max_bins: int, known: Mapping[str, Any]) -> A
     if sdtype is not None and sdtype not in MODELLED_SDTYPES:
         raise ValueError(
             f"domain of column {name!r} ({spec!r}) fixes no values: the column's sdtype ({sdtype!r}) is "
-            "invented, not "
-            "modelled. Set it to categorical or numerical in the metadata (metadata.update_column), or "
-            "leave the column out"
+            "invented, not modelled. Set it to categorical or numerical in the metadata "
+            "(metadata.update_column), or leave the column out"
         )
     if isinstance(spec, (Attribute, Mapping)):
         check_agreement(name, spec, known)

@@ -132,9 +132,8 @@ class Attribute:
             and all(_in_range(bucket, 0, 2**63 - 1) for bucket in self.buckets)
         ):
             raise ValueError(
-                f"column {self.name!r}: buckets ({self.buckets!r}) must name one bucket, a whole number "
-                "from 0 on, for each of "
-                f"the {self.cardinality} codes"
+                f"column {self.name!r}: buckets ({self.buckets!r}) must name one bucket, a whole number from "
+                f"0 on, for each of the {self.cardinality} codes"
             )
 
         self._check_groups()
@@ -195,8 +194,7 @@ class Attribute:
         if len({canonical(value) for value in self.values}) != len(self.values):
             raise ValueError(
                 f"column {self.name!r}: some values are the same as doubles, and pandas turns whole numbers "
-                "into doubles once "
-                "one is missing: declare numbers beyond 2**53 as text"
+                "into doubles once one is missing: declare numbers beyond 2**53 as text"
             )
 
     def _check_rounding(self) -> None:

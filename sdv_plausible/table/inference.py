@@ -119,8 +119,7 @@ def _as_numbers(name: str, present: pd.Series[Any]) -> np.ndarray:
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"column {name!r} is numerical in the metadata but holds other values: make such cells missing, "
-            "or set its "
-            "sdtype to categorical"
+            "or set its sdtype to categorical"
         ) from error
     if not np.isfinite(numbers).all():
         raise ValueError(

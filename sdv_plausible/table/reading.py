@@ -238,8 +238,7 @@ def _records(path: PathLike, encoding: str, separator: str, quote: str) -> Itera
             if len(record) != width:
                 raise ValueError(
                     f"{path}: line {reader.line_num} has {len(record)} cells, the header line {width}: mend "
-                    "the line; cells "
-                    f"that hold a {separator!r} need {quote} around them"
+                    f"the line; cells that hold a {separator!r} need {quote} around them"
                 )
             yield record
 

@@ -170,8 +170,7 @@ def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribut
     if sdtype is None:
         raise ValueError(
             f"domain of column {name!r} ({dict(spec)!r}) does not tell its sdtype: give range_values, a "
-            "datetime_format, "
-            "range_min and range_max as numbers, or the sdtype itself"
+            "datetime_format, range_min and range_max as numbers, or the sdtype itself"
         )
     attribute = declared_attribute(name, {**words, "sdtype": sdtype}, max_bins)
     if attribute is None:
@@ -220,8 +219,7 @@ def date_ends(name: str, low: Any, high: Any, form: str | None) -> tuple[int, in
     except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(
             f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be dates of the years 1678 "
-            "to 2262 in the "
-            f"datetime_format ({form!r})"
+            f"to 2262 in the datetime_format ({form!r})"
         ) from error
     if start > end:
         raise ValueError(f"column {name!r}: range_min ({low!r}) must not be after range_max ({high!r})")

@@ -145,8 +145,7 @@ def check_agreement(name: str, spec: Mapping[str, Any] | Attribute, known: Mappi
         if mine is not None and theirs is not None and _kind(mine) != _kind(theirs):
             raise ValueError(
                 f"column {name!r}: the domain says {key} {mine!r}, the metadata {theirs!r}; say the same in "
-                "both, or leave it "
-                "out of the domain"
+                "both, or leave it out of the domain"
             )
 
 

@@ -85,8 +85,7 @@ class RowByRow(Loss):
         if self.k + 2 / self.epsilon0 > _LARGEST_GROUP:
             raise ValueError(
                 f"k ({self.k}) + 2/epsilon0 ({self.epsilon0!r}) must be below {_LARGEST_GROUP:,}: the worst "
-                "group is "
-                f"looked for up to that size; lower k or raise epsilon0"
+                "group is looked for up to that size; lower k or raise epsilon0"
             )
 
     @property
