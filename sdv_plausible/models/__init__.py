@@ -12,13 +12,11 @@ OF_PAPER = ("structure", "split", "noise", "accounting")
 
 
 def make_learner(model: Any) -> Any:
-    """Build the learner of a model from its name, or pass a learner through.
-
-    ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"correlated"``
-    (DataSynthesizer's GreedyBayes), ``"gaussian_copula"``, ``"latent"`` (an autoencoder), ``"random"`` or
-    ``"uniform"`` (nothing is learned), or an object with the methods of
-    :class:`sdv_plausible.models.base.Learner`.
-    """
+    """Build the learner of a model from its name, or pass a learner through."""
+    # ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"correlated"``
+    # (DataSynthesizer's GreedyBayes), ``"gaussian_copula"``, ``"latent"`` (an autoencoder), ``"random"`` or
+    # ``"uniform"`` (nothing is learned), or an object with the methods of
+    # :class:`sdv_plausible.models.base.Learner`.
     from sdv_plausible.models.base import Learner
 
     if isinstance(model, str):
@@ -36,10 +34,8 @@ def make_learner(model: Any) -> Any:
 
 
 def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **of_paper: Any) -> Any:
-    """Build a learner from plain words, as the command line and files have them.
-
-    ``of_paper`` holds ``OF_PAPER``: with one of them, ``"bayesian_network"`` is the paper's.
-    """
+    """Build a learner from plain words, as the command line and files have them."""
+    # ``of_paper`` holds ``OF_PAPER``: with one of them, ``"bayesian_network"`` is the paper's.
     if model not in NAMES:
         raise ValueError(f"model ({model!r}) must be one of {', '.join(NAMES)}, or a learner object")
     makers = _makers()

@@ -142,11 +142,9 @@ def makes(learner: Any) -> type[SeedModel]:
 
 
 def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
-    """Ledger entries of a learner; one that plans none may have learned elsewhere, and ends the claim.
-
-    An entry for another part of the rows than a learner is given is refused: under ``split`` it would be
-    counted as if other rows had been asked.
-    """
+    """Ledger entries of a learner; one that plans none may have learned elsewhere, and ends the claim."""
+    # An entry for another part of the rows than a learner is given is refused: under ``split`` it would be
+    # counted as if other rows had been asked.
     planned = learner.plan(domain, budget)
     for entry in planned or ():
         if entry.losses and not {*entry.parts} <= {*_WHOLE_MODEL}:
@@ -170,12 +168,10 @@ def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> li
 
 
 def plausible_gamma(learner: Any, gamma: float) -> float:
-    """Factor between likelihoods among the plausible seeds, for Privacy Test 2's accounting.
-
-    The plausible seeds of a :class:`PrefixModel` are prefix groups, with equal likelihoods: 1. Any other
-    model may use the whole partition: the test's gamma (docs/explanation/proofs/seed_test.md, Theorem 2),
-    widened where logarithms are rounded to a grid (latent_test.md, Lemma 2).
-    """
+    """Factor between likelihoods among the plausible seeds, for Privacy Test 2's accounting."""
+    # The plausible seeds of a :class:`PrefixModel` are prefix groups, with equal likelihoods: 1. Any other
+    # model may use the whole partition: the test's gamma (docs/explanation/proofs/seed_test.md, Theorem 2),
+    # widened where logarithms are rounded to a grid (latent_test.md, Lemma 2).
     made = makes(learner)
     if made.in_latent_space:
         return gamma * GRID_EXCESS

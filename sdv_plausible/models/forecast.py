@@ -109,11 +109,9 @@ class Forecaster(Protocol):
 
 
 def noise_distance(cardinality: int, sigma: float, rows: float) -> float:
-    """Total variation distance that projected noise adds to equally likely values.
-
-    Computed on the expected order statistics of Gaussian noise (normal quantiles) instead of random noise.
-    ``sigma`` is that of the noise on each count.
-    """
+    """Total variation distance that projected noise adds to equally likely values."""
+    # Computed on the expected order statistics of Gaussian noise (normal quantiles) instead of random noise.
+    # ``sigma`` is that of the noise on each count.
     quantiles = ndtri((np.arange(cardinality) + 0.5) / cardinality)
     cleaned = project_to_simplex(rows / cardinality + sigma * quantiles, rows)
     return float(np.abs(cleaned / rows - 1 / cardinality).sum() / 2)

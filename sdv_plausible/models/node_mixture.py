@@ -24,10 +24,8 @@ _BLOCK = 512  # prefixes whose weights of all nodes are held at once
 
 @lru_cache(maxsize=MOST_DIMENSIONS + 1)
 def nodes(factors: int) -> np.ndarray:
-    """Fixed points (NODES, factors) spread like a standard normal: mean 0 and covariance 1 exactly.
-
-    A Kronecker sequence of the generalised golden ratio, made normal, then whitened.
-    """
+    """Fixed points (NODES, factors) spread like a standard normal: mean 0 and covariance 1 exactly."""
+    # A Kronecker sequence of the generalised golden ratio, made normal, then whitened.
     if not factors:
         return np.zeros((NODES, 0))
     ratio = 2.0

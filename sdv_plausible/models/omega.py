@@ -49,10 +49,8 @@ class Omega:
         return range(self.low, self.high + 1)
 
     def draw(self, num_attributes: int, size: int, coins: Coins) -> np.ndarray:
-        """Number of resampled attributes of each candidate: fixed, or uniform over the range.
-
-        Int64, shape (size,).
-        """
+        """Number of resampled attributes of each candidate: fixed, or uniform over the range."""
+        # Int64, shape (size,).
         numbers = self.among(num_attributes)
         if len(numbers) == 1:
             return np.full(size, numbers[0], dtype=np.int64)

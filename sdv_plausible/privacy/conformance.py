@@ -30,10 +30,8 @@ class Item:
 
 
 def conformance_page(record: LedgerRecord, *, pages: str = "docs") -> str:
-    """Return the page as Markdown.
-
-    ``pages`` is where the folder ``docs`` of this package is: a path or an address.
-    """
+    """Return the page as Markdown."""
+    # ``pages`` is where the folder ``docs`` of this package is: a path or an address.
     lines = [
         "# Conformance, in the words of NIST SP 800-226",
         "",

@@ -83,10 +83,8 @@ class Neighbours:
 
     @property
     def histogram_l2(self) -> float:
-        """L2 distance of the same, at most.
-
-        All rows of a unit may be in one cell, and leave it for another one.
-        """
+        """L2 distance of the same, at most."""
+        # All rows of a unit may be in one cell, and leave it for another one.
         return self.rows * (math.sqrt(2) if self.replace else 1.0)
 
     def rows_of(self, units: int) -> int:

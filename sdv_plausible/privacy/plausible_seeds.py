@@ -18,11 +18,9 @@ KEY_LIMIT = 1 << 62  # mixed-radix keys must fit int64
 
 
 def partition_number(log_likelihood: np.ndarray, gamma: float) -> np.ndarray:
-    """Partition of each natural-log likelihood: ``floor(-log_gamma p)``.
-
-    Whole numbers (at gamma 1 the likelihoods' negative logarithms), +inf where the likelihood is 0. Densities
-    may exceed 1, so that partitions may be negative.
-    """
+    """Partition of each natural-log likelihood: ``floor(-log_gamma p)``."""
+    # Whole numbers (at gamma 1 the likelihoods' negative logarithms), +inf where the likelihood is 0.
+    # Densities may exceed 1, so that partitions may be negative.
     if gamma == 1:
         return -log_likelihood
     with np.errstate(divide="ignore"):
@@ -40,13 +38,11 @@ def scan_plausible_seeds(
     coins: Coins | None = None,
     chunk: int = 4096,
 ) -> np.ndarray:
-    """Number k' of plausible seeds of each candidate, its own included where looked at: sees them.
-
-    O(candidates x seeds), for any model: ``log_likelihood`` maps seed row numbers (s,) to logarithms
-    (n_candidates, s), ``own`` (n_candidates,) is under the seed that produced it. Counts are cut off at
-    ``max_plausible`` (the paper's early stop); ``max_check_plausible`` looks at so many records only, chosen
-    by the coins.
-    """
+    """Number k' of plausible seeds of each candidate, its own included where looked at: sees them."""
+    # O(candidates x seeds), for any model: ``log_likelihood`` maps seed row numbers (s,) to logarithms
+    # (n_candidates, s), ``own`` (n_candidates,) is under the seed that produced it. Counts are cut off at
+    # ``max_plausible`` (the paper's early stop); ``max_check_plausible`` looks at so many records only,
+    # chosen by the coins.
     rows = np.arange(num_seeds)
     if max_check_plausible is not None and max_check_plausible < num_seeds:
         if coins is None:

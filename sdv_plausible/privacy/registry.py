@@ -95,10 +95,8 @@ Entry = dict[str, Any]
 def registry_entry(
     record: LedgerRecord, *, domain: HasAttributes | None = None, **known: str | Sequence[str]
 ) -> Entry:
-    """Return the entry as plain data: technical fields are the ledger's, what nobody gave is blank.
-
-    ``known`` is what only a person knows, by the names of :data:`KNOWN`; the domain's columns are listed.
-    """
+    """Return the entry as plain data: technical fields are the ledger's, what nobody gave is blank."""
+    # ``known`` is what only a person knows, by the names of :data:`KNOWN`; the domain's columns are listed.
     _check_known(known)
     if domain is not None:
         known = {"data_domain": _columns(domain), **known}

@@ -137,10 +137,8 @@ class Meter:
         self.sums += 1
 
     def spend(self, *, share: float = 0.0, epsilon: float = 0.0, failure: float = 0.0) -> None:
-        """Spend a share of mu^2, epsilon of discrete Laplace noise, failure probability, before an answer.
-
-        Where less is left, nothing is spent.
-        """
+        """Spend a share of mu^2, epsilon of discrete Laplace noise, failure probability, before an answer."""
+        # Where less is left, nothing is spent.
         allowed = self.allowance
         whole = 1.0 if allowed.mu > 0 else 0.0
         for what, wanted, used, most in (

@@ -35,10 +35,8 @@ class CodeArray(SeesRows):
             yield self._table(axes)
 
     def tables_together(self, sets: Sequence[Axes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Count many at once: positions of sets of one shape, their tables.
-
-        Of many rows, sets are margins of larger tables; of few, pairs are products of 0/1 matrices.
-        """
+        """Count many at once: positions of sets of one shape, their tables."""
+        # Of many rows, sets are margins of larger tables; of few, pairs are products of 0/1 matrices.
         numbers: dict[Axis, int] = {}
         at = [[numbers.setdefault(axis, len(numbers)) for axis in axes] for axes in sets]
         digits, bases = [self._along(axis) for axis in numbers], [axis.size for axis in numbers]

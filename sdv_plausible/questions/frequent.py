@@ -37,13 +37,10 @@ class Frequent:
 
 
 def threshold(sigma: float, failure: float, neighbours: Neighbours) -> int:
-    """Least noisy count of a value that is released.
-
-    ``Pr[most + Z >= threshold] <= failure`` (private_domain.md, Lemma 3).
-
-    ``most`` is the number of rows that a value can have on one of two neighbours if it is not counted on the
-    other one: just too few, and all rows of one unit. A unit brings at most one such value with each of its
-    rows, and takes away as many where it is replaced: each of them gets its share of ``failure``.
-    """
+    """Least noisy count of a value that is released."""
+    # ``Pr[most + Z >= threshold] <= failure`` (private_domain.md, Lemma 3). ``most`` is the number of rows
+    # that a value can have on one of two neighbours if it is not counted on the other one: just too few, and
+    # all rows of one unit. A unit brings at most one such value with each of its rows, and takes away as many
+    # where it is replaced: each of them gets its share of ``failure``.
     most = neighbours.rows_of(LEAST_HOLDERS) - 1 + neighbours.rows
     return most + math.ceil(sigma * float(norm.isf(failure / neighbours.histogram_l1))) + 1

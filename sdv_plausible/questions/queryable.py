@@ -206,11 +206,9 @@ class Queryable:
         return [self._give(question.asked(), answers[i]) for i, question in enumerate(questions)]
 
     def _noisy_tables(self, tables: Sequence[np.ndarray], moved: float, share: float) -> Iterator[Answer]:
-        """Noise for k tables of equal shares as one vector.
-
-        A unit moves the vector by sqrt(k) times what it moves a table by at most (``moved``), and the vector
-        has k shares: every cell's noise has the deviation that it would have by itself.
-        """
+        """Noise for k tables of equal shares as one vector."""
+        # A unit moves the vector by sqrt(k) times what it moves a table by at most (``moved``), and the
+        # vector has k shares: every cell's noise has the deviation that it would have by itself.
         k = len(tables)
         flat = self._noisy(np.concatenate([t.ravel() for t in tables]), moved * math.sqrt(k), share * k)
         parts = np.split(flat.values, np.cumsum([t.size for t in tables])[:-1])
@@ -426,10 +424,8 @@ class Queryable:
     # --- how answers leave ------------------------------------------------------------------------
 
     def _give(self, asked: Asked | None, answer: Given, law: Noise = "discrete gaussian") -> Given:
-        """Hand an answer over, the last step of every method that answers.
-
-        It is written down as it leaves.
-        """
+        """Hand an answer over, the last step of every method that answers."""
+        # It is written down as it leaves.
         if asked is not None and isinstance(answer, (Answer, Frequent)):
             if isinstance(answer, Frequent):
                 found = tuple(

@@ -21,10 +21,8 @@ ALL_ROWS = "all"
 
 
 def describe(question: Any) -> Asked:
-    """Return what a question says of itself by its method ``asked()``.
-
-    One without it is known by its class alone.
-    """
+    """Return what a question says of itself by its method ``asked()``."""
+    # One without it is known by its class alone.
     told = getattr(question, "asked", None)
     return told() if callable(told) else Asked(kind=type(question).__name__)
 

@@ -36,11 +36,9 @@ def fit_release(
     coins: Coins,
     transcript: Transcript | None = None,
 ) -> Sampler:
-    """Learn the model and prepare the release.
-
-    The ledger is charged before every look at the rows; the transcript gets what is asked here beside what
-    was answered about the domain.
-    """
+    """Learn the model and prepare the release."""
+    # The ledger is charged before every look at the rows; the transcript gets what is asked here beside what
+    # was answered about the domain.
     if settings.neighbours != ledger.neighbours:
         raise ValueError(
             f"ledger (for the {ledger.neighbours.relation}) must be for the neighbours of the settings "
@@ -81,10 +79,8 @@ def learn_model(
     coins: Coins,
     transcript: Transcript | None = None,
 ) -> SeedModel:
-    """Charge what a learner plans, and let it ask.
-
-    ``parts``: rows for "learning", and those for "structure" and "parameters" where they are others.
-    """
+    """Charge what a learner plans, and let it ask."""
+    # ``parts``: rows for "learning", and those for "structure" and "parameters" where they are others.
     rows = Queryable(
         parts["learning"], ledger, planned_entries(learner, domain, budget), coins.spawn("noise"),
         parts={name: part for name, part in parts.items() if name != "seeds"}, transcript=transcript,
@@ -106,10 +102,8 @@ def _name(parts: Mapping[str, ExactCounts], name: str) -> str:
 def split_rows(
     rows: ExactCounts, split: tuple[float, float, float] | None, coins: Coins
 ) -> dict[str, ExactCounts]:
-    """Rows for learning (structure and parameters together), structure, parameters and seeds.
-
-    All rows for each, or disjoint parts by secret independent draws.
-    """
+    """Rows for learning (structure and parameters together), structure, parameters and seeds."""
+    # All rows for each, or disjoint parts by secret independent draws.
     if split is None:
         return dict.fromkeys(("learning", "structure", "parameters", "seeds"), rows)
     named, first, second = coins.spawn("split"), split[0], split[0] + split[1]

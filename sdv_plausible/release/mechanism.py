@@ -85,12 +85,10 @@ class PlausibleDeniabilityMechanism:
     def release_with_points(
         self, num_rows: int, coins: Coins, max_attempts: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Released rows, and the latent point (num_rows, l) that each was decoded from.
-
-        Points are NaN for rows without a seed, and there are none where the test looks at no latent point.
-        Where ``max_attempts`` do not suffice that shows, and depends on the rows: only a release without a
-        differential-privacy claim may set a maximum.
-        """
+        """Released rows, and the latent point (num_rows, l) that each was decoded from."""
+        # Points are NaN for rows without a seed, and there are none where the test looks at no latent point.
+        # Where ``max_attempts`` do not suffice that shows, and depends on the rows: only a release without a
+        # differential-privacy claim may set a maximum.
         released, points = [np.empty((0, self.model.num_attributes), dtype=np.int32)], [np.empty((0, 0))]
         missing, attempts, rate = num_rows, 0, 1.0
         while missing > 0:
@@ -113,10 +111,8 @@ class PlausibleDeniabilityMechanism:
         return np.concatenate(released), np.concatenate(points[1:] or points)
 
     def count_plausible(self, proposals: Proposals, seed_free: np.ndarray, coins: Coins) -> np.ndarray:
-        """Plausible seeds of every proposal, as the test counts them.
-
-        See docs/explanation/proofs/checked_seeds.md.
-        """
+        """Plausible seeds of every proposal, as the test counts them."""
+        # See docs/explanation/proofs/checked_seeds.md.
         test = self.test
         if test.hidden_omega and isinstance(self.model, BayesianNetwork):
             # A seed-free candidate is tested as one: that keeps the floor of the pass rate.

@@ -124,11 +124,9 @@ def plan(
 
 
 def epsilon_for(max_advantage: float, ledger_at: Callable[[float], PrivacyLedger]) -> float:
-    """Largest epsilon at which no attacker's advantage exceeds a limit.
-
-    ``ledger_at`` is the ledger of a release at an epsilon; other charges may leave none that keeps the limit,
-    in (0, 1).
-    """
+    """Largest epsilon at which no attacker's advantage exceeds a limit."""
+    # ``ledger_at`` is the ledger of a release at an epsilon; other charges may leave none that keeps the
+    # limit, in (0, 1).
     check.open_probability("max_advantage", max_advantage, "try 0.05")
     lowest, highest = TRIED_EPSILONS
 

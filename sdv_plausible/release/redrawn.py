@@ -59,10 +59,8 @@ def redrawn_models(
     about: About,
     coins: Coins,
 ) -> list[PrefixModel]:
-    """Models from answers drawn again, each with fresh noise.
-
-    Those of the "population" vary as another sample of rows would have them vary, besides the noise.
-    """
+    """Models from answers drawn again, each with fresh noise."""
+    # Those of the "population" vary as another sample of rows would have them vary, besides the noise.
     check.whole("num_tables", num_models, 2, "one table shows no variance: try 20")
     if about not in get_args(About):
         raise ValueError(f'about ({about!r}) must be "population" or "table"')

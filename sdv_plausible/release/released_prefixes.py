@@ -85,11 +85,9 @@ class ReleasedSeeds:
         return found
 
     def sample(self, num_rows: int, model: PrefixModel, coins: Coins) -> np.ndarray:
-        """Rows as codes (num_rows, m): post-processing of what was released.
-
-        Up to ``SYSTEMATIC_ROWS`` rows are drawn evenly spread over the model's tables; beyond, chance hardly
-        matters.
-        """
+        """Rows as codes (num_rows, m): post-processing of what was released."""
+        # Up to ``SYSTEMATIC_ROWS`` rows are drawn evenly spread over the model's tables; beyond, chance
+        # hardly matters.
         parts = self.usable()
         chosen = coins.integers(len(parts), num_rows)
         codes = np.zeros((num_rows, model.num_attributes), dtype=np.int32, order="F")
@@ -103,10 +101,8 @@ class ReleasedSeeds:
     def sample_given(
         self, num_rows: int, known: Mapping[int, int], model: PrefixModel, coins: Coins
     ) -> np.ndarray:
-        """Rows that have the known codes: likelihood weighting, then resampling. Also post-processing.
-
-        Shape (num_rows, m), or (0, m) if the known codes have probability 0.
-        """
+        """Rows that have the known codes: likelihood weighting, then resampling. Also post-processing."""
+        # Shape (num_rows, m), or (0, m) if the known codes have probability 0.
         parts = self.usable()
         size = -(-max(LEAST_WEIGHTED, WEIGHTED_PER_ROW * num_rows) // len(parts))
         drawn = [

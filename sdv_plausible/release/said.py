@@ -55,10 +55,8 @@ def _entry(name: str, text: str) -> LedgerEntry:
 
 
 def deniability(settings: Settings, *, latent: bool = False) -> str:
-    """Which (k, gamma)-plausible deniability holds, with its k, or that none does.
-
-    ``latent``: the test looks at a latent point and not at the row.
-    """
+    """Which (k, gamma)-plausible deniability holds, with its k, or that none does."""
+    # ``latent``: the test looks at a latent point and not at the row.
     test = settings.test
     if (test.omega is not None and test.omega.is_all) or not test.uses_seeds:
         return NO_SEED

@@ -125,10 +125,8 @@ def _together(parts: list[Rows]) -> Rows:
 
 
 def diagnose(sampler: Sampler, num_candidates: int) -> pd.DataFrame:
-    """Plausible seeds of candidates by number of kept attributes. Looks at the records: not private.
-
-    One row per omega: number of kept attributes, quartiles of the group sizes, share of at least k.
-    """
+    """Plausible seeds of candidates by number of kept attributes. Looks at the records: not private."""
+    # One row per omega: number of kept attributes, quartiles of the group sizes, share of at least k.
     mechanism, found = sampler.mechanism_with_records, []
     for omega, plausible in _plausible_seeds(mechanism, num_candidates).items():
         low, middle, high = np.percentile(plausible, [25, 50, 75])
@@ -138,10 +136,8 @@ def diagnose(sampler: Sampler, num_candidates: int) -> pd.DataFrame:
 
 
 def seed_diagnostics(sampler: Sampler, num_candidates: int) -> dict[str, Any]:
-    """The same for the report.
-
-    Plausible seeds at the mechanism's omega, and who passes at which k and omega.
-    """
+    """The same for the report."""
+    # Plausible seeds at the mechanism's omega, and who passes at which k and omega.
     mechanism = sampler.mechanism_with_records
     by_omega = _plausible_seeds(mechanism, num_candidates)
     m, k = mechanism.model.num_attributes, mechanism.test.least_seeds

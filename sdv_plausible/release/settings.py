@@ -78,22 +78,18 @@ class Settings:
             )
 
     def check_learner(self, learner: Any) -> None:
-        """Raise ValueError for a learner that cannot be, before a row is looked at.
-
-        A domain that is learned privately comes before the learner's plan: what the plan would refuse then
-        has cost that already.
-        """
+        """Raise ValueError for a learner that cannot be, before a row is looked at."""
+        # A domain that is learned privately comes before the learner's plan: what the plan would refuse then
+        # has cost that already.
         self.check_model(makes(learner))
         check_neighbours = getattr(learner, "check_neighbours", None)
         if check_neighbours is not None:
             check_neighbours(self.neighbours)
 
     def omega_for(self, model: SeedModel, cardinalities: Sequence[int]) -> Omega:
-        """Return the omega of a release: the user's, or the test's choice for these columns.
-
-        A row that is decoded from a seed's latent point keeps no column: there is nothing to choose, and
-        resampling all columns would mean that no seed is used.
-        """
+        """Return the omega of a release: the user's, or the test's choice for these columns."""
+        # A row that is decoded from a seed's latent point keeps no column: there is nothing to choose, and
+        # resampling all columns would mean that no seed is used.
         if self.test.omega is not None:
             return self.test.omega
         if self.looks_at_points(type(model)):

@@ -28,10 +28,8 @@ def side_entries(
     transformers: Mapping[str, Any],
     types: Types = "declared",
 ) -> list[LedgerEntry]:
-    """Return an entry for each thing that looks at the rows without noise, or gives the noise away.
-
-    ``types`` is where semantic types and date formats are from.
-    """
+    """Return an entry for each thing that looks at the rows without noise, or gives the noise away."""
+    # ``types`` is where semantic types and date formats are from.
     reasons = {}
     if types == "detected":
         reasons["types"] = (
@@ -64,10 +62,8 @@ def side_entries(
 
 
 def own_transformers(transformers: Mapping[str, Any]) -> list[str]:
-    """Columns whose transformers learn from the rows.
-
-    Those of the user, and generators that hand values on or repeat their number.
-    """
+    """Columns whose transformers learn from the rows."""
+    # Those of the user, and generators that hand values on or repeat their number.
     given = {str(name): one for name, one in transformers.items() if one is not None}
     own = [name for name, one in given.items() if not one.is_generator() or _hands_on(one)]
     same = ("match", "scale")

@@ -18,11 +18,9 @@ _PLAIN: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False}
 
 
 def write(document: Any, *, readable: bool = False) -> bytes:
-    """UTF-8 text of a document, whose arrays may be arrays.
-
-    ``readable``: arrays as nested lists, lines, entries in the document's order; else arrays as base64, no
-    white space, entries sorted.
-    """
+    """UTF-8 text of a document, whose arrays may be arrays."""
+    # ``readable``: arrays as nested lists, lines, entries in the document's order; else arrays as base64, no
+    # white space, entries sorted.
     plain = with_arrays(document, lambda array: encode(array, readable=readable))
     try:
         text = (

@@ -74,10 +74,8 @@ def write_ledger(ledger: PrivacyLedger, statement: Statement | None = None) -> d
 
 
 def write_learned(ledger: PrivacyLedger, charge: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """What learning a domain cost, as a domain file and a saved Domain hold it.
-
-    ``charge``: ``when`` and ``what`` of the one in the budget that paid for it.
-    """
+    """What learning a domain cost, as a domain file and a saved Domain hold it."""
+    # ``charge``: ``when`` and ``what`` of the one in the budget that paid for it.
     return {"charge": charge, "ledger": write_ledger(ledger)}
 
 

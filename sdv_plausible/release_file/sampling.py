@@ -36,11 +36,9 @@ def sample_table(
     uniform: Sequence[str] = (),
     place: Place = (0, 0),
 ) -> pd.DataFrame:
-    """Draw rows: post-processing of what was released.
-
-    ``uniform``: modelled columns whose codes are all equally likely; ``place``: rows of the table before
-    these, and rows of the whole table. Given values that together have probability 0 are refused.
-    """
+    """Draw rows: post-processing of what was released."""
+    # ``uniform``: modelled columns whose codes are all equally likely; ``place``: rows of the table before
+    # these, and rows of the whole table. Given values that together have probability 0 are refused.
     codec, whole, given = Codec(domain), rules.whole(domain), rules.given(given)
     free = _uniform(uniform, given, domain)
     known = _known(given, codec, rules)

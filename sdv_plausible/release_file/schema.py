@@ -239,10 +239,8 @@ def _fits(column: Column, domain: Domain) -> bool:
 
 
 def as_stored(column: pd.Series[Any], dtype: Any) -> pd.Series[Any]:
-    """A column in the type in which it is written.
-
-    Numbers of which some are missing stay doubles where the type has none.
-    """
+    """A column in the type in which it is written."""
+    # Numbers of which some are missing stay doubles where the type has none.
     if pd.api.types.is_integer_dtype(dtype) and pd.api.types.is_float_dtype(column.dtype):
         column = column.round()
         if column.isna().any() and isinstance(dtype, np.dtype):

@@ -19,12 +19,10 @@ def check_rows(
     rule_set: RuleSet, declared: Mapping[str, tuple[Attribute, bool | None]], table: pd.DataFrame,
     show: Callable[[str], object],
 ) -> tuple[Check, set[str]]:  # fmt: skip
-    """Compare rows with declarations and rules. Not private.
-
-    ``declared``: attribute, and whether missing was declared, of every declared column that the model sees.
-    Second come the columns about whose cells the check tells, be it by a stand-in or by a rule: that all of
-    them fit is told, too. None whose values were left open.
-    """
+    """Compare rows with declarations and rules. Not private."""
+    # ``declared``: attribute, and whether missing was declared, of every declared column that the model sees.
+    # Second come the columns about whose cells the check tells, be it by a stand-in or by a rule: that all of
+    # them fit is told, too. None whose values were left open.
     known = {name: attribute for name, (attribute, _) in declared.items()}
     said = {name: missing for name, (_, missing) in declared.items()}
     found = check_columns(rule_set.fold(table), known, said, show)

@@ -96,10 +96,8 @@ class RuleSet:
         return date_formats(self.words or {})
 
     def model_columns(self, columns: Mapping[str, Words]) -> dict[str, Words]:
-        """What the model sees in the place of a table's columns, or of their declarations.
-
-        A stand-in comes in place of the first of its rule's columns.
-        """
+        """What the model sees in the place of a table's columns, or of their declarations."""
+        # A stand-in comes in place of the first of its rule's columns.
         after = {rule.made[0]: rule.stand_ins(self.words or {}) for rule in self.making}
         found: dict[str, Words] = {}
         for name, spec in columns.items():
@@ -117,10 +115,8 @@ class RuleSet:
         return table.drop(columns=list(self.made)).assign(**added)
 
     def fitted(self, domain: Domain, table: pd.DataFrame | None = None) -> FittedRules:
-        """Put the rules to a domain that was found.
-
-        Of the table the schema alone says how dates are written.
-        """
+        """Put the rules to a domain that was found."""
+        # Of the table the schema alone says how dates are written.
         known, made = {attribute.name: attribute for attribute in domain}, {}
         styles = {} if table is None else {
             name: date_style(table[name], form) for name, form in self.formats.items() if name in table
@@ -190,12 +186,10 @@ class FittedRules:
     def draw(
         self, num_rows: int, rows: Callable[[int, int], pd.DataFrame], domain: Domain, *, spare: bool = True
     ) -> pd.DataFrame:
-        """Rows that keep the rules: those that do not are drawn again, which is post-processing.
-
-        A row that breaks a rule makes room for one to which the same implications apply: else a case in which
-        the model errs more often than in others would become rarer than the model says. ``rows`` gets a
-        number of rows and that of the round; ``spare``: more may be drawn than are needed.
-        """
+        """Rows that keep the rules: those that do not are drawn again, which is post-processing."""
+        # A row that breaks a rule makes room for one to which the same implications apply: else a case in
+        # which the model errs more often than in others would become rarer than the model says. ``rows`` gets
+        # a number of rows and that of the round; ``spare``: more may be drawn than are needed.
         if not (self.rule_set.limiting and num_rows):
             return rows(num_rows, 0)
         kept, drawn, share, places = [], 0, 1.0, _Places(num_rows)

@@ -306,10 +306,8 @@ class Inequality(MakingRule):
 
 
 def _distances(apart: Attribute, scale: int, floor: float) -> tuple[Any, Any]:
-    """Smallest and largest distance: not below what the rule says, though noise may have found some there.
-
-    Of dates in nanoseconds, which fit 64 bits.
-    """
+    """Smallest and largest distance: not below what the rule says, though noise may have found some there."""
+    # Of dates in nanoseconds, which fit 64 bits.
     found = [max(end, floor) * scale for end in (apart.lower[0], apart.upper[-1])]
     least, most = (min(int(end), LAST) for end in found) if scale > 1 else found
     return least, most

@@ -83,11 +83,9 @@ class Bounds:
         return sorted({int(point) for point in lattice.index(np.array(self.special, dtype=np.float64))})
 
     def grid(self, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
-        """First and last point of the cells that are counted first.
-
-        Equal parts of the range, and powers of two or calendar years: mass is anywhere in a range that was
-        declared, but often about zero or in few years of it.
-        """
+        """First and last point of the cells that are counted first."""
+        # Equal parts of the range, and powers of two or calendar years: mass is anywhere in a range that was
+        # declared, but often about zero or in few years of it.
         low, high = self.ends(lattice)
         if high < low:  # the range lies between two points
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)

@@ -32,10 +32,8 @@ def build_domain(
     transcript: Transcript | None = None,
     engine: ExactColumns | None = None,
 ) -> Domain:
-    """Domain of the modelled columns of a table, in the table's column order; the plan is charged first.
-
-    An engine counts the rows where they are not in the table, of which the types alone are then used.
-    """
+    """Domain of the modelled columns of a table, in the table's column order; the plan is charged first."""
+    # An engine counts the rows where they are not in the table, of which the types alone are then used.
     forms = {
         name: declarations.date_format(name, specs[name])
         for name, sdtype in private.columns.items()
@@ -66,10 +64,8 @@ def build_domain(
 
 
 def domain_entries(domain: Domain, declarations: Declarations | None = None) -> list[LedgerEntry]:
-    """Ledger entries of a domain: declared is free, inferred or edited after a look ends the claim.
-
-    A private one is charged by its plan.
-    """
+    """Ledger entries of a domain: declared is free, inferred or edited after a look ends the claim."""
+    # A private one is charged by its plan.
     entries = []
     declared = [a.name for a in domain if a.provenance == "declared"]
     sources = declarations.sources if declarations else {}

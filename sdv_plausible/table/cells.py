@@ -23,11 +23,9 @@ from sdv_plausible.table.forms import ODD, plain_objects
 
 
 def plain_cells(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame whose objects are of plain types, and whose moments are within the years 1 to 9999.
-
-    Frames enter through here: behind it no cell has a class of its own, which could end a fit. What can be no
-    value, such as a list, is ``ODD``: present, and outside every domain.
-    """
+    """A frame whose objects are of plain types, and whose moments are within the years 1 to 9999."""
+    # Frames enter through here: behind it no cell has a class of its own, which could end a fit. What can be
+    # no value, such as a list, is ``ODD``: present, and outside every domain.
     plain = frame
     for place, (_, column) in enumerate(frame.items()):
         found = within_years(_dense(column))
@@ -45,10 +43,8 @@ def plain_cells(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _dense(column: pd.Series[Any]) -> pd.Series[Any]:
-    """A column whose cells are met as any others: no moments and the like in categories or dictionaries.
-
-    Of Arrow's dictionaries pandas finds no distinct cells where one is missing, or one more value comes.
-    """
+    """A column whose cells are met as any others: no moments and the like in categories or dictionaries."""
+    # Of Arrow's dictionaries pandas finds no distinct cells where one is missing, or one more value comes.
     dtype: Any = column.dtype
     if is_arrow(column) and str(dtype.pyarrow_dtype).startswith("dictionary<"):
         cells = column.array.__arrow_array__().cast(dtype.pyarrow_dtype.value_type)

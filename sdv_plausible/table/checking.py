@@ -57,11 +57,9 @@ def check_columns(
     nullable: Mapping[str, bool | None],
     show: Callable[[str], object],
 ) -> Check:
-    """Compare a table with what was declared of its columns.
-
-    ``nullable`` is None where missing is learned or was left open; ``show`` gets lines with values of the
-    rows, for a screen: they are kept nowhere.
-    """
+    """Compare a table with what was declared of its columns."""
+    # ``nullable`` is None where missing is learned or was left open; ``show`` gets lines with values of the
+    # rows, for a screen: they are kept nowhere.
     findings: list[Finding] = []
     for name, attribute in known.items():
         for finding, values in _column_findings(table[name], attribute, nullable.get(name)):
@@ -83,10 +81,8 @@ def mostly_outside(table: pd.DataFrame, known: Mapping[str, Attribute]) -> list[
 
 
 def often_missing(table: pd.DataFrame, never: Collection[str]) -> list[str]:
-    """Names of columns of which cells are missing that were not declared to be, and not just a few.
-
-    ``never`` are the columns whose declaration has no missing value.
-    """
+    """Names of columns of which cells are missing that were not declared to be, and not just a few."""
+    # ``never`` are the columns whose declaration has no missing value.
     if len(table) < FEW_CELLS:
         return []
     return [name for name in never if table[name].isna().sum() > MISSING * len(table)]

@@ -58,11 +58,9 @@ class ColumnType:
 
 
 def column_types(domain: Any = None, metadata: Any = None) -> dict[str, ColumnType]:
-    """Types of all columns that a domain or metadata names.
-
-    ``domain`` as for the synthesizer, or types by column name. Of metadata the semantic types and date
-    formats count; its values only with ``domain="written"``.
-    """
+    """Types of all columns that a domain or metadata names."""
+    # ``domain`` as for the synthesizer, or types by column name. Of metadata the semantic types and date
+    # formats count; its values only with ``domain="written"``.
     known = metadata_columns(metadata)
     if domain is None:
         given: dict[str, Any] = {}
@@ -87,10 +85,8 @@ def with_id(types: Mapping[str, ColumnType], name: str | None) -> dict[str, Colu
 
 
 def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
-    """Columns of a single table's metadata as they were given, detected values and all.
-
-    None of what is no metadata.
-    """
+    """Columns of a single table's metadata as they were given, detected values and all."""
+    # None of what is no metadata.
     _, columns = _table_and_columns(metadata)
     check_names(columns, "metadata")
     for name, spec in columns.items():

@@ -263,11 +263,9 @@ def _lattice(lattice: Lattice) -> dict[str, Any]:
 
 
 def value_counts(column: pd.Series[Any]) -> tuple[dict[Flagged, int], int]:
-    """Rows of each value that occurs, by (is it a truth value, value), and of missing ones.
-
-    A value has one form whatever the column's type is made by the other rows: 1 and 1.0 are 1, but True is
-    not.
-    """
+    """Rows of each value that occurs, by (is it a truth value, value), and of missing ones."""
+    # A value has one form whatever the column's type is made by the other rows: 1 and 1.0 are 1, but True is
+    # not.
     where, forms = distinct_values(column)
     found = np.bincount(where[where >= 0], minlength=len(forms)).tolist()
     counts: dict[Flagged, int] = {}

@@ -29,11 +29,9 @@ _READ = (str, int, float, dt.date, pd.Timestamp)
 def as_nanoseconds(
     column: pd.Series[Any], datetime_format: str | None = None, *, row_by_row: bool = False
 ) -> np.ndarray:
-    """Nanoseconds since 1970 UTC as int64; missing is the smallest int64 (numpy's NaT).
-
-    ``row_by_row`` reads every row as if it were alone: text without a format must be ISO 8601 (pandas would
-    guess a format from the first row and read all others by it), and what cannot be read is missing.
-    """
+    """Nanoseconds since 1970 UTC as int64; missing is the smallest int64 (numpy's NaT)."""
+    # ``row_by_row`` reads every row as if it were alone: text without a format must be ISO 8601 (pandas would
+    # guess a format from the first row and read all others by it), and what cannot be read is missing.
     column = _of_numpy(column)
     if not isinstance(column.dtype, pd.DatetimeTZDtype) and not pd.api.types.is_datetime64_dtype(
         column.dtype
@@ -76,10 +74,9 @@ def _alone(text: str, form: str) -> Any:
 
 
 def within_years(column: pd.Series[Any]) -> pd.Series[Any]:
-    """A column whose moments beyond the years 1 to 9999 are missing: one by one pandas ends the process.
-
-    Where there is a time zone, 14 hours at either end are beyond them too: the year may be another one there.
-    """
+    """A column whose moments beyond the years 1 to 9999 are missing: one by one pandas ends the process."""
+    # Where there is a time zone, 14 hours at either end are beyond them too: the year may be another one
+    # there.
     if not holds_dates(column) and not _holds_days(column):
         return column
     moments = _of_numpy(column)
@@ -116,11 +113,9 @@ def _of_numpy(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def date_style(column: pd.Series[Any], datetime_format: str | None) -> dict[str, Any]:
-    """How a column's dates are written: in the declared format, else as dates in its type's time zone.
-
-    Whether the column holds dates or text does not count where a format is declared: one cell that is no date
-    would change it.
-    """
+    """How a column's dates are written: in the declared format, else as dates in its type's time zone."""
+    # Whether the column holds dates or text does not count where a format is declared: one cell that is no
+    # date would change it.
     if datetime_format is not None:
         return {"datetime_format": datetime_format}
     zone = getattr(_of_numpy(column.iloc[:0]).dtype, "tz", None)
@@ -128,11 +123,9 @@ def date_style(column: pd.Series[Any], datetime_format: str | None) -> dict[str,
 
 
 def check_dates(table: pd.DataFrame, formats: Mapping[str, str | None]) -> None:
-    """Refuse columns whose types do not go with how their dates are written: a look at the schema alone.
-
-    Text needs a format (pandas would read all rows as the first one suggests); dates of a time zone have
-    none.
-    """
+    """Refuse columns whose types do not go with how their dates are written: a look at the schema alone."""
+    # Text needs a format (pandas would read all rows as the first one suggests); dates of a time zone have
+    # none.
     for name, form in formats.items():
         column = _of_numpy(table[name].iloc[:0])
         check_style(name, None, form)

@@ -76,10 +76,8 @@ class Declarations:
         )
 
     def planned(self, specs: Specs, private: Collection[str] = ()) -> Domain:
-        """Domain for planning.
-
-        Undeclared columns stand in with one code each, marked as private or inferred.
-        """
+        """Domain for planning."""
+        # Undeclared columns stand in with one code each, marked as private or inferred.
         return Domain(tuple(self.marked(self._planned(name, name in private)) for name in specs))
 
     def marked(self, attribute: Attribute) -> Attribute:

@@ -93,11 +93,9 @@ class DomainFile:
         return found
 
     def looked_at(self, names: Collection[str], rules: Collection[str] | None = None) -> DomainFile:
-        """The file after these columns were compared with the rows; the first look at a column counts.
-
-        A column that is not declared counts as a blank: what is declared of it later may repeat it. ``rules``
-        are digests, if rows that break one were counted.
-        """
+        """The file after these columns were compared with the rows; the first look at a column counts."""
+        # A column that is not declared counts as a blank: what is declared of it later may repeat it.
+        # ``rules`` are digests, if rows that break one were counted.
         ordered = [*(name for name in self.columns if name in names), *sorted({*names} - {*self.columns})]
         new = {name: digest(self.columns.get(name, {})) for name in ordered}
         first = self.looked_rules if rules is None or self.looked_rules is not None else tuple(sorted(rules))

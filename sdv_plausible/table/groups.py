@@ -9,10 +9,9 @@ from typing import Any
 def groups_of(
     name: str, groups: Mapping[str, Sequence[Hashable]] | int | None, values: Sequence[Hashable]
 ) -> tuple[int, ...] | None:
-    """Group of every value; values that no group names share one.
-
-    ``groups`` maps names to values, or is the number of first letters of a value's text that name its group.
-    """
+    """Group of every value; values that no group names share one."""
+    # ``groups`` maps names to values, or is the number of first letters of a value's text that name its
+    # group.
     if groups is None:
         return None
     known, named = set(values), dict[Hashable, Any]()

@@ -24,10 +24,8 @@ FRACTIONS = (
 
 
 def output_type(attribute: Attribute, stored: Any = None) -> Any:
-    """Type in which a modelled column is written.
-
-    ``stored``, the real column's, counts for a domain that was inferred alone, which makes no claim.
-    """
+    """Type in which a modelled column is written."""
+    # ``stored``, the real column's, counts for a domain that was inferred alone, which makes no claim.
     is_text = attribute.datetime_format is not None
     if attribute.provenance == "inferred" and stored is not None and not (is_text and stored.kind == "M"):
         return stored

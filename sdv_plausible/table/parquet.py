@@ -82,10 +82,8 @@ def read_parquet(
 def frame_of(
     table: pa.Table, types: Mapping[str, ColumnType], spelling: Spelling, *, categories: bool = False
 ) -> pd.DataFrame:
-    """Read the cells of an Arrow table, each by what was declared of its column alone.
-
-    ``categories``: text as pandas' categories, which the codec reads faster than objects.
-    """
+    """Read the cells of an Arrow table, each by what was declared of its column alone."""
+    # ``categories``: text as pandas' categories, which the codec reads faster than objects.
     names = table.column_names
     columns = {
         name: _column(table.column(name), types[name], spelling, categories=categories) for name in names
@@ -187,10 +185,8 @@ def _numbers(cells: pa.ChunkedArray) -> pd.Series[Any]:
 
 
 def _by_text(values: list[Any], column: ColumnType, spelling: Spelling) -> pd.Series[Any]:
-    """Cells by the rules of text.
-
-    Numbers and dates are first written as text, truth values and what is invented are kept.
-    """
+    """Cells by the rules of text."""
+    # Numbers and dates are first written as text, truth values and what is invented are kept.
     present = [i for i, value in enumerate(values) if value is not None and value == value]  # noqa: PLR0124  NaN is missing
     kept = (bool,) if bool in set(map(type, column.values)) else ()
     read = [i for i in present if column.is_modelled and not isinstance(values[i], kept)]

@@ -99,11 +99,9 @@ class DomainPlan:
         never_missing: frozenset[str] = frozenset(), neighbours: Neighbours = ONE_ROW,
         bounds: Mapping[str, Bounds] | None = None,
     ) -> DomainPlan:  # fmt: skip
-        """Plan within a share of (epsilon, delta); an infinite epsilon has the same looks without noise.
-
-        The budget is that of domain and model together; the fewer columns are learned beside ``declared``
-        other ones, the smaller the domain's share.
-        """
+        """Plan within a share of (epsilon, delta); an infinite epsilon has the same looks without noise."""
+        # The budget is that of domain and model together; the fewer columns are learned beside ``declared``
+        # other ones, the smaller the domain's share.
         bounds = dict(bounds or {})
         if not columns:
             return cls(columns={}, mu=0.0, failure=0.0)
@@ -214,10 +212,9 @@ def learn_attributes(
     date_styles: Mapping[str, Mapping[str, Any]],
     max_bins: int,
 ) -> dict[str, Attribute]:
-    """Learn the domain of every planned column.
-
-    Of ``specs`` only ``datetime_format`` is used; ``date_styles`` is what the table's schema tells of dates.
-    """
+    """Learn the domain of every planned column."""
+    # Of ``specs`` only ``datetime_format`` is used; ``date_styles`` is what the table's schema tells of
+    # dates.
     if not plan.columns:
         return {}
     size = rows.ask(NumberOfRows(), plan.share())
@@ -402,10 +399,8 @@ class _Column:
         shares: Mapping[str, float],
         max_bins: int,
     ) -> Cells:
-        """Noisy counts of adaptive cells.
-
-        The parts of a cell that holds many rows are counted in the next round.
-        """
+        """Noisy counts of adaptive cells."""
+        # The parts of a cell that holds many rows are counted in the next round.
 
         def count(first: np.ndarray, last: np.ndarray, share: float) -> Cells:
             answer = self.rows.ask(RunCounts(reading, lattice, first, last, tuple(spikes)), share)

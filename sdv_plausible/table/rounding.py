@@ -87,12 +87,10 @@ def classes(points: np.ndarray, steps: Sequence[int]) -> np.ndarray:
 
 
 def estimate(counts: np.ndarray, sigma: float, steps: Sequence[int]) -> Rounding:
-    """Rounding from noisy counts of points by size and step, shape (sizes, steps); post-processing.
-
-    Among values rounded to a step there are multiples of larger steps too: a larger step has a share only as
-    far as its points are more than the smaller ones explain, and stand out from the noise. Numbers of a size
-    that hardly do together are rounded as all are; where all hardly do, nobody rounds.
-    """
+    """Rounding from noisy counts of points by size and step, shape (sizes, steps); post-processing."""
+    # Among values rounded to a step there are multiples of larger steps too: a larger step has a share only
+    # as far as its points are more than the smaller ones explain, and stand out from the noise. Numbers of a
+    # size that hardly do together are rounded as all are; where all hardly do, nobody rounds.
     table = np.asarray(counts, dtype=float)
     plain = (1.0, *[0.0] * (len(steps) - 1))
     of_all = _shares(table.sum(axis=0).tolist(), sigma * math.sqrt(len(table)), steps) or plain

@@ -21,11 +21,9 @@ SINGLES = 2  # times the bins: up to so many values of a range stay single value
 
 
 def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_BINS) -> Attribute | None:
-    """Attribute that a user declared, in the words of :data:`~sdv_plausible.table.column_document.WORDS`.
-
-    None if the declaration fixes no domain (no range and no values). A wider range is cut into ``max_bins``
-    bins.
-    """
+    """Attribute that a user declared, in the words of :data:`~sdv_plausible.table.column_document.WORDS`."""
+    # None if the declaration fixes no domain (no range and no values). A wider range is cut into ``max_bins``
+    # bins.
     spec = read_words(name, spec)
     sdtype = spec.get("sdtype")
     common: dict[str, Any] = {"name": name, "nullable": says_missing(spec)}
@@ -113,10 +111,8 @@ def _whole_bins(
 def with_points(
     lower: Sequence[float], upper: Sequence[float], points: Sequence[float]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Bins with some values as bins of their own, inside the range or beside it.
-
-    Ends are closed: whole numbers, or doubles of which neighbouring bins may touch.
-    """
+    """Bins with some values as bins of their own, inside the range or beside it."""
+    # Ends are closed: whole numbers, or doubles of which neighbouring bins may touch.
     bins = list(zip(lower, upper, strict=True))
     for point in points:
         cut: list[tuple[float, float]] = [(point, point)]
@@ -210,10 +206,8 @@ def _check_declared_range(name: str, low: Any, high: Any) -> None:
 
 
 def date_ends(name: str, low: Any, high: Any, form: str | None) -> tuple[int, int]:
-    """Ends of a declared range in nanoseconds since 1970 UTC. Text without a format must be ISO 8601.
-
-    Nothing is guessed.
-    """
+    """Ends of a declared range in nanoseconds since 1970 UTC. Text without a format must be ISO 8601."""
+    # Nothing is guessed.
     try:
         start, end = (_as_stamp(v, form or "ISO8601" if isinstance(v, str) else form) for v in (low, high))
     except (ValueError, TypeError, OverflowError) as error:
@@ -236,10 +230,8 @@ def _as_stamp(value: Any, form: str | None) -> int:
 def equal_bins(
     low: int, high: int, max_bins: int, singles: int = SINGLES
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Cut the integers low..high into ``max_bins`` runs of nearly equal length, or into single values.
-
-    The latter up to ``singles`` times as many: ages from 0 to 110 stay years.
-    """
+    """Cut the integers low..high into ``max_bins`` runs of nearly equal length, or into single values."""
+    # The latter up to ``singles`` times as many: ages from 0 to 110 stay years.
     if high < low:
         raise ValueError(f"range_max ({high}) must not be below range_min ({low})")
     points = high - low + 1

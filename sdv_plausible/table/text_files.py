@@ -17,11 +17,9 @@ DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)  # while reading
 
 
 def open_text(path: str | os.PathLike[str], encoding: str) -> TextIO:
-    """Open a text file, its line ends as they are.
-
-    ``.gz``, ``.bz2`` and ``.xz`` are unpacked while they are read, which raises one of :data:`DAMAGED` where
-    the file is damaged.
-    """
+    """Open a text file, its line ends as they are."""
+    # ``.gz``, ``.bz2`` and ``.xz`` are unpacked while they are read, which raises one of :data:`DAMAGED`
+    # where the file is damaged.
     path = Path(path)
     ending = path.suffix.lower()
     if ending in NO_TEXT:

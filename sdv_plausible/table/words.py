@@ -129,10 +129,8 @@ def _is_missing(value: Any) -> bool:
 
 
 def check_agreement(name: str, spec: Mapping[str, Any] | Attribute, known: Mapping[str, Any]) -> None:
-    """Refuse a declaration that contradicts the metadata on what a column is.
-
-    Numbers with texts beside them may be categorical in the metadata.
-    """
+    """Refuse a declaration that contradicts the metadata on what a column is."""
+    # Numbers with texts beside them may be categorical in the metadata.
     if isinstance(spec, Attribute):
         spec = {
             "sdtype": sdtype_of(spec),

@@ -26,14 +26,12 @@ LOSS_STEP = 0.1  # L1 distance up to which losses count as equal
 def fit_network(
     estimates: Estimates, max_cost: int, num_simulated: int, coins: Coins, *, is_last: bool = False
 ) -> tuple[BayesianNetwork, np.ndarray]:
-    """Network whose (child, parent) margins are the measured ones, and bucketed rows simulated from it.
-
-    Columns come in an order that loses little dependence and keeps conditionals small; a column's parents are
-    its measured neighbours that come before it. The rows simulated so far give the parents' joint law, under
-    which the conditional is fitted. ``max_cost`` bounds the cells of one conditional table, ``MOST_CELLS``
-    all of them together. Simulated rows (num_simulated, m) are buckets; nobody asks for the last ones:
-    columns on which no other depends are then left out.
-    """
+    """Network whose (child, parent) margins are the measured ones, and bucketed rows simulated from it."""
+    # Columns come in an order that loses little dependence and keeps conditionals small; a column's parents
+    # are its measured neighbours that come before it. The rows simulated so far give the parents' joint law,
+    # under which the conditional is fitted. ``max_cost`` bounds the cells of one conditional table,
+    # ``MOST_CELLS`` all of them together. Simulated rows (num_simulated, m) are buckets; nobody asks for the
+    # last ones: columns on which no other depends are then left out.
     order = elimination_order(estimates)
     max_cost = min(max_cost, MOST_CELLS // len(order))
     small = np.min_scalar_type(-max(len(p) for p in estimates.coarse))
@@ -50,10 +48,8 @@ def fit_network(
 def _conditional(
     estimates: Estimates, child: int, before: Sequence[int], rows: np.ndarray, max_cost: int
 ) -> tuple[ConditionalTable, np.ndarray]:
-    """One column's table, under the law of the columns before it in the rows simulated so far.
-
-    And the line of it for each of these rows.
-    """
+    """One column's table, under the law of the columns before it in the rows simulated so far."""
+    # And the line of it for each of these rows.
     sets = estimates.sets_of(child, before)
     near = _nearest(estimates, child, before, sets)
     groups = merge_parents(
@@ -108,10 +104,8 @@ def _said_of_child(estimates: Estimates, child: int, parent: int, sets: Sequence
 
 
 def _given_the_rest(estimates: Estimates, columns: Columns, child: int, parent: int) -> np.ndarray:
-    """P(rest) P(child | rest, bucket), one line per bucket of the parent.
-
-    What parent and rest say of one another is not in it: it says nothing of the child.
-    """
+    """P(rest) P(child | rest, bucket), one line per bucket of the parent."""
+    # What parent and rest say of one another is not in it: it says nothing of the child.
     table = np.moveaxis(estimates.sets[columns], (columns.index(parent), columns.index(child)), (0, -1))
     table = table.reshape(len(table), -1, table.shape[-1])
     cells = table.sum(-1, keepdims=True)
@@ -123,10 +117,8 @@ def _given_the_rest(estimates: Estimates, columns: Columns, child: int, parent: 
 def _set_margin(
     estimates: Estimates, child: int, columns: Columns, kept: Mapping[int, np.ndarray]
 ) -> SetMargin:
-    """A set's table as a margin of its child and parents.
-
-    A merged group of buckets counts as the level of most of its mass.
-    """
+    """A set's table as a margin of its child and parents."""
+    # A merged group of buckets counts as the level of most of its mass.
     parents, names = [i for i in columns if i != child], list(kept)
     levels = []
     for i in parents:
@@ -142,13 +134,11 @@ def _set_margin(
 
 
 def elimination_order(estimates: Estimates) -> list[int]:
-    """Last comes the column by which the others lose least; before it the same among the rest, and so on.
-
-    A column's neighbours are drawn before it, without what they have to do with each other through it alone:
-    with report - disease - sign measured and disease last, report and sign would be independent, and no table
-    of disease could mend that. Among columns that cost about the same, that with the smallest conditional
-    comes last.
-    """
+    """Last comes the column by which the others lose least; before it the same among the rest, and so on."""
+    # A column's neighbours are drawn before it, without what they have to do with each other through it
+    # alone: with report - disease - sign measured and disease last, report and sign would be independent, and
+    # no table of disease could mend that. Among columns that cost about the same, that with the smallest
+    # conditional comes last.
     columns = range(estimates.num_columns)
     near = {j: sorted(estimates.neighbours[j]) for j in columns}
     lost = {j: _dependence_through(estimates, j, near[j]) for j in columns}
@@ -179,10 +169,8 @@ def elimination_order(estimates: Estimates) -> list[int]:
 
 
 def _dependence_through(estimates: Estimates, middle: int, near: Sequence[int]) -> dict[Columns, float]:
-    """L1 distance to independence of unmeasured pairs that depend through ``middle`` only.
-
-    What a set says of ``middle`` counts as one neighbour.
-    """
+    """L1 distance to independence of unmeasured pairs that depend through ``middle`` only."""
+    # What a set says of ``middle`` counts as one neighbour.
     mass = estimates.coarse[middle]
     parts: list[Columns] = [(i,) for i in near if (i, middle) in estimates.pairs]
     parts += [tuple(i for i in s if i != middle) for s in estimates.sets_of(middle, near)]
@@ -201,10 +189,8 @@ def _dependence_through(estimates: Estimates, middle: int, near: Sequence[int]) 
 
 
 def _measured_together(estimates: Estimates, a: Columns, b: Columns) -> bool:
-    """Whether two columns are a measured pair, or two parts have a column in common.
-
-    Columns of one set are not: their buckets may depend more than their levels show.
-    """
+    """Whether two columns are a measured pair, or two parts have a column in common."""
+    # Columns of one set are not: their buckets may depend more than their levels show.
     return (a + b) in estimates.pairs if len(a) == len(b) == 1 else not set(a).isdisjoint(b)
 
 

@@ -50,11 +50,9 @@ class PublicCodes:
     def pairs(
         self, buckets: Sequence[np.ndarray], coarse: Sequence[np.ndarray], ordered: Sequence[bool]
     ) -> dict[Pair, np.ndarray]:
-        """Joint distributions of the pairs that depend in the published table, with the margins given.
-
-        What so many rows show of dependence by chance is taken out: in units of its deviation a table of
-        independent columns is white noise, and dependence is nearly of low rank.
-        """
+        """Joint distributions of the pairs that depend in the published table, with the margins given."""
+        # What so many rows show of dependence by chance is taken out: in units of its deviation a table of
+        # independent columns is white noise, and dependence is nearly of low rank.
         found = {}
         most = max(FEWEST_LEVELS, len(self.codes) // ROWS_PER_LEVEL)
         levels = [
@@ -89,12 +87,10 @@ def _expected(known: np.ndarray, total: float) -> tuple[np.ndarray, np.ndarray]:
 def shrunk(
     noisy: np.ndarray, sigma: float, prior: np.ndarray, spread: np.ndarray
 ) -> tuple[np.ndarray, float, bool]:
-    """Posterior means of counts, about the deviation left, and whether the prior fits.
-
-    The truth differs from ``prior`` with variance ``misfit * spread``; the misfit that makes the noisy
-    counts likeliest is taken (empirical Bayes). At a large misfit, or where what is found is further from
-    the noisy counts than noise goes, nothing is changed.
-    """
+    """Posterior means of counts, about the deviation left, and whether the prior fits."""
+    # The truth differs from ``prior`` with variance ``misfit * spread``; the misfit that makes the noisy
+    # counts likeliest is taken (empirical Bayes). At a large misfit, or where what is found is further from
+    # the noisy counts than noise goes, nothing is changed.
     residual = (noisy - prior) ** 2
     variance = sigma**2 + MISFITS[:, None] * spread
     misfit = MISFITS[int(np.argmin((np.log(variance) + residual / variance).sum(1)))]

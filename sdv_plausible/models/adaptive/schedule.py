@@ -62,19 +62,15 @@ class Schedule:
     sets: SetRound | None = None  # what follows them; None where it could not pay
 
     def most_buckets_of(self, attribute: Attribute) -> int:
-        """Number of buckets of a column in pair tables, at most.
-
-        Neighbours of an ordered value are like it. Of values without an order nothing is known but what is
-        measured, so all that hold enough rows stand alone.
-        """
+        """Number of buckets of a column in pair tables, at most."""
+        # Neighbours of an ordered value are like it. Of values without an order nothing is known but what is
+        # measured, so all that hold enough rows stand alone.
         return self.most_buckets if attribute.is_ordered else MOST_ALONE
 
     @classmethod
     def make(cls, rows: float, allowance: Allowance, num_columns: int) -> Schedule:
-        """Chosen on ACS 2018, ACS 2013, bank and NIST tables.
-
-        Where there is little power, the margins get more of it.
-        """
+        """Chosen on ACS 2018, ACS 2013, bank and NIST tables."""
+        # Where there is little power, the margins get more of it.
         power = (
             max(rows, 1.0) * allowance.mu
         )  # rows per unit of noise: the one number that says what the budget can carry

@@ -47,11 +47,9 @@ class Levels:
 def candidates(
     visited: Sequence[int], rest: Sequence[int], max_parents: int, most: int, coins: Coins
 ) -> list[Pair]:
-    """Return attributes with parent sets of 1 to ``max_parents`` visited ones: all, or ``most`` by lot.
-
-    Beyond ``most`` a random subset is drawn, which sees no row, so the choice costs what it costs for any
-    fixed set (docs/explanation/proofs/greedy_bayes.md, Theorem 3). ``max_parents`` is the paper's k.
-    """
+    """Return attributes with parent sets of 1 to ``max_parents`` visited ones: all, or ``most`` by lot."""
+    # Beyond ``most`` a random subset is drawn, which sees no row, so the choice costs what it costs for any
+    # fixed set (docs/explanation/proofs/greedy_bayes.md, Theorem 3). ``max_parents`` is the paper's k.
     sizes = range(1, min(max_parents, len(visited)) + 1)
     number = len(rest) * sum(math.comb(len(visited), size) for size in sizes)
     if number > max(LISTED, 4 * most):

@@ -19,11 +19,9 @@ _ROUNDS = 200  # of principal factors
 
 
 def polychoric(table: np.ndarray, sigma: float, total: float, first: np.ndarray, second: np.ndarray) -> float:
-    """Latent correlation that explains a noisy table best.
-
-    ``table`` (a, b) holds noisy counts, also negative ones, in the order of the latent axes; ``first`` and
-    ``second`` are the masses of its rows and columns.
-    """
+    """Latent correlation that explains a noisy table best."""
+    # ``table`` (a, b) holds noisy counts, also negative ones, in the order of the latent axes; ``first`` and
+    # ``second`` are the masses of its rows and columns.
     cells = cell_probabilities(first, second)
     expected = max(total, 1.0) * cells
     variance = sigma**2 + expected + 1.0
@@ -39,11 +37,9 @@ def polychoric(table: np.ndarray, sigma: float, total: float, first: np.ndarray,
 
 
 def cell_probabilities(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Probabilities (correlations, a, b) of a table's cells under every compared correlation.
-
-    The probability of a quadrant grows with the correlation by the density at its corner; with the angle
-    asin(correlation), by exp(-(h**2 + k**2 - 2 h k sin) / (2 cos**2)) / 2 pi.
-    """
+    """Probabilities (correlations, a, b) of a table's cells under every compared correlation."""
+    # The probability of a quadrant grows with the correlation by the density at its corner; with the angle
+    # asin(correlation), by exp(-(h**2 + k**2 - 2 h k sin) / (2 cos**2)) / 2 pi.
     h, k = (ndtri(np.clip(np.cumsum(p)[:-1], 1e-9, 1 - 1e-9))[:, None] for p in (first, second))
     k = k.T
     if not h.size or not k.size:
@@ -103,11 +99,9 @@ def _normal_axis(mass: np.ndarray) -> np.ndarray:
 
 
 def factors(correlations: np.ndarray) -> np.ndarray:
-    """Loadings (m, r) whose products are near the given correlations: iterated principal factors.
-
-    With a part of its own for every column, the correlations that they make are positive definite, whatever
-    noise did to those given. r is the number that m columns can determine, within limits.
-    """
+    """Loadings (m, r) whose products are near the given correlations: iterated principal factors."""
+    # With a part of its own for every column, the correlations that they make are positive definite, whatever
+    # noise did to those given. r is the number that m columns can determine, within limits.
     m = len(correlations)
     determined = int((2 * m + 1 - np.sqrt(8 * m + 1)) / 2)  # Ledermann's bound
     r = min(max(determined, FEW_FACTORS), MOST_FACTORS, m - 1)

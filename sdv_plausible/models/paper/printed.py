@@ -39,10 +39,7 @@ class PrintedPlan:
 
     @classmethod
     def make(cls, num_attributes: int, budget: ModelBudget, *, learns_structure: bool) -> PrintedPlan:
-        """Decide the noise.
-
-        The printed noise is for tables with a row more or less alone.
-        """
+        """Decide the noise. The printed noise is for tables with a row more or less alone."""
         check_printed(budget.neighbours)
         shares = (
             paper_shares(num_attributes, budget.epsilon, budget.delta)

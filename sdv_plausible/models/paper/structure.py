@@ -21,13 +21,11 @@ MAX_CELLS = 50_000_000  # of one conditional table
 def correlation_feature_selection(
     correlation: np.ndarray, buckets: Sequence[np.ndarray], max_cost: int, max_parents: int | None = None
 ) -> Parents:
-    """Greedy acyclic parent sets by the CFS merit (Eq. 4), under the cost bound (Eq. 6).
-
-    At every step the arc that raises its child's merit most is added, over all children at once, until no arc
-    raises any merit. The paper fixes no order among the children; this one does not depend on the columns'
-    order. ``correlation`` is ``corr(x_i, bkt(x_j))``, shape (m, m); ``max_cost`` bounds the configurations of
-    a parent set.
-    """
+    """Greedy acyclic parent sets by the CFS merit (Eq. 4), under the cost bound (Eq. 6)."""
+    # At every step the arc that raises its child's merit most is added, over all children at once, until no
+    # arc raises any merit. The paper fixes no order among the children; this one does not depend on the
+    # columns' order. ``correlation`` is ``corr(x_i, bkt(x_j))``, shape (m, m); ``max_cost`` bounds the
+    # configurations of a parent set.
     m = len(correlation)
     parents: list[list[int]] = [[] for _ in range(m)]
     merit = np.zeros(m)
@@ -68,10 +66,8 @@ def check_tables(parents: Parents, domain: Domain) -> None:
 
 
 def within_memory(parents: Parents, buckets: Sequence[np.ndarray], cardinalities: Sequence[int]) -> Parents:
-    """Parents whose tables fit into memory: the last ones go where they do not.
-
-    Of columns whose values are learned only the answers tell; a fit that has paid does not end for them.
-    """
+    """Parents whose tables fit into memory: the last ones go where they do not."""
+    # Of columns whose values are learned only the answers tell; a fit that has paid does not end for them.
     found = [list(chosen) for chosen in parents]
     for chosen, cardinality in zip(found, cardinalities, strict=True):
         while num_configurations([buckets[p] for p in chosen]) * cardinality > MAX_CELLS:

@@ -55,10 +55,8 @@ def attackers(losses: Iterable[Loss]) -> Attackers:
 
 
 def true_positive_rate(delta: Callable[[float], float], false_positive_rate: float) -> float:
-    """Largest true positive rate at a false positive rate, by a profile of both directions.
-
-    ``delta`` at every epsilon >= 0, the larger of removing and adding; the rate in (0, 1).
-    """
+    """Largest true positive rate at a false positive rate, by a profile of both directions."""
+    # ``delta`` at every epsilon >= 0, the larger of removing and adding; the rate in (0, 1).
     alpha = check.open_probability("false_positive_rate", false_positive_rate, "try 0.01")
 
     def bound(epsilon: float) -> float:

@@ -88,17 +88,15 @@ def composed_delta(losses: Iterable[Loss]) -> Callable[[float], float]:
 def calibrate_gaussian(
     epsilon: float, delta: float, other_losses: Sequence[Loss] = (), *, largest_share: float = 1.0
 ) -> float:
-    """Largest Gaussian budget mu that keeps the total within (epsilon, delta) next to the other losses.
-
-    The budget is a sum of squares: releases with noise sigma_i and sensitivity s_i may be made as long as
-    ``sum (s_i/sigma_i)^2 <= mu^2``; charge each as
-    :class:`sdv_plausible.privacy.accounting.losses.GaussianLoss`. What the discrete Gaussian loses against
-    the continuous one is already taken off, for every way of splitting mu up
-    (``docs/explanation/proofs/composition.md``, Theorem 3); from about epsilon 6 on zero-concentrated privacy
-    allows more, and is used. ``largest_share``: most of mu^2 that any single release will get, in (0, 1];
-    less than 1 gains a little (0.2 % of epsilon at epsilon 1). In terms of zCDP rho = mu^2/2, at (1, 1e-9) 10
-    % above what the tight zCDP conversion allows.
-    """
+    """Largest Gaussian budget mu that keeps the total within (epsilon, delta) next to the other losses."""
+    # The budget is a sum of squares: releases with noise sigma_i and sensitivity s_i may be made as long as
+    # ``sum (s_i/sigma_i)^2 <= mu^2``; charge each as
+    # :class:`sdv_plausible.privacy.accounting.losses.GaussianLoss`. What the discrete Gaussian loses against
+    # the continuous one is already taken off, for every way of splitting mu up
+    # (``docs/explanation/proofs/composition.md``, Theorem 3); from about epsilon 6 on zero-concentrated
+    # privacy allows more, and is used. ``largest_share``: most of mu^2 that any single release will get, in
+    # (0, 1]; less than 1 gains a little (0.2 % of epsilon at epsilon 1). In terms of zCDP rho = mu^2/2, at
+    # (1, 1e-9) 10 % above what the tight zCDP conversion allows.
     target = check.positive("epsilon", epsilon, "it is the total to stay within") * (1 - _MARGIN)
     delta = check.share_of_delta("delta", delta)
     share = check.rate("largest_share", largest_share)

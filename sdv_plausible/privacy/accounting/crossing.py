@@ -19,11 +19,9 @@ _TINY = 1e-300  # figures below count as this, so that their logarithm is finite
 def smallest_within(
     figure: Callable[[float], float], limit: float, low: float, high: float, *, rtol: float = 1e-9
 ) -> float:
-    """Smallest x in [low, high] at which a decreasing figure is at most the limit; never below it.
-
-    The figure is >= 0 on [low, high], 0 <= low < high, finite; the answer is at most a relative 4 rtol too
-    large. `low` where the limit holds already; infinity where it does not even hold at `high`.
-    """
+    """Smallest x in [low, high] at which a decreasing figure is at most the limit; never below it."""
+    # The figure is >= 0 on [low, high], 0 <= low < high, finite; the answer is at most a relative 4 rtol too
+    # large. `low` where the limit holds already; infinity where it does not even hold at `high`.
     if figure(low) <= limit:
         return low
     if figure(high) > limit:
@@ -37,11 +35,9 @@ def smallest_within(
 def largest_within(
     figure: Callable[[float], float], limit: float, low: float, high: float, *, rtol: float = 1e-9
 ) -> float:
-    """Largest x in [low, high] at which an increasing figure is at most the limit; never above it.
-
-    The figure is >= 0 on [low, high], 0 < low < high, finite; the answer is at most a relative 4 rtol too
-    small. `high` where the limit holds everywhere; 0 where it does not even hold at `low`.
-    """
+    """Largest x in [low, high] at which an increasing figure is at most the limit; never above it."""
+    # The figure is >= 0 on [low, high], 0 < low < high, finite; the answer is at most a relative 4 rtol too
+    # small. `high` where the limit holds everywhere; 0 where it does not even hold at `low`.
     if figure(high) <= limit:
         return high
     if figure(low) > limit:

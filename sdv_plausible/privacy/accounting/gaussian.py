@@ -39,12 +39,10 @@ def gaussian_log_delta(mu: float, epsilon: npt.ArrayLike) -> FloatArray:
 
 
 def discrete_gaussian_mu(sigma: float) -> float:
-    """Parameter mu of the Gaussian mechanism that dominates the discrete one with unit sensitivity.
-
-    The largest increment of ``Phi^-1(Pr[X < m])`` between consecutive integers m, computed for this sigma:
-    about ``(1 + 1/(24 sigma^2))/sigma``. For sensitivity s, or an integer vector of L2 norm s, s times as
-    much (``docs/explanation/proofs/composition.md``, Theorem 2).
-    """
+    """Parameter mu of the Gaussian mechanism that dominates the discrete one with unit sensitivity."""
+    # The largest increment of ``Phi^-1(Pr[X < m])`` between consecutive integers m, computed for this sigma:
+    # about ``(1 + 1/(24 sigma^2))/sigma``. For sensitivity s, or an integer vector of L2 norm s, s times as
+    # much (``docs/explanation/proofs/composition.md``, Theorem 2).
     return _discrete_gaussian_mu(check.positive("sigma", sigma))
 
 

@@ -36,11 +36,9 @@ def paper_sequential_composition(losses: Iterable[tuple[float, float]]) -> Epsil
 
 
 def paper_advanced_composition(epsilon: float, delta: float, count: int, delta_slack: float) -> EpsilonDelta:
-    """Theorem 3 (advanced composition) for `count` mechanisms of the same (epsilon, delta).
-
-    ``epsilon sqrt(2 count ln(1/delta_slack)) + count epsilon (e^epsilon - 1)`` at ``count delta +
-    delta_slack``; epsilon >= 0, delta in [0, 1], count >= 1, delta_slack in (0, 1).
-    """
+    """Theorem 3 (advanced composition) for `count` mechanisms of the same (epsilon, delta)."""
+    # ``epsilon sqrt(2 count ln(1/delta_slack)) + count epsilon (e^epsilon - 1)`` at ``count delta +
+    # delta_slack``; epsilon >= 0, delta in [0, 1], count >= 1, delta_slack in (0, 1).
     epsilon = check.non_negative("epsilon", epsilon)
     delta = check.probability("delta", delta)
     count = check.whole("count", count, 1)
@@ -50,11 +48,9 @@ def paper_advanced_composition(epsilon: float, delta: float, count: int, delta_s
 
 
 def paper_sampling_amplification(epsilon: float, delta: float, probability: float) -> EpsilonDelta:
-    """Theorem 4 (amplification by sampling): ``(ln(1 + p (e^epsilon - 1)), p delta)``.
-
-    For rows kept with probability p. It speaks of one sampled part and of the pair as a whole; for several
-    disjoint parts of one split use :func:`sdv_plausible.privacy.accounting.split.split_total`.
-    """
+    """Theorem 4 (amplification by sampling): ``(ln(1 + p (e^epsilon - 1)), p delta)``."""
+    # For rows kept with probability p. It speaks of one sampled part and of the pair as a whole; for several
+    # disjoint parts of one split use :func:`sdv_plausible.privacy.accounting.split.split_total`.
     epsilon = check.non_negative("epsilon", epsilon)
     delta = check.probability("delta", delta)
     p = check.probability("probability", probability)
@@ -64,11 +60,9 @@ def paper_sampling_amplification(epsilon: float, delta: float, probability: floa
 def paper_structure_loss(
     num_attributes: int, epsilon_entropy: float, delta: float, epsilon_size: float
 ) -> EpsilonDelta:
-    """Section 3.5: m (m + 1) noisy entropies by Theorem 3, and the noisy number of rows by Theorem 2.
-
-    m is ``num_attributes`` >= 1, ``delta`` in (0, 1) the slack of Theorem 3; an epsilon for each noisy
-    entropy, and one for the noisy number of rows.
-    """
+    """Section 3.5: m (m + 1) noisy entropies by Theorem 3, and the noisy number of rows by Theorem 2."""
+    # m is ``num_attributes`` >= 1, ``delta`` in (0, 1) the slack of Theorem 3; an epsilon for each noisy
+    # entropy, and one for the noisy number of rows.
     m = check.whole("num_attributes", num_attributes, 1)
     entropies = paper_advanced_composition(epsilon_entropy, 0.0, m * (m + 1), delta)
     return paper_sequential_composition([entropies, (epsilon_size, 0.0)])
@@ -86,10 +80,8 @@ def paper_model_loss(structure: EpsilonDelta, parameters: EpsilonDelta) -> Epsil
 
 
 def paper_entropy_sensitivity(n: int) -> float:
-    """Lemma 1 of the paper: ``(2 + 1/ln 2 + 2 log2 n) / n`` bits, replace-one.
-
-    About twice the exact value (2.03 times at n = 280,000); kept to reproduce the paper. n >= 1.
-    """
+    """Lemma 1 of the paper: ``(2 + 1/ln 2 + 2 log2 n) / n`` bits, replace-one."""
+    # About twice the exact value (2.03 times at n = 280,000); kept to reproduce the paper. n >= 1.
     n = check.whole("n", n, 1, "the bound divides by n")
     return (2 + 1 / math.log(2) + 2 * math.log2(n)) / n
 
@@ -104,11 +96,9 @@ class PaperShares:
 
 
 def paper_shares(num_attributes: int, epsilon: float, delta: float) -> PaperShares:
-    """Losses at which section 3.5's formulas give epsilon for the structure, and epsilon for the tables.
-
-    ``epsilon`` > 0 is both epsilon_L and epsilon_P, before amplification by sampling; ``delta`` in (0, 1)
-    both delta_L and delta_P.
-    """
+    """Losses at which section 3.5's formulas give epsilon for the structure, and epsilon for the tables."""
+    # ``epsilon`` > 0 is both epsilon_L and epsilon_P, before amplification by sampling; ``delta`` in (0, 1)
+    # both delta_L and delta_P.
     epsilon = check.positive("epsilon", epsilon, "try 1.0")
     size = SIZE_SHARE * epsilon
     return PaperShares(

@@ -167,13 +167,11 @@ def released_rows_loss(
     noise: Noise = "discrete_laplace",
     neighbours: Neighbours = ONE_ROW,
 ) -> ReleasedRowsLoss:
-    """Total epsilon of N rows released under Privacy Test 2 by any seed-based model, at the best t.
-
-    ``docs/explanation/proofs/seed_test.md``, Theorem 2. Every t gives a valid bound, so the search over t
-    need not be complete. A unit that is replaced is removed, and another one added (``persons.md``, Theorem
-    6). Where units are replaced, n_lower bounds the seeds without the unit. Epsilon is infinite where no t is
-    charged less than delta.
-    """
+    """Total epsilon of N rows released under Privacy Test 2 by any seed-based model, at the best t."""
+    # ``docs/explanation/proofs/seed_test.md``, Theorem 2. Every t gives a valid bound, so the search over t
+    # need not be complete. A unit that is replaced is removed, and another one added (``persons.md``, Theorem
+    # 6). Where units are replaced, n_lower bounds the seeds without the unit. Epsilon is infinite where no t
+    # is charged less than delta.
 
     def rows(t: int) -> ReleasedRows:
         return ReleasedRows(
@@ -230,11 +228,9 @@ def group_sizes(k: int, epsilon0: float) -> FloatArray:
 
 
 def largest_mass_increase(k: int, epsilon0: float, gamma: float, noise: Noise = "discrete_laplace") -> float:
-    """Most that one row adds to n times the pass rate.
-
-    The largest over c of ``pt(c+1) + gamma c (pt(c+1) - pt(c))``: ``docs/explanation/proofs/seed_test.md``,
-    Lemma 3. At least 1.
-    """
+    """Most that one row adds to n times the pass rate."""
+    # The largest over c of ``pt(c+1) + gamma c (pt(c+1) - pt(c))``: ``docs/explanation/proofs/seed_test.md``,
+    # Lemma 3. At least 1.
     c = group_sizes(k, epsilon0)[max(0, k - 1) :]  # up to k - 1 both terms rise
     p = np.exp(log_pass_probability(np.append(c, c[-1] + 1), k, epsilon0, noise))
     steps = gamma * c * np.diff(p)

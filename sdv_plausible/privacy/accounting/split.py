@@ -15,12 +15,11 @@ COMMON_SHARE = 0.5  # of delta, where all rows were used for something as well
 
 
 def split_total(parts: Sequence[tuple[float, Sequence[Loss]]], common: Iterable[Loss], delta: float) -> float:
-    """Epsilon at delta where each row falls, independently and secretly, into one part or into none.
-
-    ``ln(1 + sum p_i (e^eps_i - 1))``: everything that ever uses a part is composed first, and amplified once.
-    ``parts``: a row's chance to fall into each, and all that its rows are used for; ``common``: what all rows
-    are used for. For one row added or removed; infinity where a part has no epsilon at its share of delta.
-    """
+    """Epsilon at delta where each row falls, independently and secretly, into one part or into none."""
+    # ``ln(1 + sum p_i (e^eps_i - 1))``: everything that ever uses a part is composed first, and amplified
+    # once. ``parts``: a row's chance to fall into each, and all that its rows are used for; ``common``: what
+    # all rows are used for. For one row added or removed; infinity where a part has no epsilon at its share
+    # of delta.
     shared = list(common)
     share = delta * (1 - COMMON_SHARE) if shared else delta
     # The largest of the parts' deltas holds in both directions; their mean does not for adding a row.

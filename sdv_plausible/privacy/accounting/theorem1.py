@@ -43,12 +43,10 @@ def check_noise(noise: str) -> None:
 def log_pass_probability(
     group_size: npt.ArrayLike, k: int, epsilon0: float, noise: Noise = "discrete_laplace"
 ) -> FloatArray:
-    """Natural log of pt(c) = Pr[c + noise >= k]: the chance that c plausible seeds pass Privacy Test 2.
-
-    Values <= 0 of the shape of c; finite however small the probability. Concave in c
-    (``docs/explanation/proofs/seed_test.md``, Lemma 1). Noise density proportional to ``exp(-epsilon0 |z|)``
-    on the integers or on the real line.
-    """
+    """Natural log of pt(c) = Pr[c + noise >= k]: the chance that c plausible seeds pass Privacy Test 2."""
+    # Values <= 0 of the shape of c; finite however small the probability. Concave in c
+    # (``docs/explanation/proofs/seed_test.md``, Lemma 1). Noise density proportional to ``exp(-epsilon0
+    # |z|)`` on the integers or on the real line.
     check_noise(noise)
     distance = np.asarray(group_size, dtype=np.float64) - k
     a = math.exp(-epsilon0)
@@ -70,15 +68,14 @@ def theorem1(
     n_lower: int | None = None,
     noise: Noise = "discrete_laplace",
 ) -> EpsilonDelta:
-    """Theorem 1 of the paper: one candidate of Mechanism 1 with Privacy Test 2, for events among rows.
-
-    ``epsilon = epsilon0 + ln(1 + gamma/t)``, ``delta = exp(-epsilon0 (k - t))`` as printed. With `n_lower`
-    the sharper ``delta = pt(t)/(n_lower + 1)`` (``docs/explanation/proofs/theorem1.md``): the new row must
-    also be the seed. It does not cover a visible rejection and must not be composed over released rows
-    (``docs/explanation/proofs/conditional_release.md``): see
-    :mod:`sdv_plausible.privacy.accounting.released_rows`. k >= 2, gamma >= 1 (1 for one known omega, where
-    all plausible seeds are equally likely), epsilon0 > 0, 1 <= t < k; ``noise`` counts with `n_lower` alone.
-    """
+    """Theorem 1 of the paper: one candidate of Mechanism 1 with Privacy Test 2, for events among rows."""
+    # ``epsilon = epsilon0 + ln(1 + gamma/t)``, ``delta = exp(-epsilon0 (k - t))`` as printed. With `n_lower`
+    # the sharper ``delta = pt(t)/(n_lower + 1)`` (``docs/explanation/proofs/theorem1.md``): the new row must
+    # also be the seed. It does not cover a visible rejection and must not be composed over released rows
+    # (``docs/explanation/proofs/conditional_release.md``): see
+    # :mod:`sdv_plausible.privacy.accounting.released_rows`. k >= 2, gamma >= 1 (1 for one known omega, where
+    # all plausible seeds are equally likely), epsilon0 > 0, 1 <= t < k; ``noise`` counts with `n_lower`
+    # alone.
     k, gamma, epsilon0 = _test_parameters(k, gamma, epsilon0)
     t = check.whole("t", t, 1)
     if t >= k:
@@ -99,10 +96,8 @@ def theorem1_best(
     n_lower: int | None = None,
     noise: Noise = "discrete_laplace",
 ) -> Theorem1Choice:
-    """Theorem 1 with the largest t, so the smallest epsilon, whose delta does not exceed the given one.
-
-    Parameters as in :func:`theorem1`; refused where no t gives so small a delta.
-    """
+    """Theorem 1 with the largest t, so the smallest epsilon, whose delta does not exceed the given one."""
+    # Parameters as in :func:`theorem1`; refused where no t gives so small a delta.
     k, gamma, epsilon0 = _test_parameters(k, gamma, epsilon0)
     delta = check.share_of_delta("delta", delta)
 

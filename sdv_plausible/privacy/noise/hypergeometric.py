@@ -14,11 +14,10 @@ Counts = npt.NDArray[np.int64]
 
 
 def count_among_drawn(counts: npt.ArrayLike, population: int, drawn: int, stop: int, coins: Coins) -> Counts:
-    """Of each number of records that count, how many are among those drawn without replacement.
-
-    Drawing is fresh for every entry and stops at ``stop`` of them: ``min(stop, hypergeometric)``. Every draw
-    is one unbiased whole number, so the law is exact. ``counts`` has shape (N,), entries 0..population.
-    """
+    """Of each number of records that count, how many are among those drawn without replacement."""
+    # Drawing is fresh for every entry and stops at ``stop`` of them: ``min(stop, hypergeometric)``. Every
+    # draw is one unbiased whole number, so the law is exact. ``counts`` has shape (N,), entries
+    # 0..population.
     whole("population", population, 1)
     whole("stop", stop, 1)
     counted = np.asarray(counts, dtype=np.int64)

@@ -63,10 +63,8 @@ _recorders: list[list[NoiseCall]] = []
 
 @contextmanager
 def record_calls() -> Iterator[list[NoiseCall]]:
-    """Collect every noise call of this process while the block runs, in order; for tests and audits.
-
-    The list grows with each call; it holds neither values nor noise.
-    """
+    """Collect every noise call of this process while the block runs, in order; for tests and audits."""
+    # The list grows with each call; it holds neither values nor noise.
     calls: list[NoiseCall] = []
     _recorders.append(calls)
     try:
@@ -78,18 +76,15 @@ def record_calls() -> Iterator[list[NoiseCall]]:
 def discrete_laplace(
     values: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: Coins, repeatable: bool = False
 ) -> npt.NDArray[np.int64]:
-    """Add discrete Laplace noise of scale sensitivity / epsilon.
-
-    Pr[z] = (1 - a) / (1 + a) a**abs(z) with a = exp(-1 / scale), for integers z.
-
-    Epsilon-DP if the L1 distance of `values` between neighbours is at most `sensitivity` (Ghosh, Roughgarden,
-    Sundararajan 2012). Comparing the noisy counts with a threshold is post-processing. What exceeds 64 bits
-    saturates. Secret coins: OpenDP's measurement, with the operating system's entropy; reproducible ones: the
-    same distribution from the stream, without a privacy claim. ``repeatable`` draws the noise of secret coins
-    from their stream too, so that a stream of the same name repeats it; some fifty times faster than OpenDP,
-    within 2**-120 of exact per value. The guarantee then also rests on AES-256 and on one input per stream:
-    two inputs under the same noise show their difference.
-    """
+    """Add discrete Laplace noise of scale sensitivity / epsilon."""
+    # Pr[z] = (1 - a) / (1 + a) a**abs(z) with a = exp(-1 / scale), for integers z. Epsilon-DP if the L1
+    # distance of `values` between neighbours is at most `sensitivity` (Ghosh, Roughgarden, Sundararajan
+    # 2012). Comparing the noisy counts with a threshold is post-processing. What exceeds 64 bits saturates.
+    # Secret coins: OpenDP's measurement, with the operating system's entropy; reproducible ones: the same
+    # distribution from the stream, without a privacy claim. ``repeatable`` draws the noise of secret coins
+    # from their stream too, so that a stream of the same name repeats it; some fifty times faster than
+    # OpenDP, within 2**-120 of exact per value. The guarantee then also rests on AES-256 and on one input per
+    # stream: two inputs under the same noise show their difference.
     counts = integer_array("values", values)
     sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon, _NO_NOISE)
     source = _source(coins, repeatable=repeatable)
@@ -108,11 +103,9 @@ def discrete_laplace(
 def floored_laplace(
     values: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: Coins, repeatable: bool = True
 ) -> npt.NDArray[np.int64]:
-    """Add Laplace noise of scale sensitivity / epsilon, rounded down, to compare with a whole number.
-
-    ``count + L >= k`` for real Laplace noise L just if ``count + floor(L) >= k``, so that no real number is
-    drawn. Drawn from the stream, as `discrete_laplace` with ``repeatable``.
-    """
+    """Add Laplace noise of scale sensitivity / epsilon, rounded down, to compare with a whole number."""
+    # ``count + L >= k`` for real Laplace noise L just if ``count + floor(L) >= k``, so that no real number is
+    # drawn. Drawn from the stream, as `discrete_laplace` with ``repeatable``.
     counts = integer_array("values", values)
     sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon, _NO_NOISE)
     if not repeatable:
@@ -148,12 +141,10 @@ def discrete_gaussian(
 
 
 def exponential_choice(scores: npt.ArrayLike, *, sensitivity: int, epsilon: float, coins: Coins) -> int:
-    """Choose a position with probability proportional to exp(epsilon score / (2 sensitivity)).
-
-    The exponential mechanism, as the largest of scores with Gumbel noise: of epsilon-bounded range, and so
-    epsilon-DP and epsilon**2/8-zCDP, if every score moves by at most `sensitivity` between neighbours.
-    Position among at least one score. Coins as in `discrete_laplace`.
-    """
+    """Choose a position with probability proportional to exp(epsilon score / (2 sensitivity))."""
+    # The exponential mechanism, as the largest of scores with Gumbel noise: of epsilon-bounded range, and so
+    # epsilon-DP and epsilon**2/8-zCDP, if every score moves by at most `sensitivity` between neighbours.
+    # Position among at least one score. Coins as in `discrete_laplace`.
     values = integer_array("scores", scores).ravel()
     sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon, _NO_NOISE)
     if not values.size:
