@@ -66,13 +66,10 @@ def _makers() -> dict[str, tuple[Any, dict[str, Any]]]:
 
     return {
         "bayesian_network": (AdaptiveNetwork, {}),
-        "independent": (PaperNetwork, {"structure": "independent"}),
-        "correlated": (GreedyBayes, {}),
-        "gaussian_copula": (GaussianCopula, {}),
-        "latent": (Latent, {}),
-        "random": (Uniform, {}),
+        "independent": (PaperNetwork, {"structure": "independent"}), "correlated": (GreedyBayes, {}),
+        "gaussian_copula": (GaussianCopula, {}), "latent": (Latent, {}), "random": (Uniform, {}),
         "uniform": (Uniform, {}),
-    }
+    }  # fmt: skip
 
 
 def words_of(model: Any) -> dict[str, Any]:

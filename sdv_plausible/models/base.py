@@ -77,20 +77,14 @@ class ModelBudget:
         mu = self.gaussian()
         if math.isinf(mu):
             return LedgerEntry(
-                name="model",
-                mechanism=f"{what}, no noise",
-                losses=(InfiniteLoss(),),
-                scope="the model",
-                note=NO_NOISE,
-                parts=_WHOLE_MODEL,
-            )
+                name="model", mechanism=f"{what}, no noise", losses=(InfiniteLoss(),), scope="the model",
+                note=NO_NOISE, parts=_WHOLE_MODEL,
+            )  # fmt: skip
         return LedgerEntry(
             name="model",
             mechanism=f"{what}; discrete Gaussian noise on every cell, mu {rounded_up(mu)} in all",
-            losses=(GaussianLoss(sensitivity_over_sigma=mu),),
-            scope="the model",
-            parts=_WHOLE_MODEL,
-        )
+            losses=(GaussianLoss(sensitivity_over_sigma=mu),), scope="the model", parts=_WHOLE_MODEL,
+        )  # fmt: skip
 
 
 @runtime_checkable
@@ -207,11 +201,9 @@ class Proposals:
     def take(self, rows: np.ndarray) -> Proposals:
         """Return some of the proposals."""
         return Proposals(
-            candidates=self.candidates[rows],
-            seeds=self.seeds[rows],
-            omega=self.omega[rows],
+            candidates=self.candidates[rows], seeds=self.seeds[rows], omega=self.omega[rows],
             latents=None if self.latents is None else self.latents[rows],
-        )
+        )  # fmt: skip
 
 
 class SeedModel(ABC):

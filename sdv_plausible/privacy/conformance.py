@@ -77,11 +77,9 @@ def _guarantee(record: LedgerRecord) -> Iterator[Item]:
         page=f"{PROOFS}/composition.md",
     )
     yield Item(
-        topic="Delta",
-        answer=f"{rounded_up(record.delta)}: an additional probability of at most so much",
-        state="covered",
-        page=f"{PROOFS}/composition.md",
-    )
+        topic="Delta", answer=f"{rounded_up(record.delta)}: an additional probability of at most so much",
+        state="covered", page=f"{PROOFS}/composition.md",
+    )  # fmt: skip
     yield Item(
         topic="Is it little enough?",
         answer="judge epsilon for these people and this use; delta should be far below 1 / number of people",
@@ -133,11 +131,9 @@ def _algorithms(record: LedgerRecord) -> Iterator[Item]:
         page=f"{PROOFS}/learning.md",
     )
     yield Item(
-        topic="Composition",
-        answer="all parts together, each as if it saw the same people",
-        state="covered",
+        topic="Composition", answer="all parts together, each as if it saw the same people", state="covered",
         page=f"{PROOFS}/composition.md",
-    )
+    )  # fmt: skip
     yield Item(
         topic="Queries of other people's code",
         answer="a model of your own is as good as what it charges: check_learner",
@@ -181,11 +177,9 @@ def _before_the_noise(record: LedgerRecord) -> Iterator[Item]:
     for entry in record.charged:
         if "domain" in entry.parts:
             yield Item(
-                topic="Data-dependent preprocessing: value sets",
-                answer=entry.mechanism,
-                state="covered",
+                topic="Data-dependent preprocessing: value sets", answer=entry.mechanism, state="covered",
                 page=f"{PROOFS}/private_domain.md",
-            )
+            )  # fmt: skip
     for entry in record.declared:
         if entry.parts != ("seeds",):
             yield Item(
@@ -196,10 +190,8 @@ def _before_the_noise(record: LedgerRecord) -> Iterator[Item]:
             )
     yield Item(
         topic="Data-dependent choice of epsilon and arguments",
-        answer="choose them before, or count every fit that was tried",
-        state="yours to do",
-        page=LIMITS,
-    )
+        answer="choose them before, or count every fit that was tried", state="yours to do", page=LIMITS,
+    )  # fmt: skip
 
 
 # --- where it is used -----------------------------------------------------------------------------------

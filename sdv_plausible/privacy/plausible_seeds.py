@@ -28,16 +28,10 @@ def partition_number(log_likelihood: np.ndarray, gamma: float) -> np.ndarray:
 
 
 def scan_plausible_seeds(
-    log_likelihood: Callable[[np.ndarray], np.ndarray],
-    own: np.ndarray,
-    num_seeds: int,
-    *,
-    gamma: float,
-    max_plausible: int | None = None,
-    max_check_plausible: int | None = None,
-    coins: Coins | None = None,
+    log_likelihood: Callable[[np.ndarray], np.ndarray], own: np.ndarray, num_seeds: int, *, gamma: float,
+    max_plausible: int | None = None, max_check_plausible: int | None = None, coins: Coins | None = None,
     chunk: int = 4096,
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """Number k' of plausible seeds of each candidate, its own included where looked at: sees them."""
     # O(candidates x seeds), for any model: ``log_likelihood`` maps seed row numbers (s,) to logarithms
     # (n_candidates, s), ``own`` (n_candidates,) is under the seed that produced it. Counts are cut off at

@@ -57,15 +57,9 @@ class Plan:
 
 
 def plan(
-    settings: Settings,
-    learner: Any,
-    domain: Domain,
-    *,
-    num_rows: int | None = None,
-    table_rows: int | None = None,
-    extra: tuple[LedgerEntry, ...] = (),
-    assumed: Domain | None = None,
-) -> Plan:
+    settings: Settings, learner: Any, domain: Domain, *, num_rows: int | None = None,
+    table_rows: int | None = None, extra: tuple[LedgerEntry, ...] = (), assumed: Domain | None = None,
+) -> Plan:  # fmt: skip
     """Plan a release.
 
     Parameters

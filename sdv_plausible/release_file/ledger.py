@@ -62,15 +62,10 @@ def write_ledger(ledger: PrivacyLedger, statement: Statement | None = None) -> d
     """Section of a ledger, with what it says now, or what it said when it was first written."""
     said = statement or Statement.of(ledger)
     return {
-        "sentence": said.sentence,
-        "epsilon": said.epsilon,
-        "delta": ledger.delta,
-        "neighbours": _write_neighbours(ledger.neighbours),
-        "covers": said.covers,
-        "limit": ledger.epsilon,
-        "entries": [_write_entry(entry) for entry in ledger.entries],
-        "not_covered": list(said.not_covered),
-    }
+        "sentence": said.sentence, "epsilon": said.epsilon, "delta": ledger.delta,
+        "neighbours": _write_neighbours(ledger.neighbours), "covers": said.covers, "limit": ledger.epsilon,
+        "entries": [_write_entry(entry) for entry in ledger.entries], "not_covered": list(said.not_covered),
+    }  # fmt: skip
 
 
 def write_learned(ledger: PrivacyLedger, charge: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -145,13 +140,9 @@ def _recount(ledger: PrivacyLedger, stated: Part, settings: Mapping[str, Any] | 
 
 
 def check_ledger(
-    ledger: PrivacyLedger,
-    settings: Mapping[str, Any],
-    domain: Domain,
-    model: Any,
-    seeds: ReleasedSeeds,
+    ledger: PrivacyLedger, settings: Mapping[str, Any], domain: Domain, model: Any, seeds: ReleasedSeeds,
     answers: Answers,
-) -> None:
+) -> None:  # fmt: skip
     """Refuse a release whose ledger is not that of the rest: something leaves that no entry pays for."""
     privacy = privacy_of(settings)
     ours = privacy.neighbours == ledger.neighbours and isinstance(privacy.test, ReleaseTest)
@@ -201,14 +192,12 @@ def _read_entry(part: Part) -> LedgerEntry:
     f = part.fields(_ENTRY)
     return part.checked(
         lambda: LedgerEntry(
-            name=f["name"].text(LONGEST_NAME),
-            mechanism=f["mechanism"].text(),
-            losses=tuple(_read_loss(item) for item in f["losses"].items(1000)),
-            scope=f["scope"].text(),
+            name=f["name"].text(LONGEST_NAME), mechanism=f["mechanism"].text(),
+            losses=tuple(_read_loss(item) for item in f["losses"].items(1000)), scope=f["scope"].text(),
             note=f["note"].text(),
             parts=tuple(item.choice(get_args(Known)) for item in f["parts"].items(100)),
         )
-    )
+    )  # fmt: skip
 
 
 def _read_loss(part: Part) -> Loss:

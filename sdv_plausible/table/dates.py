@@ -13,12 +13,8 @@ import pandas as pd
 from sdv_plausible.table.distinct import distinct_values
 
 NANOSECONDS = {
-    "D": 86_400_000_000_000,
-    "h": 3_600_000_000_000,
-    "min": 60_000_000_000,
-    "s": 1_000_000_000,
-    "ns": 1,
-}
+    "D": 86_400_000_000_000, "h": 3_600_000_000_000, "min": 60_000_000_000, "s": 1_000_000_000, "ns": 1,
+}  # fmt: skip
 _YEARS = {  # 1 to 9999, of moments without a time zone and of those with one
     None: ("0001-01-01", "9999-12-31 23:59:59.999999"),
     "UTC": ("0001-01-01 14:00", "9999-12-31 09:59:59"),

@@ -66,14 +66,10 @@ class Declarations:
             if name in learned and not spec.get("transformed")
         }
         return DomainPlan.make(
-            columns,
-            epsilon,
-            delta,
-            declared=len(specs) - len(columns),
-            never_missing=self.never_missing,
+            columns, epsilon, delta, declared=len(specs) - len(columns), never_missing=self.never_missing,
             neighbours=neighbours,
             bounds={name: bounds for name, bounds in self.bounds.items() if name in columns},
-        )
+        )  # fmt: skip
 
     def planned(self, specs: Specs, private: Collection[str] = ()) -> Domain:
         """Domain for planning."""
@@ -180,11 +176,9 @@ def _check_texts(name: str, attribute: Attribute) -> None:
 
 
 def _sorted_out(
-    attributes: Mapping[str, Attribute],
-    given: Mapping[str, Any],
-    undeclared: Undeclared,
+    attributes: Mapping[str, Attribute], given: Mapping[str, Any], undeclared: Undeclared,
     never_missing: frozenset[str] = frozenset(),
-) -> Declarations:
+) -> Declarations:  # fmt: skip
     """Declarations with wide ranges as bounds, unless their bins were declared too."""
     bounds = {
         name: bounds_of(attribute, given[name])

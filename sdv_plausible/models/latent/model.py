@@ -117,14 +117,11 @@ class LatentModel(NodeMixture):
         flat = {name: getattr(self.network, name).reshape(-1) for name in WEIGHTS}
         h, latent = self.network.embedding.shape[1], self.network.num_latent
         return {
-            **flat,
-            "base": self.network.base,
-            "floor": np.array([self.network.floor]),
+            **flat, "base": self.network.base, "floor": np.array([self.network.floor]),
             "shape": np.array([h, latent], dtype=np.int64),
             "cardinalities": np.array(self.cardinalities, dtype=np.int64),
-            "buckets": np.concatenate(self.buckets),
-            "within": np.concatenate(self.within),
-        }
+            "buckets": np.concatenate(self.buckets), "within": np.concatenate(self.within),
+        }  # fmt: skip
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> LatentModel:
@@ -158,11 +155,9 @@ def _network(arrays: Arrays, buckets: Sequence[np.ndarray]) -> Network:
         name: np.asarray(arrays[name], dtype=np.float64).reshape(-1, columns[name]) for name in WEIGHTS
     }
     return Network(
-        sizes=tuple(int(bucket.max()) + 1 for bucket in buckets),
-        floor=float(arrays["floor"][0]),
-        base=np.asarray(arrays["base"], dtype=np.float64),
-        **weights,
-    )
+        sizes=tuple(int(bucket.max()) + 1 for bucket in buckets), floor=float(arrays["floor"][0]),
+        base=np.asarray(arrays["base"], dtype=np.float64), **weights,
+    )  # fmt: skip
 
 
 class LatentSeeds(SeedModel):

@@ -29,16 +29,9 @@ from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, log_pa
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
 __all__ = [
-    "COARSE",
-    "FINE",
-    "ReleasedRows",
-    "ReleasedRowsLoss",
-    "RowByRow",
-    "group_sizes",
-    "largest_feasible_t",
-    "largest_mass_increase",
-    "released_rows_loss",
-]
+    "COARSE", "FINE", "ReleasedRows", "ReleasedRowsLoss", "RowByRow", "group_sizes", "largest_feasible_t",
+    "largest_mass_increase", "released_rows_loss",
+]  # fmt: skip
 
 FloatArray = npt.NDArray[np.float64]
 FINE, COARSE = 1 / 400, 1 / 50  # relative inflation of the log likelihood ratio by the cover
@@ -156,17 +149,9 @@ class ReleasedRows(RowByRow):
 
 
 def released_rows_loss(
-    *,
-    num_rows: int,
-    k: int,
-    gamma: float,
-    epsilon0: float,
-    delta: float,
-    pass_rate_floor: float,
-    n_lower: int,
-    noise: Noise = "discrete_laplace",
-    neighbours: Neighbours = ONE_ROW,
-) -> ReleasedRowsLoss:
+    *, num_rows: int, k: int, gamma: float, epsilon0: float, delta: float, pass_rate_floor: float,
+    n_lower: int, noise: Noise = "discrete_laplace", neighbours: Neighbours = ONE_ROW,
+) -> ReleasedRowsLoss:  # fmt: skip
     """Total epsilon of N rows released under Privacy Test 2 by any seed-based model, at the best t."""
     # ``docs/explanation/proofs/seed_test.md``, Theorem 2. Every t gives a valid bound, so the search over t
     # need not be complete. A unit that is replaced is removed, and another one added (``persons.md``, Theorem
@@ -175,16 +160,9 @@ def released_rows_loss(
 
     def rows(t: int) -> ReleasedRows:
         return ReleasedRows(
-            num_rows=num_rows,
-            k=k,
-            gamma=gamma,
-            epsilon0=epsilon0,
-            t=t,
-            pass_rate_floor=pass_rate_floor,
-            n_lower=n_lower,
-            noise=noise,
-            unit=neighbours.rows,
-        )
+            num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, t=t, pass_rate_floor=pass_rate_floor,
+            n_lower=n_lower, noise=noise, unit=neighbours.rows,
+        )  # fmt: skip
 
     check.share_of_delta("delta", delta)
     if not neighbours.replace:

@@ -31,13 +31,9 @@ from sdv_plausible.privacy.noise.samplers import (
 )
 
 __all__ = [
-    "NoiseCall",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "exponential_choice",
-    "floored_laplace",
+    "NoiseCall", "discrete_gaussian", "discrete_laplace", "exponential_choice", "floored_laplace",
     "record_calls",
-]
+]  # fmt: skip
 
 Source = Literal["opendp", "keyed stream", "seeded stream"]
 _NO_NOISE = "where no noise is wanted, do not call a noise function"
@@ -171,12 +167,8 @@ def _record(
     name: str, sensitivity: float, budget: float, *, scale: float, shape: tuple[int, ...], source: Source
 ) -> None:
     call = NoiseCall(
-        name=name,
-        sensitivity=float(sensitivity),
-        budget=budget,
-        scale=float(scale),
-        shape=shape,
+        name=name, sensitivity=float(sensitivity), budget=budget, scale=float(scale), shape=shape,
         source=source,
-    )
+    )  # fmt: skip
     for calls in _recorders:
         calls.append(call)
