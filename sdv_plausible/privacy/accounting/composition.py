@@ -134,10 +134,13 @@ def _discrete_budget(dominating: float, share: float) -> float:
     # They cost a factor of at most 1 + DISCRETE_EXCESS/sigma^2, with 1/sigma^2 <= share m^2.
     return float(
         brentq(
-            lambda m: m * (1 + DISCRETE_EXCESS * share * m * m) - dominating, 0.0, dominating, xtol=1e-15,
+            lambda m: m * (1 + DISCRETE_EXCESS * share * m * m) - dominating,
+            0.0,
+            dominating,
+            xtol=1e-15,
             rtol=1e-12,
         )
-    )  # fmt: skip
+    )
 
 
 def _zcdp_mu(others: Sequence[Loss], epsilon: float, delta: float, ceiling: float) -> float:
