@@ -16,6 +16,7 @@ Formats = Mapping[str, str | None]
 """Of the columns that hold dates: the strftime format of their text, or None."""
 Words = dict[str, Any]
 """A column's declaration, in the words of the ``domain`` argument."""
+Columns = dict[str, "pd.Series[Any]"]
 
 SDTYPES = {"integer": "numerical", "float": "numerical", "datetime": "datetime"}
 
@@ -149,14 +150,12 @@ class MakingRule(Rule):
         """
         return {}
 
-    def fold(self, table: pd.DataFrame, formats: Formats) -> dict[str, pd.Series[Any]]:
+    def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
         """Stand-ins of real rows, each from its row alone; a row that breaks the rule gets the nearest."""
         return {}
 
     @abstractmethod
-    def unfold(
-        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
-    ) -> dict[str, pd.Series[Any]]:
+    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
         """Columns made from their sources and stand-ins."""
 
     @abstractmethod

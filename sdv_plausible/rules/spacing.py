@@ -14,6 +14,7 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import (
     SDTYPES,
+    Columns,
     Formats,
     MakingRule,
     Words,
@@ -186,7 +187,7 @@ class Inequality(MakingRule):
             return int(self.strict and scale > 1)
         return 1 if made.kind == "integer" else 0 if made.decimals is None else 10.0**-made.decimals
 
-    def fold(self, table: pd.DataFrame, formats: Formats) -> dict[str, pd.Series[Any]]:
+    def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
         """Distances; at least 0, and missing where an end is."""
         low, first = cells.numbers(table, self.low, formats)
         high, last = cells.numbers(table, self.high, formats)
@@ -200,9 +201,7 @@ class Inequality(MakingRule):
         apart = np.maximum(apart, self._floor(scale))
         return {self.distance: pd.Series(np.where(there, apart.astype(float), np.nan), index=table.index)}
 
-    def unfold(
-        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
-    ) -> dict[str, pd.Series[Any]]:
+    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
         """The lower one plus the distance; missing where one of the two is."""
         low, first = cells.numbers(table, self.low, formats)
         apart, known = cells.numbers(table, self.distance, {})

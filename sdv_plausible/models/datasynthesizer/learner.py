@@ -131,5 +131,6 @@ def _table(
     fine = coarse[:, child.buckets] * (margin / mass[child.buckets])
     return ConditionalTable(
         child=child.column, parents=tuple(axis.column for axis in parents),
-        buckets=tuple(axis.buckets for axis in parents), probabilities=fine / fine.sum(axis=1, keepdims=True),
+        buckets=tuple(axis.buckets for axis in parents),
+        probabilities=fine / fine.sum(axis=1, keepdims=True),
     )  # fmt: skip

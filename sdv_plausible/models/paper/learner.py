@@ -196,8 +196,8 @@ class PaperNetwork:
             counts = counted.ask_laplace(PrintedCounts(axes), plan.shares.counts if plan.shares else 0.0)
             prior = uniform_prior(cards[j], 1.0)
             probabilities = dirichlet_table(
-                cut_at_zero(counts.values.reshape(-1, cards[j])), prior, self.concentration, "posterior",
-                coins,
+                cut_at_zero(counts.values.reshape(-1, cards[j])),
+                prior, self.concentration, "posterior", coins,
             )  # fmt: skip
             tables[j] = self._table(domain, buckets, j, chosen, probabilities)
         return BayesianNetwork([tables[j] for j in topological_order(parents, cards)])
