@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 import ruled
 from jsonschema import Draft202012Validator
+from releases import SCHEMA
 
 from sdv_plausible import Release, fit_source
-from sdv_plausible.release_file.published import schema_document
 from sdv_plausible.rules import Inequality
 from sdv_plausible.rules.files import KINDS
 
@@ -30,7 +30,7 @@ def read(changed: dict[str, Any]) -> Release:
 def test_files_with_rules_are_of_the_published_schema_and_come_back() -> None:
     whole = document()
     assert {item["rule"]["rule"] for item in whole["rules"]} == set(KINDS)
-    Draft202012Validator(schema_document()).validate(whole)
+    Draft202012Validator(SCHEMA).validate(whole)
     release = read(whole)
     assert release.to_bytes() == ruled.fitted().release().to_bytes()
     assert [str(rule) for rule in release.rules.rule_set.rules] == [
