@@ -19,32 +19,12 @@ RELEASE_TYPES = ("One release", "Many releases")
 BLANK = "to be filled in"
 
 
-class HasAttribute(Protocol):
-    """What is said of one column."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def kind(self) -> str:
-        """What its codes stand for."""
-
-    @property
-    def cardinality(self) -> int:
-        """How many codes it has."""
-
-    @property
-    def provenance(self) -> str:
-        """Where its value set came from."""
-
-
 class HasAttributes(Protocol):
     """A domain."""
 
     @property
     def attributes(self) -> Sequence[Any]:
-        """Its columns, each as in :class:`HasAttribute`."""
+        """Its columns: name, kind, cardinality and provenance of each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,14 +202,13 @@ def _cost(epsilon: float | None, delta: float) -> str:
 
 
 def _columns(domain: HasAttributes) -> str:
-    columns: Sequence[HasAttribute] = domain.attributes
-    inferred = [column.name for column in columns if column.provenance == "inferred"]
+    inferred = [column.name for column in domain.attributes if column.provenance == "inferred"]
     if inferred:
         raise ValueError(
             f"domain was read off the rows in columns {', '.join(inferred)}: it may not be published; give "
             "the domain of the release"
         )
-    lines = [f"- {c.name}: {c.kind}, {c.cardinality:,} codes, {c.provenance}" for c in columns]
+    lines = [f"- {c.name}: {c.kind}, {c.cardinality:,} codes, {c.provenance}" for c in domain.attributes]
     return "\n".join(
         ["Tables with these columns, of values that the codes stand for, and any number of rows:", *lines]
     )

@@ -23,10 +23,8 @@ from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.deterministic_test import DeterministicTest, RowByRowTest
+from sdv_plausible.release.deterministic_test import RowByRowTest
 from sdv_plausible.release.sampler import Sampler
-
-__all__ = ["DeterministicTest", "RandomizedTest"]
 
 SIZE_EPSILON = 0.1  # randomised test: spent on the noisy number of seeds
 SIZE_DELTA_SHARE = 0.01  # of the seeds' delta, for the event that its lower bound is too high

@@ -15,9 +15,10 @@ from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.release.deterministic_test import DeterministicTest
 from sdv_plausible.release.privacy_tests import PrivacyTest
 from sdv_plausible.release.release_level import ReleaseTest
-from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
+from sdv_plausible.release.row_tests import RandomizedTest
 
 TestName = Literal["release", "randomized", "deterministic"]
 SEED_DELTA_SHARE = 0.5  # of delta, where seeds are used; the rest belongs to the model

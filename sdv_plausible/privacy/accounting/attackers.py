@@ -18,8 +18,6 @@ from sdv_plausible.privacy.accounting.composition import composed_delta
 from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.ledger_record import rounded_up
 
-__all__ = ["Attackers", "attackers"]
-
 FALSE_ALARMS = (0.01, 0.001)
 _POINTS = 30  # epsilons at which the profile is looked at first: each gives a bound, the smallest counts
 

@@ -15,8 +15,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, betaincc
 
-__all__ = ["BernoulliPairs", "cover"]
-
 FloatArray = npt.NDArray[np.float64]
 _ROUNDING = 1e-9  # relative; far above the error of the incomplete beta function, far below anything reported
 

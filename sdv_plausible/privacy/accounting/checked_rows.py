@@ -19,8 +19,6 @@ from sdv_plausible.privacy.accounting.losses import ApproxDP, InfiniteLoss, Loss
 from sdv_plausible.privacy.accounting.released_rows import ReleasedRows
 from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probability
 
-__all__ = ["CheckedRows", "checked_rows_loss"]
-
 _T_TRIED = 40  # numbers t tried below the largest
 _COMPOSED_UP_TO = 50.0  # epsilon from which on a profile of the rows is not worth composing
 

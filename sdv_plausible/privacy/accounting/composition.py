@@ -27,8 +27,6 @@ from sdv_plausible.privacy.accounting.losses import (
 )
 from sdv_plausible.privacy.ledger_record import rounded_up
 
-__all__ = ["calibrate_gaussian", "compose", "compose_delta", "composed_delta"]
-
 _LARGE_EPSILON = 50.0  # beyond any protection; in a distribution of losses it would overflow
 _LARGEST_MU = 1e3  # where the search for a Gaussian budget starts
 _MARGIN = 2e-6  # relative; a calibrated budget composes to no more than the target, however it is split up

@@ -11,8 +11,6 @@ from collections.abc import Callable
 
 from scipy.optimize import brentq
 
-__all__ = ["largest_within", "smallest_within"]
-
 _TINY = 1e-300  # figures below count as this, so that their logarithm is finite
 
 

@@ -20,8 +20,6 @@ from sdv_plausible.privacy.accounting.crossing import largest_within, smallest_w
 from sdv_plausible.privacy.accounting.gaussian import gaussian_log_delta
 from sdv_plausible.privacy.accounting.losses import ApproxDP, GaussianLoss, InfiniteLoss, Loss
 
-__all__ = ["FILTERS", "Cost", "PrivacyFilter", "RhoFilter", "SumFilter", "add_up"]
-
 FAILURE_SHARE = 0.1  # of delta, which the rho filter keeps for thresholds: as much as a learned domain takes
 _LARGEST_MU = 1e3
 Cost = Mapping[str, float]

@@ -14,8 +14,6 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from sdv_plausible.privacy import checks as check
 
-__all__ = ["DISCRETE_EXCESS", "discrete_gaussian_mu", "gaussian_log_delta", "zcdp_delta"]
-
 FloatArray = npt.NDArray[np.float64]
 DISCRETE_EXCESS = 1 / 15  # discrete_gaussian_mu(sigma) <= (1 + DISCRETE_EXCESS/sigma^2)/sigma
 _LARGE_SIGMA = 20_000.0  # beyond it the discrete Gaussian's excess is bounded in closed form

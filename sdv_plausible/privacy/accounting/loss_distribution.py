@@ -28,8 +28,6 @@ from sdv_plausible.privacy.accounting.losses import (
     both_directions,
 )
 
-__all__ = ["ComposedLoss", "Composer", "SortedLosses"]
-
 FloatArray = npt.NDArray[np.float64]
 _NUMERICAL_DELTA = 1e-13  # charged for rounding in the convolutions and the cut tails,
 _NUMERICAL_DELTA_PER_USE = (

@@ -19,11 +19,6 @@ import numpy.typing as npt
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaussian_log_delta, zcdp_delta
 
-__all__ = [
-    "ZCDP", "ApproxDP", "BoundedRangeLoss", "DiscreteLaplaceLoss", "EpsilonDelta", "GaussianLoss",
-    "InfiniteLoss", "Loss", "PureDP", "ReleaseLoss", "RhoDelta", "both_directions",
-]  # fmt: skip
-
 FloatArray = npt.NDArray[np.float64]
 _LARGEST_EXPONENT = 700.0  # exp of it is still a double
 

@@ -30,8 +30,6 @@ from sdv_plausible.privacy.accounting.released_rows import (
 from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probability
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
-__all__ = ["IndependentRows", "rows_loss"]
-
 FloatArray = npt.NDArray[np.float64]
 _ROUNDING = 1e-15  # of a line next to where it crosses zero
 _LARGEST_RATIO = 700.0  # in logarithms

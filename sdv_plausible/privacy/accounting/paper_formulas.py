@@ -14,12 +14,6 @@ from dataclasses import dataclass
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
 
-__all__ = [
-    "PaperShares", "paper_advanced_composition", "paper_entropy_sensitivity", "paper_model_loss",
-    "paper_parameter_loss", "paper_sampling_amplification", "paper_sequential_composition", "paper_shares",
-    "paper_structure_loss",
-]  # fmt: skip
-
 SIZE_SHARE = 0.05  # of the structure's epsilon, for the noisy number of rows; the paper prints no share
 
 

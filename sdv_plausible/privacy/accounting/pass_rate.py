@@ -11,8 +11,6 @@ import math
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.theorem1 import Noise, log_pass_probability
 
-__all__ = ["floor_by_construction"]
-
 
 def floor_by_construction(
     weight: float, k: int, epsilon0: float, n_lower: int, *, noise: Noise = "discrete_laplace"

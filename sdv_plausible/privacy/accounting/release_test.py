@@ -14,8 +14,6 @@ from typing import NamedTuple
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
-__all__ = ["ReleaseTestLoss", "release_margin", "release_test_loss", "size_lower_bound_margin"]
-
 _DIGITS = 60  # beyond the size of the quantity: a decision is wrong only where two numbers agree in 50 digits
 _SLACK = Decimal("1e-50")  # and there it is on the safe side
 

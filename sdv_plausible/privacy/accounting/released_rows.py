@@ -28,11 +28,6 @@ from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, log_pass_probability
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
-__all__ = [
-    "COARSE", "FINE", "ReleasedRows", "ReleasedRowsLoss", "RowByRow", "group_sizes", "largest_feasible_t",
-    "largest_mass_increase", "released_rows_loss",
-]  # fmt: skip
-
 FloatArray = npt.NDArray[np.float64]
 FINE, COARSE = 1 / 400, 1 / 50  # relative inflation of the log likelihood ratio by the cover
 _LARGEST_GROUP = 20_000_000

@@ -19,8 +19,6 @@ from sdv_plausible.privacy.accounting.gaussian import discrete_gaussian_mu, gaus
 from sdv_plausible.privacy.accounting.losses import FloatArray, Loss, RhoDelta
 from sdv_plausible.privacy.ledger_record import rounded_up
 
-__all__ = ["SampledGaussianLoss", "calibrate_sampled"]
-
 _LARGEST_EPSILON = 600.0  # its exponential over a rate is still a double
 _MARGIN = 2e-6  # relative; a calibrated noise composes to no more than the target
 _LOW, _HIGH = 0.3, 1.5  # of the limit theorem's sensitivity over sigma: where the true one is looked for

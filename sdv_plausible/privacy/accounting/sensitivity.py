@@ -9,8 +9,6 @@ import math
 
 from sdv_plausible.privacy import checks as check
 
-__all__ = ["entropy_sensitivity", "entropy_sensitivity_in_steps", "information_sensitivity_in_steps"]
-
 _FINEST_STEP = 1e-9  # bits; finer ones are comparable to rounding errors
 
 

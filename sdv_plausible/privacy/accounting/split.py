@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from sdv_plausible.privacy.accounting.composition import compose
 from sdv_plausible.privacy.accounting.losses import ApproxDP, Loss
 
-__all__ = ["RandomSplit", "split_total"]
-
 COMMON_SHARE = 0.5  # of delta, where all rows were used for something as well
 
 

@@ -18,8 +18,6 @@ import numpy.typing as npt
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
 
-__all__ = ["Noise", "Theorem1Choice", "check_noise", "log_pass_probability", "theorem1", "theorem1_best"]
-
 Noise = Literal["discrete_laplace", "laplace"]
 FloatArray = npt.NDArray[np.float64]
 

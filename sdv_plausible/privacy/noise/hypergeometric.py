@@ -8,8 +8,6 @@ import numpy.typing as npt
 from sdv_plausible.privacy.checks import whole
 from sdv_plausible.privacy.noise.coins import Coins
 
-__all__ = ["count_among_drawn"]
-
 Counts = npt.NDArray[np.int64]
 
 

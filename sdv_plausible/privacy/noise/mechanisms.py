@@ -30,11 +30,6 @@ from sdv_plausible.privacy.noise.samplers import (
     saturating_add,
 )
 
-__all__ = [
-    "NoiseCall", "discrete_gaussian", "discrete_laplace", "exponential_choice", "floored_laplace",
-    "record_calls",
-]  # fmt: skip
-
 Source = Literal["opendp", "keyed stream", "seeded stream"]
 _NO_NOISE = "where no noise is wanted, do not call a noise function"
 
