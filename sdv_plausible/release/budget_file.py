@@ -91,15 +91,13 @@ def _state(content: Any) -> State:
     )
     units = set(state.filter.limits)
     for cost in state.costs:
-        if set(cost) != units or not all(_is_amount(amount) for amount in cost.values()):
+        if set(cost) != units or not all(
+            isinstance(amount, float) and math.isfinite(amount) and amount >= 0 for amount in cost.values()
+        ):
             raise ValueError(f"a cost is not made of {', '.join(sorted(units))}")
     if not state.filter.admits(state.costs) or (state.neighbours is None and state.fits):
         raise ValueError("its charges contradict its limits")
     return state
-
-
-def _is_amount(value: Any) -> bool:
-    return isinstance(value, float) and math.isfinite(value) and value >= 0
 
 
 def _digest(content: Mapping[str, Any]) -> str:

@@ -60,10 +60,13 @@ class Statement:
 
 def write_ledger(ledger: PrivacyLedger, statement: Statement | None = None) -> dict[str, Any]:
     """Section of a ledger, with what it says now, or what it said when it was first written."""
-    said = statement or Statement.of(ledger)
+    said, unit = statement or Statement.of(ledger), ledger.neighbours
     return {
         "sentence": said.sentence, "epsilon": said.epsilon, "delta": ledger.delta,
-        "neighbours": _write_neighbours(ledger.neighbours), "covers": said.covers, "limit": ledger.epsilon,
+        "neighbours": {
+            "relation": "replace_one" if unit.replace else "add_remove", "person": unit.person,
+            "rows_per_person": unit.rows,
+        }, "covers": said.covers, "limit": ledger.epsilon,
         "entries": [_write_entry(entry) for entry in ledger.entries], "not_covered": list(said.not_covered),
     }  # fmt: skip
 
@@ -170,14 +173,6 @@ def _is_uniform(model: Any) -> bool:
     """Whether a model says nothing of the rows: every value equally likely, whatever the others are."""
     tables = getattr(model, "tables", ())
     return bool(tables) and all(not t.parents and np.ptp(t.probabilities) == 0 for t in tables)
-
-
-def _write_neighbours(neighbours: Neighbours) -> dict[str, Any]:
-    return {
-        "relation": "replace_one" if neighbours.replace else "add_remove",
-        "person": neighbours.person,
-        "rows_per_person": neighbours.rows,
-    }
 
 
 def _read_neighbours(part: Part) -> Neighbours:

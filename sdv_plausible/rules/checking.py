@@ -45,12 +45,8 @@ def rule_findings(rule_set: RuleSet, table: pd.DataFrame) -> list[Finding]:
             made = isinstance(rule, MakingRule)
             what = "counts as the nearest row that keeps it" if made else "counts, but is never made"
             told = f"break the rule; such a row {what}"
-            findings.append(Finding(_title(rule), told, rows, rows / len(table)))
+            findings.append(Finding(f"rule '{rule}'", told, rows, rows / len(table)))
     return findings
-
-
-def _title(rule: Rule) -> str:
-    return f"rule '{rule}'"
 
 
 def rule_entries(rule_set: RuleSet) -> list[LedgerEntry]:

@@ -49,14 +49,11 @@ def _dense(column: pd.Series[Any]) -> pd.Series[Any]:
     if is_arrow(column) and str(dtype.pyarrow_dtype).startswith("dictionary<"):
         cells = column.array.__arrow_array__().cast(dtype.pyarrow_dtype.value_type)
         return pd.Series(pd.arrays.ArrowExtensionArray(cells), index=column.index)
-    if not isinstance(dtype, pd.CategoricalDtype) or not _holds_moments(dtype.categories):
+    values = dtype.categories if isinstance(dtype, pd.CategoricalDtype) else None
+    if values is None or not (values.dtype.kind in "mM" or isinstance(values.dtype, pd.ArrowDtype)):
         return column
-    cells = take(dtype.categories.array, column.cat.codes.to_numpy(), allow_fill=True)
+    cells = take(values.array, column.cat.codes.to_numpy(), allow_fill=True)
     return pd.Series(cells, index=column.index)
-
-
-def _holds_moments(values: pd.Index[Any]) -> bool:
-    return values.dtype.kind in "mM" or isinstance(values.dtype, pd.ArrowDtype)
 
 
 def without_odd(column: pd.Series[Any]) -> pd.Series[Any]:

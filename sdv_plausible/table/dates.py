@@ -12,9 +12,7 @@ import pandas as pd
 
 from sdv_plausible.table.distinct import distinct_values
 
-NANOSECONDS = {
-    "D": 86_400_000_000_000, "h": 3_600_000_000_000, "min": 60_000_000_000, "s": 1_000_000_000, "ns": 1,
-}  # fmt: skip
+NANOSECONDS = {"D": 86_400 * 10**9, "h": 3_600 * 10**9, "min": 60 * 10**9, "s": 10**9, "ns": 1}
 _YEARS = {  # 1 to 9999, of moments without a time zone and of those with one
     None: ("0001-01-01", "9999-12-31 23:59:59.999999"),
     "UTC": ("0001-01-01 14:00", "9999-12-31 09:59:59"),
@@ -164,15 +162,10 @@ def format_unit(form: str | None) -> int:
         return 1
     if "%f" in form:
         return 1000  # microseconds
-    for directive, unit in (
-        ("%S", "s"),
-        ("%T", "s"),
-        ("%c", "s"),
-        ("%X", "s"),
-        ("%M", "min"),
-        ("%H", "h"),
-        ("%I", "h"),
-    ):
-        if directive in form:
-            return NANOSECONDS[unit]
-    return NANOSECONDS["D"]
+    shown = (
+        unit
+        for letters, unit in (("STcX", "s"), ("M", "min"), ("HI", "h"))
+        for letter in letters
+        if f"%{letter}" in form
+    )
+    return NANOSECONDS[next(shown, "D")]

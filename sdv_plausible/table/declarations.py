@@ -84,7 +84,9 @@ class Declarations:
     def _planned(self, name: str, private: bool) -> Attribute:
         if name in self.bounds and private:
             return replace(self.bounds[name].plain, provenance="private")
-        return self.known(name) or _stand_in(name, private)
+        return self.known(name) or Attribute(
+            name=name, kind="categorical", nullable=True, provenance="private" if private else "inferred"
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -116,12 +118,6 @@ class Declarations:
 def _usual(name: str, spec: Mapping[str, Any]) -> Attribute:
     size = USUAL_SIZES.get(spec.get("sdtype", ""), USUAL_SIZES["categorical"])
     return Attribute(name=name, kind="categorical", values=tuple(range(size)), provenance="inferred")
-
-
-def _stand_in(name: str, private: bool) -> Attribute:
-    return Attribute(
-        name=name, kind="categorical", nullable=True, provenance="private" if private else "inferred"
-    )
 
 
 def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs: Specs) -> Declarations:

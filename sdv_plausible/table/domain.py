@@ -523,7 +523,7 @@ def read_attribute(entry: Any, required: Collection[str] = ("name", "kind")) -> 
         found = read(attribute_form(*required), dict(entry), SHARED)
         if found["kind"] == "datetime":
             check_style(found["name"], found.get("time_zone"), found.get("datetime_format"))
-        number = float if found["kind"] == "float" else _as_whole
+        number = float if found["kind"] == "float" else lambda end: int(end) if end == int(end) else end
         parts: dict[str, Any] = {
             name: tuple(inner) if isinstance(inner, list) else inner for name, inner in found.items()
         }
@@ -533,10 +533,6 @@ def read_attribute(entry: Any, required: Collection[str] = ("name", "kind")) -> 
         return Attribute(**parts)
     except (MisfitError, OverflowError) as error:
         raise ValueError(f"column {entry['name']!r}: {error}") from None
-
-
-def _as_whole(number: float) -> float:
-    return int(number) if number == int(number) else number
 
 
 def _in_range(value: Any, low: int, high: int) -> bool:

@@ -31,8 +31,9 @@ def output_type(attribute: Attribute, stored: Any = None) -> Any:
         return stored
     if attribute.texts:
         return np.dtype(object)  # numbers and texts
-    if attribute.kind == "datetime":
-        return _date_type(attribute)
+    if attribute.kind == "datetime" and not is_text:
+        zone = attribute.time_zone
+        return np.dtype("M8[ns]") if zone is None else pd.DatetimeTZDtype("ns", zone)
     # Truth values and categories of numbers get their types by usual_types.
     return np.dtype({"integer": np.int64, "float": np.float64}.get(attribute.kind, object))
 
@@ -43,13 +44,6 @@ def invented_type(spec: Mapping[str, Any]) -> Any:
     if sdtype in FRACTIONS:
         return np.dtype(np.float64)
     return np.dtype(np.int64 if sdtype == "id" and not spec.get("regex_format") else object)
-
-
-def _date_type(attribute: Attribute) -> Any:
-    if attribute.datetime_format is not None:
-        return np.dtype(object)
-    zone = attribute.time_zone
-    return np.dtype("M8[ns]") if zone is None else pd.DatetimeTZDtype("ns", zone)
 
 
 def usual_types(table: pd.DataFrame, domain: Domain) -> pd.DataFrame:

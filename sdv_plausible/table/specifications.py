@@ -75,7 +75,11 @@ def _numbers(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str
         low, high = edges[0], edges[-1]
     if low is None or high is None:
         return None
-    _check_declared_range(name, low, high)
+    if low > high or not math.isfinite(float(high) - float(low)):
+        raise ValueError(
+            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers, "
+            "range_min <= range_max"
+        )
     decimals, special = spec.get("decimal_places"), spec.get("special_values") or ()
     common["values"] = tuple(v for v in special if isinstance(v, str))
     special = [v for v in special if not isinstance(v, str)]
@@ -195,14 +199,6 @@ def told_sdtype(spec: Mapping[str, Any]) -> str | None:
     ):
         return "datetime"
     return "numerical" if all(isinstance(v, (int, float, np.integer, np.floating)) for v in ends) else None
-
-
-def _check_declared_range(name: str, low: Any, high: Any) -> None:
-    if low > high or not math.isfinite(float(high) - float(low)):
-        raise ValueError(
-            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers, "
-            "range_min <= range_max"
-        )
 
 
 def date_ends(name: str, low: Any, high: Any, form: str | None) -> tuple[int, int]:

@@ -187,12 +187,9 @@ class LatentSeeds(SeedModel):
     def attach_seeds(self, seeds: SeedRecords) -> None:
         """Encode the seed records."""
         super().attach_seeds(seeds)
-        self._means, self._levels = self._encoded(seeds.codes)
+        buckets = [bucket[seeds.codes[:, j]] for j, bucket in enumerate(self.model.buckets)]
+        self._means, self._levels = self.model.network.encode(np.stack(buckets, axis=1))
         self._terms = terms(self._means, self._levels, self.model.network.floor)
-
-    def _encoded(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        buckets = [bucket[codes[:, j]] for j, bucket in enumerate(self.model.buckets)]
-        return self.model.network.encode(np.stack(buckets, axis=1))
 
     def propose(self, rows: np.ndarray, omega: np.ndarray, coins: Coins) -> Proposals:
         """Draw a latent point from each seed, and decode it; if all is resampled, there is none."""
