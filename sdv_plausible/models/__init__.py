@@ -14,21 +14,11 @@ OF_PAPER = ("structure", "split", "noise", "accounting")
 
 
 def make_learner(model: Any) -> Any:
-    """Build the learner of a model from its name, or pass a learner through.
-
-    Parameters
-    ----------
-    model : str or object
-        ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"correlated"``
-        (DataSynthesizer's GreedyBayes), ``"gaussian_copula"``, ``"latent"`` (an autoencoder), ``"random"`` or
-        ``"uniform"`` (nothing is learned), or an object with the methods of
-        :class:`sdv_plausible.models.base.Learner`, such as ``AdaptiveNetwork(max_cost=10_000)``.
-
-    Raises
-    ------
-    ValueError
-        If it is neither.
-    """
+    """Build the learner of a model from its name, or pass a learner through."""
+    # ``"bayesian_network"``, ``"independent"`` (the paper's marginals baseline), ``"correlated"``
+    # (DataSynthesizer's GreedyBayes), ``"gaussian_copula"``, ``"latent"`` (an autoencoder), ``"random"`` or
+    # ``"uniform"`` (nothing is learned), or an object with the methods of
+    # :class:`sdv_plausible.models.base.Learner`.
     from sdv_plausible.models.base import Learner
 
     if isinstance(model, str):
@@ -47,22 +37,8 @@ def make_learner(model: Any) -> Any:
 
 
 def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **of_paper: Any) -> Any:
-    """Build a learner from plain words, as the command line and files have them.
-
-    Parameters
-    ----------
-    model : str
-        Its name.
-    parameters : mapping, optional
-        Options of the learner.
-    **of_paper
-        ``OF_PAPER``: with one of them, ``"bayesian_network"`` is the paper's.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown or an option does not belong to the model.
-    """
+    """Build a learner from plain words, as the command line and files have them."""
+    # ``of_paper`` holds ``OF_PAPER``: with one of them, ``"bayesian_network"`` is the paper's.
     if model not in NAMES:
         raise Refused("model", model, f"must be one of {', '.join(NAMES)}, or a learner object")
     makers = _makers()
@@ -93,23 +69,14 @@ def _makers() -> dict[str, tuple[Any, dict[str, Any]]]:
 
     return {
         "bayesian_network": (AdaptiveNetwork, {}),
-        "independent": (PaperNetwork, {"structure": "independent"}),
-        "correlated": (GreedyBayes, {}),
-        "gaussian_copula": (GaussianCopula, {}),
-        "latent": (Latent, {}),
-        "random": (Uniform, {}),
+        "independent": (PaperNetwork, {"structure": "independent"}), "correlated": (GreedyBayes, {}),
+        "gaussian_copula": (GaussianCopula, {}), "latent": (Latent, {}), "random": (Uniform, {}),
         "uniform": (Uniform, {}),
-    }
+    }  # fmt: skip
 
 
 def words_of(model: Any) -> dict[str, Any]:
-    """A model in plain words for a file: :func:`named_learner` turned round; no name for a class of another.
-
-    Parameters
-    ----------
-    model : str or learner
-        As given.
-    """
+    """A model in plain words for a file: :func:`named_learner` turned round; no name for another's class."""
     words: dict[str, Any] = {"structure": None, "model_parameters": None, "noise": "calibrated"}
     words["accounting"] = "proved"
     if isinstance(model, str):
@@ -125,13 +92,7 @@ def words_of(model: Any) -> dict[str, Any]:
 
 
 def learner_of(words: Mapping[str, Any]) -> Any:
-    """The learner of :func:`words_of`, and of earlier files: they may hold options that played no part.
-
-    Raises
-    ------
-    ValueError
-        If it is none of this package.
-    """
+    """The learner of :func:`words_of`, and of earlier files: they may hold options that played no part."""
     own = {name: words[name] for name in OF_PAPER if words.get(name) is not None}
     of_paper = own.get("structure", "adaptive") != "adaptive" or own.get("noise") == "paper"
     if words.get("model") == "independent":

@@ -78,20 +78,14 @@ class ModelBudget:
         mu = self.gaussian()
         if math.isinf(mu):
             return LedgerEntry(
-                name="model",
-                mechanism=f"{what}, no noise",
-                losses=(InfiniteLoss(),),
-                scope="the model",
-                note=NO_NOISE,
-                parts=_WHOLE_MODEL,
-            )
+                name="model", mechanism=f"{what}, no noise", losses=(InfiniteLoss(),), scope="the model",
+                note=NO_NOISE, parts=_WHOLE_MODEL,
+            )  # fmt: skip
         return LedgerEntry(
             name="model",
             mechanism=f"{what}; discrete Gaussian noise on every cell, mu {rounded_up(mu)} in all",
-            losses=(GaussianLoss(sensitivity_over_sigma=mu),),
-            scope="the model",
-            parts=_WHOLE_MODEL,
-        )
+            losses=(GaussianLoss(sensitivity_over_sigma=mu),), scope="the model", parts=_WHOLE_MODEL,
+        )  # fmt: skip
 
 
 @runtime_checkable
@@ -118,17 +112,8 @@ class Learner(Protocol):
 def check_number_of_columns(learner: Any, number: int) -> None:
     """Refuse more modelled columns than a learner can take in, before anything is asked or charged.
 
-    Parameters
-    ----------
-    learner : Learner
-        One that looks at all pairs of columns says so by ``looks_at_pairs``.
-    number : int
-        Modelled columns.
-
-    Raises
-    ------
-    ValueError
-        If there are more than ``MOST_COLUMNS``.
+    One that looks at all pairs of columns says so by ``looks_at_pairs``: more than ``MANY_COLUMNS`` are
+    warned of then.
 
     Warns
     -----
@@ -152,14 +137,9 @@ def makes(learner: Any) -> type[SeedModel]:
 
 
 def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
-    """Ledger entries of a learner; one that plans none may have learned elsewhere, and ends the claim.
-
-    Raises
-    ------
-    ValueError
-        If an entry is for another part of the rows than those that a learner is given: under ``split`` it
-        would be counted as if other rows had been asked.
-    """
+    """Ledger entries of a learner; one that plans none may have learned elsewhere, and ends the claim."""
+    # An entry for another part of the rows than a learner is given is refused: under ``split`` it would be
+    # counted as if other rows had been asked.
     planned = learner.plan(domain, budget)
     for entry in planned or ():
         if entry.losses and not {*entry.parts} <= {*_WHOLE_MODEL}:
@@ -184,12 +164,10 @@ def planned_entries(learner: Learner, domain: Domain, budget: ModelBudget) -> li
 
 
 def plausible_gamma(learner: Any, gamma: float) -> float:
-    """Factor between likelihoods among the plausible seeds, for Privacy Test 2's accounting.
-
-    The plausible seeds of a :class:`PrefixModel` are prefix groups, with equal likelihoods: 1. Any other
-    model may use the whole partition: the test's gamma (docs/explanation/proofs/seed_test.md, Theorem 2),
-    widened where logarithms are rounded to a grid (latent_test.md, Lemma 2).
-    """
+    """Factor between likelihoods among the plausible seeds, for Privacy Test 2's accounting."""
+    # The plausible seeds of a :class:`PrefixModel` are prefix groups, with equal likelihoods: 1. Any other
+    # model may use the whole partition: the test's gamma (docs/explanation/proofs/seed_test.md, Theorem 2),
+    # widened where logarithms are rounded to a grid (latent_test.md, Lemma 2).
     made = makes(learner)
     if made.in_latent_space:
         return gamma * GRID_EXCESS
@@ -225,11 +203,9 @@ class Proposals:
     def take(self, rows: np.ndarray) -> Proposals:
         """Return some of the proposals."""
         return Proposals(
-            candidates=self.candidates[rows],
-            seeds=self.seeds[rows],
-            omega=self.omega[rows],
+            candidates=self.candidates[rows], seeds=self.seeds[rows], omega=self.omega[rows],
             latents=None if self.latents is None else self.latents[rows],
-        )
+        )  # fmt: skip
 
 
 class SeedModel(ABC):

@@ -21,21 +21,9 @@ NETWORK = "bayesian_network"
 
 @dataclass(frozen=True, kw_only=True)
 class ModelType:
-    """A class of models and its way to arrays and back.
+    """A class of models and its way to arrays and back."""
 
-    Attributes
-    ----------
-    name : str
-        What a file calls it.
-    made : type of PrefixModel
-        The class.
-    to_arrays : callable
-        Model -> arrays by name.
-    from_arrays : callable
-        Arrays by name -> model.
-    """
-
-    name: str
+    name: str  # what a file calls it
     made: type[PrefixModel]
     to_arrays: Callable[[Any], Arrays]
     from_arrays: Callable[[Arrays], PrefixModel]
@@ -45,11 +33,9 @@ _TYPES: dict[str, ModelType] = {}
 
 
 def register_model_type(
-    name: str,
-    made: type[PrefixModel],
-    to_arrays: Callable[[Any], Arrays],
+    name: str, made: type[PrefixModel], to_arrays: Callable[[Any], Arrays],
     from_arrays: Callable[[Arrays], PrefixModel],
-) -> None:
+) -> None:  # fmt: skip
     """Register a class of models, so that releases made with it can be written to files and read from them.
 
     Parameters

@@ -113,15 +113,9 @@ class Queryable:
     """
 
     def __init__(
-        self,
-        rows: Any,
-        ledger: PrivacyLedger,
-        entries: Iterable[LedgerEntry],
-        coins: Coins,
-        parts: Mapping[str, Any] | None = None,
-        transcript: Transcript | None = None,
-        name: str = ALL_ROWS,
-    ) -> None:
+        self, rows: Any, ledger: PrivacyLedger, entries: Iterable[LedgerEntry], coins: Coins,
+        parts: Mapping[str, Any] | None = None, transcript: Transcript | None = None, name: str = ALL_ROWS,
+    ) -> None:  # fmt: skip
         charged = tuple(entries)
         ledger.charge(*charged)
         self._rows, self._ledger, self._coins = rows, ledger, coins
@@ -206,11 +200,9 @@ class Queryable:
         return [self._give(question.asked(), answers[i]) for i, question in enumerate(questions)]
 
     def _noisy_tables(self, tables: Sequence[np.ndarray], moved: float, share: float) -> Iterator[Answer]:
-        """Noise for k tables of equal shares as one vector.
-
-        A unit moves the vector by sqrt(k) times what it moves a table by at most (``moved``), and the vector
-        has k shares: every cell's noise has the deviation that it would have by itself.
-        """
+        """Noise for k tables of equal shares as one vector."""
+        # A unit moves the vector by sqrt(k) times what it moves a table by at most (``moved``), and the
+        # vector has k shares: every cell's noise has the deviation that it would have by itself.
         k = len(tables)
         flat = self._noisy(np.concatenate([t.ravel() for t in tables]), moved * math.sqrt(k), share * k)
         parts = np.split(flat.values, np.cumsum([t.size for t in tables])[:-1])
@@ -230,11 +222,9 @@ class Queryable:
         if not self.allowance.is_private:
             return int(np.argmax(scores))
         chosen = noise.exponential_choice(
-            scores,
-            sensitivity=int(question.sensitivity(self.neighbours)),
-            epsilon=self.allowance.choice,
+            scores, sensitivity=int(question.sensitivity(self.neighbours)), epsilon=self.allowance.choice,
             coins=self._coins.spawn("choice", self._meter.next_answer()),
-        )
+        )  # fmt: skip
         return self._give(None, chosen)  # what is asked next, and is written down, follows from it
 
     def ask_frequent(self, question: Occurring, share: float, failure: float) -> Frequent:
@@ -258,11 +248,9 @@ class Queryable:
         if self.allowance.is_private:
             passed = noisy >= threshold(answer.sigma, failure, self.neighbours)
         found = Frequent(
-            values=[values[i] for i in enough[passed]],
-            counts=noisy[passed],
-            public=answer.values[: len(public)],
-            sigma=answer.sigma,
-        )
+            values=[values[i] for i in enough[passed]], counts=noisy[passed],
+            public=answer.values[: len(public)], sigma=answer.sigma,
+        )  # fmt: skip
         return self._give(describe(question), found)
 
     def count_rows(self, epsilon: float, failure: float) -> int:
@@ -337,11 +325,9 @@ class Queryable:
         if paid is None:  # no claim
             return Answer(values=exact.astype(float), sigma=0.0)
         noisy = noise.discrete_gaussian(
-            exact,
-            sensitivity=moved,
-            rho=paid.sensitivity_over_sigma**2 / 2,
+            exact, sensitivity=moved, rho=paid.sensitivity_over_sigma**2 / 2,
             coins=self._coins.spawn("answer", number),
-        )
+        )  # fmt: skip
         answer = Answer(values=noisy.astype(float), sigma=moved / paid.sensitivity_over_sigma)
         return self._give(None, answer)  # of no use to anybody else: not written down
 
@@ -426,10 +412,8 @@ class Queryable:
     # --- how answers leave ------------------------------------------------------------------------
 
     def _give(self, asked: Asked | None, answer: Given, law: Noise = "discrete gaussian") -> Given:
-        """Hand an answer over, the last step of every method that answers.
-
-        It is written down as it leaves.
-        """
+        """Hand an answer over, the last step of every method that answers."""
+        # It is written down as it leaves.
         if asked is not None and isinstance(answer, (Answer, Frequent)):
             if isinstance(answer, Frequent):
                 found = tuple(

@@ -51,19 +51,9 @@ def sampling_deviations(
 def redraw(
     answers: Sequence[NoisyAnswer], coins: Coins, deviations: Sequence[np.ndarray] | None = None
 ) -> tuple[NoisyAnswer, ...]:
-    """Counts with fresh noise of the same law, independent of the noise that is on them.
-
-    Their scale is that of both together, so that what cleans them knows how noisy they are.
-
-    Parameters
-    ----------
-    answers : sequence of NoisyAnswer
-        As they left. Scores are kept as they are: they chose what was measured, and that stays.
-    coins : Coins
-        Source of the noise.
-    deviations : sequence of ndarray, optional
-        What is added to each besides.
-    """
+    """Counts with fresh noise of the same law, independent of the noise that is on them."""
+    # Their scale is that of both together, so that what cleans them knows how noisy they are. Scores are
+    # kept: they chose what was measured, and that stays. ``deviations`` are added to each besides.
 
     def again(i: int, answer: NoisyAnswer) -> NoisyAnswer:
         if answer.asked.kind != "counts":

@@ -16,7 +16,6 @@ from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.privacy.ledger import BudgetExceededError, PrivacyLedger, conclusions
 from sdv_plausible.privacy.ledger_record import PUBLIC, rounded_up
-from sdv_plausible.privacy.neighbours import Neighbours
 from sdv_plausible.release.budget_file import Fit, State
 from sdv_plausible.table.forms import LONGEST_TEXT, is_text
 from sdv_plausible.whole_files import locked
@@ -102,7 +101,12 @@ class Budget:
         when = datetime.now(timezone.utc).isoformat(timespec="microseconds")
         with locked(self._path):
             state = self._read()
-            _check_unit(state.neighbours, planned.neighbours)
+            earlier, now = state.neighbours, planned.neighbours
+            if earlier not in (None, now):
+                raise ValueError(
+                    f"budget: this fit is for the {now.relation}, and earlier ones are for the "
+                    f"{earlier.relation}: fit with the same person and neighbours"
+                )
             if not state.filter.admits([*state.costs, cost]):
                 raise BudgetExceededError(_too_much(state, cost))
             fit = Fit(when=when, what=what, cost=cost)
@@ -220,14 +224,6 @@ def only_planned(planned: PrivacyLedger) -> Callable[[tuple[Loss, ...]], None]:
             )
 
     return check_planned
-
-
-def _check_unit(earlier: Neighbours | None, now: Neighbours) -> None:
-    if earlier not in (None, now):
-        raise ValueError(
-            f"budget: this fit is for the {now.relation}, and earlier ones are for the "
-            f"{earlier.relation}: fit with the same person and neighbours"
-        )
 
 
 def _total(state: State) -> dict[str, float]:

@@ -93,15 +93,9 @@ class RowByRowTest(PrivacyTest):
             )
 
     def _mechanism(
-        self,
-        model: SeedModel,
-        seeds: Queryable,
-        omega: Omega,
-        sampling: Coins,
-        *,
-        seed_free_share: float = 0.0,
-        gives_up: bool = False,
-    ) -> Sampler:
+        self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins, *,
+        seed_free_share: float = 0.0, gives_up: bool = False,
+    ) -> Sampler:  # fmt: skip
         """Mechanism 1, with the records that it needs."""
         records, model = seeds.seed_records("rows"), model.for_row_tests()
         model.attach_seeds(records)
@@ -177,9 +171,8 @@ class DeterministicTest(RowByRowTest):
             LedgerEntry(
                 name="rows",
                 mechanism=(
-                    f"Privacy Test 1, k = {self.k}, gamma = {self.gamma:g}{self._limits}: "
-                    f"each row has {self._deniability} "
-                    "(plausible deniability)"
+                    f"Privacy Test 1, k = {self.k}, gamma = {self.gamma:g}{self._limits}: each row has "
+                    f"{self._deniability} (plausible deniability)"
                 ),
                 losses=(InfiniteLoss(),),
                 scope="each released row",

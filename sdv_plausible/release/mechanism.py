@@ -67,28 +67,15 @@ class RowTest(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class PlausibleDeniabilityMechanism:
-    """Mechanism 1 (section 2): seed, candidate, privacy test; repeated until enough rows are released.
+    """Mechanism 1 (section 2): seed, candidate, privacy test; repeated until enough rows are released."""
 
-    Parameters
-    ----------
-    model : SeedModel
-        Fitted, with its seeds attached.
-    num_seeds : int
-        Number of seed records.
-    test : DeterministicTest or RandomizedTest
-        Decides which candidates leave.
-    omega : Omega
-        Number of attributes resampled; a range is drawn from anew at every attempt.
-    seed_free_share : float
-        Probability that a proposal resamples everything. All seeds are then plausible, so the pass rate
-        cannot fall below this share by construction, no attempt budget is needed and no failure can be seen
-        (docs/explanation/proofs/pass_rate.md, Theorem 3).
-    """
-
-    model: SeedModel
+    model: SeedModel  # fitted, with its seeds attached
     num_seeds: int
     test: RowTest
-    omega: Omega
+    omega: Omega  # number of attributes resampled; a range is drawn from anew at every attempt
+    # Probability that a proposal resamples everything. All seeds are then plausible, so the pass rate cannot
+    # fall below this share by construction, no attempt budget is needed and no failure can be seen
+    # (docs/explanation/proofs/pass_rate.md, Theorem 3)
     seed_free_share: float = 0.0
 
     def release(self, num_rows: int, coins: Coins, max_attempts: int | None = None) -> np.ndarray:
@@ -98,16 +85,10 @@ class PlausibleDeniabilityMechanism:
     def release_with_points(
         self, num_rows: int, coins: Coins, max_attempts: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Released rows, and the latent point (num_rows, l) that each was decoded from.
-
-        Points are NaN for rows without a seed, and there are none where the test looks at no latent point.
-
-        Raises
-        ------
-        TooFewReleasedError
-            If ``max_attempts`` candidates do not give ``num_rows`` released ones. A visible failure depends
-            on the rows: only a release without a differential-privacy claim may set a maximum.
-        """
+        """Released rows, and the latent point (num_rows, l) that each was decoded from."""
+        # Points are NaN for rows without a seed, and there are none where the test looks at no latent point.
+        # Where ``max_attempts`` do not suffice that shows, and depends on the rows: only a release without a
+        # differential-privacy claim may set a maximum.
         released, points = [np.empty((0, self.model.num_attributes), dtype=np.int32)], [np.empty((0, 0))]
         missing, attempts, rate = num_rows, 0, 1.0
         while missing > 0:
@@ -130,10 +111,8 @@ class PlausibleDeniabilityMechanism:
         return np.concatenate(released), np.concatenate(points[1:] or points)
 
     def count_plausible(self, proposals: Proposals, seed_free: np.ndarray, coins: Coins) -> np.ndarray:
-        """Plausible seeds of every proposal, as the test counts them.
-
-        See docs/explanation/proofs/checked_seeds.md.
-        """
+        """Plausible seeds of every proposal, as the test counts them."""
+        # See docs/explanation/proofs/checked_seeds.md.
         test = self.test
         if test.hidden_omega and isinstance(self.model, BayesianNetwork):
             # A seed-free candidate is tested as one: that keeps the floor of the pass rate.
@@ -167,7 +146,6 @@ class PlausibleDeniabilityMechanism:
             )
         return (
             f"the privacy test let too few candidates through: k ({self.test.k}) is too high for {where} on "
-            f"this table. Nothing was released. {way_out}, lower k, or use test='release'; "
-            "synth.diagnose() shows the holder of the data how large the groups of plausible seeds are (not "
-            "private)"
+            f"this table. Nothing was released. {way_out}, lower k, or use test='release'; synth.diagnose() "
+            "shows the holder of the data how large the groups of plausible seeds are (not private)"
         )

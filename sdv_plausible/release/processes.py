@@ -34,13 +34,7 @@ def parts_of(num_rows: int, coins: Coins, attempts: Callable[[int], int | None])
 
 @contextmanager
 def workers(mechanism: PlausibleDeniabilityMechanism, processes: int) -> Iterator[RunParts]:
-    """What makes parts, in this process or in several. A worker holds the seed records as this process does.
-
-    Raises
-    ------
-    ValueError
-        If the number of processes is not a whole number of at least 1.
-    """
+    """What makes parts, in this process or in several. A worker holds the seed records as this one does."""
     check.whole("processes", processes, 1, "1 for this process alone")
     if processes == 1:
         yield lambda parts: [mechanism.release_with_points(*part) for part in parts]

@@ -51,38 +51,11 @@ class Refitter(Protocol):
 
 
 def redrawn_models(
-    learner: Any,
-    model: SeedModel,
-    answers: Sequence[NoisyAnswer],
-    domain: Domain,
-    num_models: int,
-    about: About,
-    coins: Coins,
-) -> list[PrefixModel]:
-    """Models from answers drawn again, each with fresh noise.
-
-    Parameters
-    ----------
-    learner : Refitter
-        Learned the model.
-    model : SeedModel
-        What it learned.
-    answers : sequence of NoisyAnswer
-        What it was answered.
-    domain : Domain
-        The columns.
-    num_models : int
-        Number M of models, >= 2.
-    about : {"population", "table"}
-        Whether they vary as another sample of rows would have them vary, besides the noise.
-    coins : Coins
-        Source of the draws.
-
-    Raises
-    ------
-    ValueError
-        If the learner cannot learn from answers alone, or there are none about all rows.
-    """
+    learner: Any, model: SeedModel, answers: Sequence[NoisyAnswer], domain: Domain, num_models: int,
+    about: About, coins: Coins,
+) -> list[PrefixModel]:  # fmt: skip
+    """Models from answers drawn again, each with fresh noise."""
+    # Those of the "population" vary as another sample of rows would have them vary, besides the noise.
     check.whole("num_tables", num_models, 2, "one table shows no variance: try 20")
     if about not in get_args(About):
         raise ValueError(f'about ({about!r}) must be "population" or "table"')

@@ -23,10 +23,8 @@ from sdv_plausible.privacy.neighbours import ONE_ROW
 from sdv_plausible.privacy.noise import mechanisms as noise
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import Queryable
-from sdv_plausible.release.deterministic_test import DeterministicTest, RowByRowTest
+from sdv_plausible.release.deterministic_test import RowByRowTest
 from sdv_plausible.release.sampler import Sampler
-
-__all__ = ["DeterministicTest", "RandomizedTest"]
 
 SIZE_EPSILON = 0.1  # randomised test: spent on the noisy number of seeds
 SIZE_DELTA_SHARE = 0.01  # of the seeds' delta, for the event that its lower bound is too high
@@ -98,12 +96,10 @@ class RandomizedTest(RowByRowTest):
             If so few seeds as ``least_rows`` cannot carry this k.
         """
         size = LedgerEntry(
-            name="size",
-            mechanism=f"number of seeds, discrete Laplace noise, epsilon {SIZE_EPSILON:g}",
+            name="size", mechanism=f"number of seeds, discrete Laplace noise, epsilon {SIZE_EPSILON:g}",
             losses=(DiscreteLaplaceLoss(epsilon=SIZE_EPSILON), ApproxDP(epsilon=0.0, delta=self._size_delta)),
-            scope="the check of least_rows",
-            parts=("seeds",),
-        )
+            scope="the check of least_rows", parts=("seeds",),
+        )  # fmt: skip
         return size, self._rows_entry(gamma, far)
 
     @property
@@ -134,20 +130,17 @@ class RandomizedTest(RowByRowTest):
             raise check.Refused.saying(
                 "k",
                 f"k ({self.k}) and epsilon0 ({self.epsilon0:g}) are out of reach for least_rows "
-                f"({self.least_rows}) seeds at "
-                f"delta {rounded_up(self.delta)}: lower k, raise epsilon0, delta or least_rows, or use "
-                "test='release'",
+                f"({self.least_rows}) seeds at delta {rounded_up(self.delta)}: lower k, raise epsilon0, "
+                "delta or least_rows, or use test='release'",
             )
         losses: tuple[Loss, ...] = (loss,)
         if far:  # latent_test.md, Lemma 3: N rows hold one with at most so much
             losses += (ApproxDP(epsilon=0.0, delta=self.row_cap * far / floor),)
         return LedgerEntry(
-            name="rows",
-            mechanism=f"Privacy Test 2, {self._parameters}",
-            losses=losses,
+            name="rows", mechanism=f"Privacy Test 2, {self._parameters}", losses=losses,
             scope=f"the first {self.row_cap:,} rows released from this fit, not the saved synthesizer",
             parts=("seeds",),
-        )
+        )  # fmt: skip
 
     @property
     def _surely_passes(self) -> int:
@@ -197,11 +190,9 @@ class RandomizedTest(RowByRowTest):
         if seeds.count_rows(SIZE_EPSILON, self._size_delta) - margin < self.least_rows:
             raise ValueError(
                 f"least_rows ({self.least_rows}) is not confirmed by the noisy number of seeds, which must "
-                "exceed it by "
-                f"{margin}: declare a lower number, or use test='release'. That noisy number has "
-                "cost epsilon "
-                f"{SIZE_EPSILON}, and a domain learned privately its share of epsilon: both add to what the "
-                "next fit will cost"
+                f"exceed it by {margin}: declare a lower number, or use test='release'. That noisy number "
+                f"has cost epsilon {SIZE_EPSILON}, and a domain learned privately its share of epsilon: both "
+                "add to what the next fit will cost"
             )
 
     def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:
@@ -210,12 +201,9 @@ class RandomizedTest(RowByRowTest):
         # same rows.
         draw = noise.discrete_laplace if self.threshold_noise == "discrete_laplace" else noise.floored_laplace
         noisy = draw(
-            plausible_seeds,
-            sensitivity=self.neighbours.rows,
-            epsilon=self.epsilon0,
-            coins=coins,
+            plausible_seeds, sensitivity=self.neighbours.rows, epsilon=self.epsilon0, coins=coins,
             repeatable=True,
-        )
+        )  # fmt: skip
         passed: np.ndarray = noisy >= self.least_seeds
         return passed
 

@@ -15,9 +15,10 @@ from sdv_plausible.privacy.accounting.losses import Loss
 from sdv_plausible.privacy.accounting.split import RandomSplit
 from sdv_plausible.privacy.ledger import PrivacyLedger
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
+from sdv_plausible.release.deterministic_test import DeterministicTest
 from sdv_plausible.release.privacy_tests import PrivacyTest
 from sdv_plausible.release.release_level import ReleaseTest
-from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
+from sdv_plausible.release.row_tests import RandomizedTest
 
 TestName = Literal["release", "randomized", "deterministic"]
 SEED_DELTA_SHARE = 0.5  # of delta, where seeds are used; the rest belongs to the model
@@ -27,13 +28,7 @@ TESTS: dict[str, type[PrivacyTest]] = {
 
 
 def read_test(test: Any) -> PrivacyTest:
-    """The privacy test that the argument ``test`` names or is.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
+    """The privacy test that the argument ``test`` names or is."""
     if isinstance(test, str) and test in TESTS:
         return TESTS[test]()
     if not isinstance(test, PrivacyTest):
@@ -44,22 +39,12 @@ def read_test(test: Any) -> PrivacyTest:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The privacy parameters of a synthesizer, checked.
+    """The privacy parameters of a synthesizer, checked."""
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Budget of learning the domain and the model; epsilon may be infinite (no claim), delta in (0, 1).
-    test : PrivacyTest
-        Which test; here it is bound to delta and neighbours. It knows what it costs and who draws the rows.
-    neighbours : Neighbours
-        Whom the total protects.
-    split : (float, float, float), optional
-        The learner's, as of :class:`~sdv_plausible.models.paper.learner.PaperNetwork`.
-    """
-
+    # Budget of learning the domain and the model; epsilon may be infinite (no claim), delta in (0, 1)
     epsilon: float
     delta: float
+    # Which test; here it is bound to delta and neighbours. It knows what it costs and who draws the rows
     test: PrivacyTest = field(default_factory=ReleaseTest)
     neighbours: Neighbours = ONE_ROW
     split: tuple[float, float, float] | None = None
@@ -93,22 +78,18 @@ class Settings:
             )
 
     def check_learner(self, learner: Any) -> None:
-        """Raise ValueError for a learner that cannot be, before a row is looked at.
-
-        A domain that is learned privately comes before the learner's plan: what the plan would refuse then
-        has cost that already.
-        """
+        """Raise ValueError for a learner that cannot be, before a row is looked at."""
+        # A domain that is learned privately comes before the learner's plan: what the plan would refuse then
+        # has cost that already.
         self.check_model(makes(learner))
         check_neighbours = getattr(learner, "check_neighbours", None)
         if check_neighbours is not None:
             check_neighbours(self.neighbours)
 
     def omega_for(self, model: SeedModel, cardinalities: Sequence[int]) -> Omega:
-        """Return the omega of a release: the user's, or the test's choice for these columns.
-
-        A row that is decoded from a seed's latent point keeps no column: there is nothing to choose, and
-        resampling all columns would mean that no seed is used.
-        """
+        """Return the omega of a release: the user's, or the test's choice for these columns."""
+        # A row that is decoded from a seed's latent point keeps no column: there is nothing to choose, and
+        # resampling all columns would mean that no seed is used.
         if self.test.omega is not None:
             return self.test.omega
         if self.looks_at_points(type(model)):

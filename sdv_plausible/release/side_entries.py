@@ -23,25 +23,11 @@ def check_types(types: Any) -> None:
 
 
 def side_entries(
-    random_state: int | None,
-    *,
-    has_constraints: bool,
-    transformers: Mapping[str, Any],
+    random_state: int | None, *, has_constraints: bool, transformers: Mapping[str, Any],
     types: Types = "declared",
-) -> list[LedgerEntry]:
-    """Return an entry for each thing that looks at the rows without noise, or gives the noise away.
-
-    Parameters
-    ----------
-    random_state : int or None
-        Seed of reproducible coins.
-    has_constraints : bool
-        Whether there are SDV constraints.
-    transformers : mapping
-        Column to SDV transformer, as assigned.
-    types : {"declared", "detected"}
-        Where semantic types and date formats are from.
-    """
+) -> list[LedgerEntry]:  # fmt: skip
+    """Return an entry for each thing that looks at the rows without noise, or gives the noise away."""
+    # ``types`` is where semantic types and date formats are from.
     reasons = {}
     if types == "detected":
         reasons["types"] = (
@@ -74,10 +60,8 @@ def side_entries(
 
 
 def own_transformers(transformers: Mapping[str, Any]) -> list[str]:
-    """Columns whose transformers learn from the rows.
-
-    Those of the user, and generators that hand values on or repeat their number.
-    """
+    """Columns whose transformers learn from the rows."""
+    # Those of the user, and generators that hand values on or repeat their number.
     given = {str(name): one for name, one in transformers.items() if one is not None}
     own = [name for name, one in given.items() if not one.is_generator() or _hands_on(one)]
     same = ("match", "scale")

@@ -25,17 +25,9 @@ MOST_SIDES = 8
 
 @dataclass(frozen=True, eq=False)
 class Answers(Sequence[NoisyAnswer]):
-    """Every noisy answer that the rows gave, in order.
+    """Every noisy answer that the rows gave, in order."""
 
-    Parameters
-    ----------
-    answers : tuple of NoisyAnswer
-        As they were given. An axis of one names its column by number.
-    names : tuple of str
-        Names of the columns.
-    """
-
-    answers: tuple[NoisyAnswer, ...]
+    answers: tuple[NoisyAnswer, ...]  # as they were given. An axis of one names its column by number
     names: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -115,12 +107,9 @@ def _write(answer: NoisyAnswer, axes: dict[tuple[int, bytes], int]) -> dict[str,
         "tables": [[axes[_key(axis)] for axis in table] for table in answer.asked.tables],
         "columns": list(answer.asked.columns),
         "details": {name: _write_detail(value) for name, value in sorted(answer.asked.details.items())},
-        "values": answer.values,
-        "noise": answer.noise,
-        "scale": answer.scale,
-        "paid_by": list(answer.paid_by),
-        "rows": answer.rows,
-    }
+        "values": answer.values, "noise": answer.noise, "scale": answer.scale,
+        "paid_by": list(answer.paid_by), "rows": answer.rows,
+    }  # fmt: skip
 
 
 def _write_detail(value: Any) -> Any:
@@ -170,13 +159,11 @@ def _read(part: Part, axes: list[Axis], domain: Domain) -> NoisyAnswer:
     elif asked.kind == "distances":
         sides = (len(tables),)
     return NoisyAnswer(
-        asked=asked,
-        values=f["values"].array("whole", sides),
-        noise=f["noise"].choice(get_args(Noise)),
+        asked=asked, values=f["values"].array("whole", sides), noise=f["noise"].choice(get_args(Noise)),
         scale=float(f["scale"].number(5e-324)),
         paid_by=tuple(item.text(LONGEST_NAME) for item in f["paid_by"].items(1000)),
         rows=f["rows"].choice(PARTS),
-    )
+    )  # fmt: skip
 
 
 def _read_detail(part: Part) -> Any:

@@ -12,11 +12,9 @@ from sdv_plausible.table.declarations import domain_document
 
 LONGEST = 2000  # characters of what a person says
 PROVENANCE = {
-    "declared": "declared, without the rows",
-    "private": "learned from the rows, charged in the ledger",
-    "inferred": "read off the rows: no claim",
-    "edited": "edited after a look at the rows: no claim",
-}
+    "declared": "declared, without the rows", "private": "learned from the rows, charged in the ledger",
+    "inferred": "read off the rows: no claim", "edited": "edited after a look at the rows: no claim",
+}  # fmt: skip
 INVENTED, MADE = "invented, nothing of it is learned", "made from other columns, by a rule"
 ERROR_BARS = (
     "counts of columns with intervals (margins)",
@@ -35,23 +33,8 @@ WITHOUT_CLAIM = ("Nothing limits what this release tells of single people: treat
 def card_of(
     release: Any, *, budget: Any = None, audit: Any = None, domain: Any = None, known: Mapping[str, str]
 ) -> PrivacyCard:
-    """Make the card of a release.
-
-    Parameters
-    ----------
-    release : Release
-        What it is about.
-    budget, audit, domain
-        As for :meth:`~sdv_plausible.Release.card`.
-    known : mapping of str to str
-        What a person said.
-
-    Raises
-    ------
-    ValueError
-        If something that was said is unknown or no text, the audit was of real rows, the domain file is of
-        another table, or the budget is not the release's.
-    """
+    """Make the card of a release."""
+    # ``known`` is what a person said; the rest as for :meth:`~sdv_plausible.Release.card`.
     ledger = release.ledger.to_dict()
     record = LedgerRecord.of(ledger) if release.ledger.claims_privacy else None
     if budget is not None and not budget.covers(release.ledger):
@@ -132,11 +115,9 @@ def _columns(release: Any, sources: Mapping[str, str]) -> Iterator[dict[str, str
         attribute = whole[column.name]
         made = f"; {MADE}" if column.name in release.rules.made else ""
         yield {
-            "column": column.name,
-            "kind": f"{attribute.kind}, {attribute.cardinality:,} codes",
-            "values": PROVENANCE[attribute.provenance] + made,
-            "source": sources.get(column.name, ""),
-        }
+            "column": column.name, "kind": f"{attribute.kind}, {attribute.cardinality:,} codes",
+            "values": PROVENANCE[attribute.provenance] + made, "source": sources.get(column.name, ""),
+        }  # fmt: skip
 
 
 def _sources(release: Any, domain: Any) -> dict[str, str]:

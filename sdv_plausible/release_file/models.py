@@ -21,13 +21,7 @@ SUM_TOLERANCE = 1e-5
 
 
 def write_model(model: Any, domain: Domain) -> dict[str, Any]:
-    """Section of a model.
-
-    Raises
-    ------
-    ValueError
-        If its class is not registered.
-    """
+    """Section of a model."""
     if type(model) is BayesianNetwork:
         return {"type": NETWORK, "tables": [_write_table(table, domain.names) for table in model.tables]}
     known = type_of(model)

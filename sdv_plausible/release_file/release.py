@@ -22,7 +22,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.recipients import recipient_coins
 from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
-from sdv_plausible.release_file import documents, published
+from sdv_plausible.release_file import documents
 from sdv_plausible.release_file.answers import Answers, read_answers, write_answers
 from sdv_plausible.release_file.card import PrivacyCard
 from sdv_plausible.release_file.card_lines import card_of
@@ -41,19 +41,10 @@ from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.forms import LONGEST_NAME
 from sdv_plausible.whole_files import write_whole
 
-FORMAT = published.FORMAT
+FORMAT = "sdv-plausible-release/1"
 SECTIONS = (
-    "answers",
-    "domain",
-    "format",
-    "ledger",
-    "model",
-    "rules",
-    "schema",
-    "seeds",
-    "settings",
-    "versions",
-)
+    "answers", "domain", "format", "ledger", "model", "rules", "schema", "seeds", "settings", "versions",
+)  # fmt: skip
 
 
 _FROM_ROWS = (
@@ -122,15 +113,10 @@ class Release:
     # --- what it is for ---------------------------------------------------------------------------
 
     def sample(
-        self,
-        num_rows: int | None = None,
-        *,
-        given: Mapping[str, Any] | None = None,
-        random_state: int | None = None,
-        uniform: Sequence[str] = (),
-        recipient: str | None = None,
+        self, num_rows: int | None = None, *, given: Mapping[str, Any] | None = None,
+        random_state: int | None = None, uniform: Sequence[str] = (), recipient: str | None = None,
         secret: bytes | None = None,
-    ) -> pd.DataFrame:
+    ) -> pd.DataFrame:  # fmt: skip
         """Draw rows, as many and as often as you like: the ledger's total covers all of them.
 
         Parameters
@@ -165,21 +151,14 @@ class Release:
                 )
             coins = recipient_coins(secret, recipient, self.digest)
         return sample_table(
-            int(num_rows),
-            dict(given or {}),
-            coins=coins.spawn("sample"),
-            uniform=uniform,
+            int(num_rows), dict(given or {}), coins=coins.spawn("sample"), uniform=uniform,
             **self._rows_from(),
-        )
+        )  # fmt: skip
 
     def sample_parts(
-        self,
-        num_rows: int,
-        *,
-        rows: int = PART_ROWS,
-        random_state: int | None = None,
+        self, num_rows: int, *, rows: int = PART_ROWS, random_state: int | None = None,
         executor: Executor | None = None,
-    ) -> Iterator[pd.DataFrame]:
+    ) -> Iterator[pd.DataFrame]:  # fmt: skip
         """Draw many rows part by part, in flat memory: the same rows for any number of workers.
 
         Parameters
@@ -202,14 +181,9 @@ class Release:
         yield from in_turn(Call.of(self._rows_from(), num_rows, rows, random_state), Call.part, executor)
 
     def sample_to_parquet(
-        self,
-        folder: str | Path,
-        num_rows: int,
-        *,
-        rows: int = PART_ROWS,
-        random_state: int | None = None,
+        self, folder: str | Path, num_rows: int, *, rows: int = PART_ROWS, random_state: int | None = None,
         executor: Executor | None = None,
-    ) -> list[Path]:
+    ) -> list[Path]:  # fmt: skip
         """Draw many rows into a folder of Parquet files, which is there whole or not at all.
 
         Parameters
@@ -244,13 +218,9 @@ class Release:
         return margins(self.answers, self.domain, columns, level)
 
     def sample_multiple(
-        self,
-        num_tables: int,
-        num_rows: int | None = None,
-        *,
-        about: About = "population",
+        self, num_tables: int, num_rows: int | None = None, *, about: About = "population",
         random_state: int | None = None,
-    ) -> list[pd.DataFrame]:
+    ) -> list[pd.DataFrame]:  # fmt: skip
         """Draw tables from models that the answers could as well have led to: at no further cost.
 
         Parameters
@@ -370,8 +340,7 @@ class Release:
         ):
             raise ValueError(
                 f"{str(path)!r} is not the release that was expected: its sha256 is {release.digest}, not "
-                f"{expect_sha256}. "
-                "Ask for the file again, or for the digest"
+                f"{expect_sha256}. Ask for the file again, or for the digest"
             )
         return release
 
@@ -411,17 +380,11 @@ class Release:
                 _FROM_ROWS.format("; ".join(f"{n}: {what}" for n, what in told.items())), stacklevel=2
             )
         return cls(
-            schema=schema.without_values(whole),
-            domain=domain,
-            rules=rules,
-            model=model,
-            seeds=read_seeds(f["seeds"], model, domain),
-            answers=read_answers(f["answers"], domain),
-            ledger=ledger,
-            written=written,
-            settings=settings,
+            schema=schema.without_values(whole), domain=domain, rules=rules, model=model,
+            seeds=read_seeds(f["seeds"], model, domain), answers=read_answers(f["answers"], domain),
+            ledger=ledger, written=written, settings=settings,
             versions={name: item.text(LONGEST_NAME) for name, item in f["versions"].entries(100).items()},
-        )
+        )  # fmt: skip
 
     @cached_property
     def digest(self) -> str:
@@ -430,17 +393,13 @@ class Release:
 
     def _document(self) -> dict[str, Any]:
         return {
-            "format": FORMAT,
-            "ledger": write_ledger(self.ledger, self.written),
+            "format": FORMAT, "ledger": write_ledger(self.ledger, self.written),
             "schema": write_schema(self.schema, self.rules.whole(self.domain)),
-            "domain": write_domain(self.domain),
-            "model": write_model(self.model, self.domain),
-            "seeds": write_seeds(self.seeds, self.model, self.domain),
-            "rules": write_rules(self.rules),
-            "answers": write_answers(self.answers, self.domain),
-            "settings": write_settings(self.settings),
+            "domain": write_domain(self.domain), "model": write_model(self.model, self.domain),
+            "seeds": write_seeds(self.seeds, self.model, self.domain), "rules": write_rules(self.rules),
+            "answers": write_answers(self.answers, self.domain), "settings": write_settings(self.settings),
             "versions": dict(sorted(self.versions.items())),
-        }
+        }  # fmt: skip
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Release) and self.to_bytes() == other.to_bytes()

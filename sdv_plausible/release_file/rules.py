@@ -69,13 +69,7 @@ def read_rules(part: Part, domain: Domain) -> FittedRules:
 
 
 def _check(rule: Rule, known: Mapping[str, Attribute], made: Mapping[str, Attribute]) -> None:
-    """Refuse a rule that cannot be carried out on these columns.
-
-    Raises
-    ------
-    ValueError
-        If it cannot.
-    """
+    """Refuse a rule that cannot be carried out on these columns."""
     if isinstance(rule, MakingRule) and not rule.fits(known, made):
         raise ValueError("'made' must be what the rule makes of its columns")
     columns = {**known, **made}

@@ -33,14 +33,9 @@ PRIVACY = (
 """Settings that every file has; options of a test that are not the file's have their usual values."""
 UNIT = ("neighbours", "person", "rows_per_person")
 OTHERS = (
-    "enforce_min_max_values",
-    "enforce_rounding",
-    "locales",
-    "max_bins",
-    "types",
-    "undeclared",
+    "enforce_min_max_values", "enforce_rounding", "locales", "max_bins", "types", "undeclared",
     "returns_tables",
-)
+)  # fmt: skip
 KNOWN = (
     *PRIVACY, *NEWER, *UNIT, *OTHERS, "model", "structure", "model_parameters", "public_rows",
     "public_source",
@@ -50,13 +45,7 @@ _DEEPEST = 3
 
 
 def check_locales(locales: Any) -> list[str]:
-    """Locales as a list, one text being a list of one.
-
-    Raises
-    ------
-    ValueError
-        If they are none, or unknown to Faker where that is installed.
-    """
+    """Locales as a list, one text being a list of one."""
     found = [locales] if isinstance(locales, str) else locales
     are_texts = isinstance(found, (list, tuple)) and all(isinstance(name, str) for name in found)
     if not are_texts or not found or not all(re.fullmatch(LOCALE, name) for name in found):
@@ -71,15 +60,7 @@ def check_locales(locales: Any) -> list[str]:
 
 
 def said(settings: Settings, model: Any) -> dict[str, Any]:
-    """The privacy parameters and the model in plain words, option by option; what is not plain is left out.
-
-    Parameters
-    ----------
-    settings : Settings
-        Of the fit.
-    model : str or learner
-        As given.
-    """
+    """Privacy parameters and model in plain words, option by option; what is not plain is left out."""
     who, test = settings.neighbours, settings.test
     unit = ("replace_one" if who.replace else "add_remove", who.person, who.rows)
     found = {name: getattr(RandomizedTest(), name) for name in option_names(RandomizedTest)}

@@ -20,20 +20,7 @@ MOST_ROWS = 200_000  # of the search; beyond, nothing is said
 
 
 def check_possible(rules: Sequence[Rule], words: Mapping[str, Words]) -> None:
-    """Refuse rules that no row can keep, or that can never apply.
-
-    Parameters
-    ----------
-    rules : sequence of Rule
-        All rules.
-    words : mapping
-        What is declared of every column.
-
-    Raises
-    ------
-    ValueError
-        If a condition can never be met by a declared value, or no row keeps all rules.
-    """
+    """Refuse rules that no row can keep, or that can never apply."""
     formats = date_formats(words)
     for rule in rules:
         _check_named(rule, words, formats)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules import cells
-from sdv_plausible.rules.rule import SDTYPES, Formats, MakingRule, Words, check_columns, date_formats
+from sdv_plausible.rules.rule import SDTYPES, Columns, Formats, MakingRule, Words, check_columns, date_formats
 from sdv_plausible.table.dates import format_unit
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.specifications import says_missing
@@ -117,9 +117,7 @@ class Determined(MakingRule):
             )
         return found
 
-    def unfold(
-        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
-    ) -> dict[str, pd.Series[Any]]:
+    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
         """Look the column up."""
         found, attribute = self._looked_up(table, formats), made[self.column]
         if attribute.kind not in SDTYPES:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -22,35 +21,13 @@ from sdv_plausible.whole_files import write_whole
 KINDS: dict[str, Any] = {
     made.kind: made
     for made in (
-        Determined,
-        Equal,
-        Sum,
-        OneHot,
-        Inequality,
-        Multiple,
-        DateAndTime,
-        Implies,
-        Forbidden,
-        Allowed,
+        Determined, Equal, Sum, OneHot, Inequality, Multiple, DateAndTime, Implies, Forbidden, Allowed,
     )
-}
-
-
-def rules_schema() -> dict[str, Any]:
-    """Return the published JSON schema of a file of rules (docs/how_to/rules.md)."""
-    text = resources.files("sdv_plausible.rules").joinpath("rules.schema.json").read_text(encoding="utf-8")
-    document: dict[str, Any] = json.loads(text)
-    return document
+}  # fmt: skip
 
 
 def rule_from_dict(entry: Any) -> Rule:
-    """Read what a rule's ``to_dict`` wrote.
-
-    Raises
-    ------
-    ValueError
-        If it is no rule.
-    """
+    """Read what a rule's ``to_dict`` wrote."""
     if not isinstance(entry, Mapping) or entry.get("rule") not in list(KINDS):
         raise Refused.saying("rules", f"rule ({entry!r}) must have a 'rule' among {sorted(KINDS)}")
     try:
@@ -65,13 +42,7 @@ def rule_from_dict(entry: Any) -> Rule:
 
 
 def read_rules(rules: Any) -> list[Any]:
-    """Rules as the ``rules`` argument takes them: a list, or the path of a JSON file.
-
-    Raises
-    ------
-    ValueError
-        If a file is none of rules.
-    """
+    """Rules as the ``rules`` argument takes them: a list, or the path of a JSON file."""
     if isinstance(rules, (str, Path)):
         try:
             rules = json.loads(Path(rules).read_text(encoding="utf-8"))

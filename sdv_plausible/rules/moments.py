@@ -11,7 +11,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules import cells
-from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns, check_sdtypes
+from sdv_plausible.rules.rule import Columns, Formats, MakingRule, Words, check_columns, check_sdtypes
 from sdv_plausible.table.dates import NANOSECONDS, date_style, format_unit, resolution_step
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.specifications import date_ends
@@ -145,7 +145,7 @@ class DateAndTime(MakingRule):
             return None
         return date_ends(self.column, low, high, spec.get("datetime_format"))
 
-    def fold(self, table: pd.DataFrame, formats: Formats) -> dict[str, pd.Series[Any]]:
+    def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
         """Date, and time of day in steps since midnight; both missing where there is no date."""
         moments, there = cells.numbers(table, self.column, formats)
         style = date_style(table[self.column], formats.get(self.column))
@@ -156,9 +156,7 @@ class DateAndTime(MakingRule):
         time = np.where(there, ((local - date) // self._step).astype(float), np.nan)
         return {self.date: dates, self.time: pd.Series(time, index=table.index)}
 
-    def unfold(
-        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
-    ) -> dict[str, pd.Series[Any]]:
+    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
         """The date at that time of day, inside the range; missing where one of the two is."""
         dates, first = cells.numbers(table, self.date, {self.date: None})
         time, second = cells.numbers(table, self.time, {})

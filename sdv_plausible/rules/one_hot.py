@@ -10,7 +10,7 @@ import pandas as pd
 
 from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.rules import cells
-from sdv_plausible.rules.rule import Formats, MakingRule, Words, check_columns, check_sdtypes
+from sdv_plausible.rules.rule import Columns, Formats, MakingRule, Words, check_columns, check_sdtypes
 from sdv_plausible.table.domain import Attribute
 from sdv_plausible.table.forms import LONGEST_NAME
 
@@ -85,24 +85,20 @@ class OneHot(MakingRule):
         """One category: the names of the columns."""
         return {
             self.which: {
-                "sdtype": "categorical",
-                "range_values": list(self._columns),
-                "range_is_nullable": False,
+                "sdtype": "categorical", "range_values": list(self._columns), "range_is_nullable": False,
             }
-        }
+        }  # fmt: skip
 
     def _set(self, table: pd.DataFrame) -> np.ndarray:
         return np.stack([cells.member(table, name, {}, [self.on]) for name in self._columns], axis=1)
 
-    def fold(self, table: pd.DataFrame, formats: Formats) -> dict[str, pd.Series[Any]]:
+    def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
         """The first flag that is set; a row without one is missing, and gets a random one."""
         flags = self._set(table)
         names = np.array(self._columns, dtype=object)[flags.argmax(axis=1)]
         return {self.which: pd.Series(np.where(flags.any(axis=1), names, None), index=table.index)}
 
-    def unfold(
-        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
-    ) -> dict[str, pd.Series[Any]]:
+    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
         """Set the one flag."""
         which = table[self.which].to_numpy()
         return {

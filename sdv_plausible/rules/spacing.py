@@ -14,6 +14,7 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.rules import cells
 from sdv_plausible.rules.rule import (
     SDTYPES,
+    Columns,
     Formats,
     MakingRule,
     Words,
@@ -192,7 +193,7 @@ class Inequality(MakingRule):
             return int(self.strict and scale > 1)
         return 1 if made.kind == "integer" else 0 if made.decimals is None else 10.0**-made.decimals
 
-    def fold(self, table: pd.DataFrame, formats: Formats) -> dict[str, pd.Series[Any]]:
+    def fold(self, table: pd.DataFrame, formats: Formats) -> Columns:
         """Distances; at least 0, and missing where an end is."""
         low, first = cells.numbers(table, self.low, formats)
         high, last = cells.numbers(table, self.high, formats)
@@ -206,9 +207,7 @@ class Inequality(MakingRule):
         apart = np.maximum(apart, self._floor(scale))
         return {self.distance: pd.Series(np.where(there, apart.astype(float), np.nan), index=table.index)}
 
-    def unfold(
-        self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]
-    ) -> dict[str, pd.Series[Any]]:
+    def unfold(self, table: pd.DataFrame, formats: Formats, made: Mapping[str, Attribute]) -> Columns:
         """The lower one plus the distance; missing where one of the two is."""
         low, first = cells.numbers(table, self.low, formats)
         apart, known = cells.numbers(table, self.distance, {})
@@ -312,10 +311,8 @@ class Inequality(MakingRule):
 
 
 def _distances(apart: Attribute, scale: int, floor: float) -> tuple[Any, Any]:
-    """Smallest and largest distance: not below what the rule says, though noise may have found some there.
-
-    Of dates in nanoseconds, which fit 64 bits.
-    """
+    """Smallest and largest distance: not below what the rule says, though noise may have found some there."""
+    # Of dates in nanoseconds, which fit 64 bits.
     found = [max(end, floor) * scale for end in (apart.lower[0], apart.upper[-1])]
     least, most = (min(int(end), LAST) for end in found) if scale > 1 else found
     return least, most

@@ -23,44 +23,12 @@ from sdv_plausible.table.private_domain import DomainPlan, learn_attributes
 
 
 def build_domain(
-    table: pd.DataFrame,
-    declarations: Declarations,
-    specs: Specs,
-    max_bins: int,
-    private: DomainPlan,
-    ledger: PrivacyLedger,
-    coins: Coins,
-    transcript: Transcript | None = None,
+    table: pd.DataFrame, declarations: Declarations, specs: Specs, max_bins: int, private: DomainPlan,
+    ledger: PrivacyLedger, coins: Coins, transcript: Transcript | None = None,
     engine: ExactColumns | None = None,
-) -> Domain:
-    """Domain of the modelled columns of a table, in the table's column order.
-
-    Parameters
-    ----------
-    table : DataFrame
-        The rows.
-    declarations : Declarations
-        What the user declared.
-    specs : mapping
-        What reaches the model, by column.
-    max_bins : int
-        Bins of a number or date that is not declared.
-    private : DomainPlan
-        Columns to be learned under the budget; charged first.
-    ledger : PrivacyLedger
-        Where that is charged.
-    coins : Coins
-        Source of the noise.
-    transcript : Transcript, optional
-        Where noisy answers are written down.
-    engine : ExactColumns, optional
-        What counts the rows where they are not in the table, of which the types alone are then used.
-
-    Raises
-    ------
-    ValueError
-        If an undeclared column cannot be read.
-    """
+) -> Domain:  # fmt: skip
+    """Domain of the modelled columns of a table, in the table's column order; the plan is charged first."""
+    # An engine counts the rows where they are not in the table, of which the types alone are then used.
     forms = {
         name: declarations.date_format(name, specs[name])
         for name, sdtype in private.columns.items()
@@ -91,24 +59,18 @@ def build_domain(
 
 
 def domain_entries(domain: Domain, declarations: Declarations | None = None) -> list[LedgerEntry]:
-    """Ledger entries of a domain: declared is free, inferred or edited after a look ends the claim.
-
-    A private one is charged by its plan.
-    """
+    """Ledger entries of a domain: declared is free, inferred or edited after a look ends the claim."""
+    # A private one is charged by its plan.
     entries = []
     declared = [a.name for a in domain if a.provenance == "declared"]
     sources = declarations.sources if declarations else {}
     if declared or sources:
         entries.append(
             LedgerEntry(
-                name="domain",
-                mechanism=f"declared: {_list(declared or sources)}",
-                losses=(),
-                scope="the domain",
-                parts=("domain",),
-                note=_cited(sources),
+                name="domain", mechanism=f"declared: {_list(declared or sources)}", losses=(),
+                scope="the domain", parts=("domain",), note=_cited(sources),
             )
-        )
+        )  # fmt: skip
     entries += _edited_entry(domain, declarations)
     if domain.inferred:
         names = _list(domain.inferred)
@@ -156,13 +118,9 @@ def _of_origin(origin: Provenance, domain: Domain, declarations: Declarations | 
 def _no_claim(how: str, why: str) -> LedgerEntry:
     """Entry of value sets that single rows may have made."""
     return LedgerEntry(
-        name="domain",
-        mechanism=how,
-        losses=(InfiniteLoss(),),
-        scope="the domain",
-        parts=("domain",),
+        name="domain", mechanism=how, losses=(InfiniteLoss(),), scope="the domain", parts=("domain",),
         note=why,
-    )
+    )  # fmt: skip
 
 
 def _cited(sources: Mapping[str, str]) -> str:

@@ -30,30 +30,15 @@ _RELEASED = (
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnType:
-    """What a column is.
-
-    Parameters
-    ----------
-    name : str
-        Column name.
-    sdtype : str
-        SDV's semantic type.
-    datetime_format : str, optional
-        strftime format of dates.
-    values : tuple
-        Declared values of a category; empty where none are declared, and its cells are text. Texts that
-        stand beside numbers.
-    regex_format : str, optional
-        Pattern of invented ids.
-    pii : bool, optional
-        Whether the column holds personal data.
-    """
+    """What a column is."""
 
     name: str
     sdtype: str
-    datetime_format: str | None = None
+    datetime_format: str | None = None  # strftime format of dates
+    # Declared values of a category; empty where none are declared, and its cells are text. Texts that stand
+    # beside numbers
     values: tuple[Hashable, ...] = ()
-    regex_format: str | None = None
+    regex_format: str | None = None  # pattern of invented ids
     pii: bool | None = None
 
     @property
@@ -74,21 +59,9 @@ class ColumnType:
 
 
 def column_types(domain: Any = None, metadata: Any = None) -> dict[str, ColumnType]:
-    """Types of all columns that a domain or metadata names.
-
-    Parameters
-    ----------
-    domain : Domain, mapping, path, "written" or None
-        Declarations, as for the synthesizer, or types by column name.
-    metadata : sdv.metadata.Metadata, mapping, path or None
-        Metadata of one table, or its columns: name -> ``{"sdtype": ...}``. Of it the semantic types and date
-        formats count; its values only with ``domain="written"``.
-
-    Raises
-    ------
-    ValueError
-        If a declaration cannot be read, contradicts the metadata, or does not tell its sdtype.
-    """
+    """Types of all columns that a domain or metadata names."""
+    # ``domain`` as for the synthesizer, or types by column name. Of metadata the semantic types and date
+    # formats count; its values only with ``domain="written"``.
     known = metadata_columns(metadata)
     if domain is None:
         given: dict[str, Any] = {}
@@ -100,13 +73,7 @@ def column_types(domain: Any = None, metadata: Any = None) -> dict[str, ColumnTy
 
 
 def with_id(types: Mapping[str, ColumnType], name: str | None) -> dict[str, ColumnType]:
-    """Types of which one column is an id, which is invented and never modelled; unchanged for None.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column.
-    """
+    """Types of which one column is an id, which is invented and never modelled; unchanged for None."""
     if name is None:
         return dict(types)
     if name not in types:
@@ -117,15 +84,8 @@ def with_id(types: Mapping[str, ColumnType], name: str | None) -> dict[str, Colu
 
 
 def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
-    """Columns of a single table's metadata as they were given, detected values and all.
-
-    None of what is no metadata.
-
-    Raises
-    ------
-    ValueError
-        If a file cannot be read, a column has no specification or no name, or ids a pattern without texts.
-    """
+    """Columns of a single table's metadata as they were given, detected values and all."""
+    # None of what is no metadata.
     _, columns = _table_and_columns(metadata)
     check_names(columns, "metadata")
     for name, spec in columns.items():
@@ -134,13 +94,7 @@ def metadata_columns(metadata: Any) -> dict[str, dict[str, Any]]:
 
 
 def check_released(metadata: Any) -> None:
-    """Refuse what metadata says of a table and no release tells, such as a sequence key.
-
-    Raises
-    ------
-    ValueError
-        Naming it, and the way out.
-    """
+    """Refuse what metadata says of a table and no release tells, such as a sequence key."""
     table, _ = _table_and_columns(metadata)
     if unknown := sorted(str(key) for key, said in table.items() if said and key not in _RELEASED):
         raise ValueError(
@@ -188,11 +142,9 @@ def _column_type(name: str, given: Any, known: Mapping[str, Any]) -> ColumnType:
     check_agreement(name, given, known)
     if isinstance(given, Attribute):
         return ColumnType(
-            name=name,
-            sdtype=sdtype_of(given),
-            datetime_format=given.datetime_format or form,
+            name=name, sdtype=sdtype_of(given), datetime_format=given.datetime_format or form,
             values=given.values,
-        )
+        )  # fmt: skip
     if given is not known:
         check_keys(name, given)
     spec = {"datetime_format": form, **given}

@@ -55,11 +55,7 @@ class Declarations:
     """Public sources that were cited."""
 
     def plan_private(
-        self,
-        specs: Specs,
-        epsilon: float,
-        delta: float,
-        neighbours: Neighbours = ONE_ROW,
+        self, specs: Specs, epsilon: float, delta: float, neighbours: Neighbours = ONE_ROW
     ) -> DomainPlan:
         """Plan what learning domains costs, with bounds or without, from the metadata alone."""
         learned = set(self.bounds)
@@ -71,20 +67,14 @@ class Declarations:
             if name in learned and not spec.get("transformed")
         }
         return DomainPlan.make(
-            columns,
-            epsilon,
-            delta,
-            declared=len(specs) - len(columns),
-            never_missing=self.never_missing,
+            columns, epsilon, delta, declared=len(specs) - len(columns), never_missing=self.never_missing,
             neighbours=neighbours,
             bounds={name: bounds for name, bounds in self.bounds.items() if name in columns},
-        )
+        )  # fmt: skip
 
     def planned(self, specs: Specs, private: Collection[str] = ()) -> Domain:
-        """Domain for planning.
-
-        Undeclared columns stand in with one code each, marked as private or inferred.
-        """
+        """Domain for planning."""
+        # Undeclared columns stand in with one code each, marked as private or inferred.
         return Domain(tuple(self.marked(self._planned(name, name in private)) for name in specs))
 
     def marked(self, attribute: Attribute) -> Attribute:
@@ -95,7 +85,9 @@ class Declarations:
     def _planned(self, name: str, private: bool) -> Attribute:
         if name in self.bounds and private:
             return replace(self.bounds[name].plain, provenance="private")
-        return self.known(name) or _stand_in(name, private)
+        return self.known(name) or Attribute(
+            name=name, kind="categorical", nullable=True, provenance="private" if private else "inferred"
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -129,31 +121,8 @@ def _usual(name: str, spec: Mapping[str, Any]) -> Attribute:
     return Attribute(name=name, kind="categorical", values=tuple(range(size)), provenance="inferred")
 
 
-def _stand_in(name: str, private: bool) -> Attribute:
-    return Attribute(
-        name=name, kind="categorical", nullable=True, provenance="private" if private else "inferred"
-    )
-
-
 def read_declarations(domain: Any, undeclared: Undeclared, max_bins: int, specs: Specs) -> Declarations:
-    """Read the ``domain`` argument of the synthesizer.
-
-    Parameters
-    ----------
-    domain : None, "written", Domain, mapping or path
-        See :class:`sdv_plausible.PlausibleDeniabilitySynthesizer`.
-    undeclared : {"infer", "private"}
-        What happens to the other columns.
-    max_bins : int
-        Bins of wide ranges.
-    specs : mapping
-        The metadata's columns.
-
-    Raises
-    ------
-    ValueError
-        If a declaration names no column, cannot be read, fixes no domain, or contradicts the metadata.
-    """
+    """Read the ``domain`` argument of the synthesizer."""
     if undeclared not in ("infer", "private"):
         raise Refused("undeclared", undeclared, 'must be "infer" or "private"')
     if not isinstance(max_bins, int) or isinstance(max_bins, bool) or max_bins < 2:
@@ -204,11 +173,9 @@ def _check_texts(name: str, attribute: Attribute) -> None:
 
 
 def _sorted_out(
-    attributes: Mapping[str, Attribute],
-    given: Mapping[str, Any],
-    undeclared: Undeclared,
+    attributes: Mapping[str, Attribute], given: Mapping[str, Any], undeclared: Undeclared,
     never_missing: frozenset[str] = frozenset(),
-) -> Declarations:
+) -> Declarations:  # fmt: skip
     """Declarations with wide ranges as bounds, unless their bins were declared too."""
     bounds = {
         name: bounds_of(attribute, given[name])
@@ -220,18 +187,7 @@ def _sorted_out(
 
 
 def domain_document(domain: Any) -> DomainFile:
-    """The domain file that the ``domain`` argument is, names, or would be.
-
-    Parameters
-    ----------
-    domain : Domain, mapping or path
-        As for the synthesizer, but for "written".
-
-    Raises
-    ------
-    ValueError
-        If it is something else, its file cannot be read, or its names are not those of columns.
-    """
+    """The domain file that the ``domain`` argument (all but "written") is, names, or would be."""
     if isinstance(domain, DomainFile):
         return domain
     if isinstance(domain, str) and domain == "metadata":
@@ -272,9 +228,8 @@ def _declare(name: str, spec: Any, max_bins: int, known: Mapping[str, Any]) -> A
         raise Refused.saying(
             "domain",
             f"domain of column {name!r} ({spec!r}) fixes no values: the column's sdtype ({sdtype!r}) is "
-            "invented, not "
-            "modelled. Set it to categorical or numerical in the metadata (metadata.update_column), or "
-            "leave the column out",
+            "invented, not modelled. Set it to categorical or numerical in the metadata "
+            "(metadata.update_column), or leave the column out",
         )
     if isinstance(spec, (Attribute, Mapping)):
         check_agreement(name, spec, known)

@@ -31,33 +31,20 @@ _KEYS = ("$schema", "schema", "detected", "columns", "looked", "looked_rules", "
 
 @dataclass(frozen=True, kw_only=True)
 class DomainFile:
-    """Declarations with their history.
+    """Declarations with their history."""
 
-    Parameters
-    ----------
-    columns : mapping
-        Column name -> declaration in SDV's words, with ``source``: the public text that it was taken from.
-    looked : mapping of str to str
-        Column name -> digest of its words when they were first compared with the rows, or cells shown.
-    detected : bool
-        Whether the file was written by something that read the rows: none of it is then a declaration.
-    editor_schema : str, optional
-        What ``"$schema"`` says, for editors.
-    learned : mapping, optional
-        What learning some columns cost; they are Attributes, or have the form of one, with a ``kind``.
-    looked_rules : tuple of str, optional
-        Digests of the rules when rows that break one were first counted; None before.
-    rules_source : str, optional
-        The public text that rules changed after that are taken from.
-    """
-
+    # Column name -> declaration in SDV's words, with ``source``: the public text that it was taken from
     columns: Mapping[str, Any]
+    # Column name -> digest of its words when they were first compared with the rows, or cells shown
     looked: Mapping[str, str] = field(default_factory=dict)
+    # Whether the file was written by something that read the rows: none of it is then a declaration
     detected: bool = False
-    editor_schema: str | None = None
+    editor_schema: str | None = None  # what ``"$schema"`` says, for editors
+    # What learning some columns cost; they are Attributes, or have the form of one, with a ``kind``
     learned: Mapping[str, Any] | None = None
+    # Digests of the rules when rows that break one were first counted; None before
     looked_rules: tuple[str, ...] | None = None
-    rules_source: str | None = None
+    rules_source: str | None = None  # the public text that rules changed after that are taken from
 
     @property
     def private(self) -> tuple[str, ...]:
@@ -77,13 +64,7 @@ class DomainFile:
         )
 
     def declarations(self) -> dict[str, Any]:
-        """Words by column as the synthesizer takes them, each with what ends its claim.
-
-        Raises
-        ------
-        ValueError
-            If a column of a template was not filled in.
-        """
+        """Words by column as the synthesizer takes them, each with what ends its claim."""
         edited, found = self.edited, {}
         if self.learned is None and self.private:
             raise ValueError(
@@ -116,17 +97,9 @@ class DomainFile:
         return found
 
     def looked_at(self, names: Collection[str], rules: Collection[str] | None = None) -> DomainFile:
-        """The file after these columns were compared with the rows; the first look at a column counts.
-
-        A column that is not declared counts as a blank: what is declared of it later may repeat it.
-
-        Parameters
-        ----------
-        names : collection of str
-            The columns.
-        rules : collection of str, optional
-            Digests of the rules, if rows that break one were counted.
-        """
+        """The file after these columns were compared with the rows; the first look at a column counts."""
+        # A column that is not declared counts as a blank: what is declared of it later may repeat it.
+        # ``rules`` are digests, if rows that break one were counted.
         ordered = [*(name for name in self.columns if name in names), *sorted({*names} - {*self.columns})]
         new = {name: digest(self.columns.get(name, {})) for name in ordered}
         first = self.looked_rules if rules is None or self.looked_rules is not None else tuple(sorted(rules))
@@ -139,15 +112,13 @@ class DomainFile:
     def to_dict(self) -> dict[str, Any]:
         """Plain form for JSON; :meth:`of` reads it back."""
         return {
-            **({} if self.editor_schema is None else {"$schema": self.editor_schema}),
-            "schema": SCHEMA,
-            **({"detected": True} if self.detected else {}),
-            "columns": dict(self.columns),
+            **({} if self.editor_schema is None else {"$schema": self.editor_schema}), "schema": SCHEMA,
+            **({"detected": True} if self.detected else {}), "columns": dict(self.columns),
             **({"looked": dict(self.looked)} if self.looked else {}),
             **({} if self.looked_rules is None else {"looked_rules": list(self.looked_rules)}),
             **({} if self.rules_source is None else {"rules_source": self.rules_source}),
             **({} if self.learned is None else {"learned": dict(self.learned)}),
-        }
+        }  # fmt: skip
 
     def save(self, path: str | Path) -> None:
         """Write the file, whole or not at all: a line for each column."""
@@ -163,13 +134,7 @@ class DomainFile:
 
     @classmethod
     def of(cls, document: Mapping[str, Any], what: str = "domain file") -> DomainFile:
-        """Read what :meth:`to_dict` wrote, or a bare mapping from names to words.
-
-        Raises
-        ------
-        ValueError
-            If the document is neither.
-        """
+        """Read what :meth:`to_dict` wrote, or a bare mapping from names to words."""
         if not isinstance(document.get("schema"), str):
             check_names(document, what)
             return cls(columns=document)
@@ -211,13 +176,7 @@ class DomainFile:
 
 
 def read_json(path: Path) -> Any:
-    """A JSON document in which no name occurs twice.
-
-    Raises
-    ------
-    ValueError
-        If the file holds something else.
-    """
+    """A JSON document in which no name occurs twice."""
     try:
         return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_repeats)
     except (RecursionError, ValueError) as error:

@@ -9,22 +9,9 @@ from typing import Any
 def groups_of(
     name: str, groups: Mapping[str, Sequence[Hashable]] | int | None, values: Sequence[Hashable]
 ) -> tuple[int, ...] | None:
-    """Group of every value; values that no group names share one.
-
-    Parameters
-    ----------
-    name : str
-        Column name, for errors.
-    groups : mapping, int or None
-        Group name -> its values; or so many first letters of the values as text, which name the group.
-    values : sequence
-        The category's values.
-
-    Raises
-    ------
-    ValueError
-        If a value is in two groups, or is not one of the category.
-    """
+    """Group of every value; values that no group names share one."""
+    # ``groups`` maps names to values, or is the number of first letters of a value's text that name its
+    # group.
     if groups is None:
         return None
     known, named = set(values), dict[Hashable, Any]()

@@ -26,16 +26,10 @@ if TYPE_CHECKING:
 
 
 def read_parquet(
-    path: PathLike,
-    domain: Any = None,
-    metadata: Any = None,
-    *,
-    decimal: str = ".",
-    thousands: str | None = None,
-    na_values: Sequence[str] = ("",),
-    true_values: Sequence[str] = TRUE_VALUES,
+    path: PathLike, domain: Any = None, metadata: Any = None, *, decimal: str = ".",
+    thousands: str | None = None, na_values: Sequence[str] = ("",), true_values: Sequence[str] = TRUE_VALUES,
     false_values: Sequence[str] = FALSE_VALUES,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Read a Parquet file cell by cell, as declared.
 
     Parameters
@@ -56,12 +50,9 @@ def read_parquet(
         same, or a column is stored in a type that its declaration does not go with.
     """
     spelling = Spelling(
-        decimal=decimal,
-        thousands=thousands,
-        na_values=na_values,
-        true_values=true_values,
+        decimal=decimal, thousands=thousands, na_values=na_values, true_values=true_values,
         false_values=false_values,
-    )
+    )  # fmt: skip
     types = column_types(domain, metadata)
     if not types:
         raise Refused.saying(
@@ -84,24 +75,8 @@ def read_parquet(
 def frame_of(
     table: pa.Table, types: Mapping[str, ColumnType], spelling: Spelling, *, categories: bool = False
 ) -> pd.DataFrame:
-    """Read the cells of an Arrow table, each by what was declared of its column alone.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Cells as a file or an engine stores them.
-    types : mapping of str to ColumnType
-        What its columns are.
-    spelling : Spelling
-        How cells are written that are stored as text.
-    categories : bool
-        Whether columns of text come as pandas' categories, which the codec reads faster than objects.
-
-    Raises
-    ------
-    ValueError
-        If a column is stored in a type that its declaration does not go with.
-    """
+    """Read the cells of an Arrow table, each by what was declared of its column alone."""
+    # ``categories``: text as pandas' categories, which the codec reads faster than objects.
     names = table.column_names
     columns = {
         name: _column(table.column(name), types[name], spelling, categories=categories) for name in names
@@ -203,10 +178,8 @@ def _numbers(cells: pa.ChunkedArray) -> pd.Series[Any]:
 
 
 def _by_text(values: list[Any], column: ColumnType, spelling: Spelling) -> pd.Series[Any]:
-    """Cells by the rules of text.
-
-    Numbers and dates are first written as text, truth values and what is invented are kept.
-    """
+    """Cells by the rules of text."""
+    # Numbers and dates are first written as text, truth values and what is invented are kept.
     present = [i for i, value in enumerate(values) if value is not None and value == value]  # noqa: PLR0124  NaN is missing
     kept = (bool,) if bool in set(map(type, column.values)) else ()
     read = [i for i in present if column.is_modelled and not isinstance(values[i], kept)]

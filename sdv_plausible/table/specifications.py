@@ -22,29 +22,9 @@ SINGLES = 2  # times the bins: up to so many values of a range stay single value
 
 
 def declared_attribute(name: str, spec: Mapping[str, Any], max_bins: int = MAX_BINS) -> Attribute | None:
-    """Build an attribute from what a user declared, in the words of SDV's metadata.
-
-    Parameters
-    ----------
-    name : str
-        Column name.
-    spec : mapping
-        ``sdtype`` and, as needed, the other words of
-        :data:`~sdv_plausible.table.column_document.WORDS`.
-    max_bins : int
-        A wider range is cut into this many equal bins.
-
-    Returns
-    -------
-    Attribute or None
-        None if the declaration does not fix a domain (no range and no values).
-
-    Raises
-    ------
-    ValueError
-        If the range cannot be read, is infinite or reversed, the values are not a list of distinct values, or
-        any other word holds what it cannot mean.
-    """
+    """Attribute that a user declared, in the words of :data:`~sdv_plausible.table.column_document.WORDS`."""
+    # None if the declaration fixes no domain (no range and no values). A wider range is cut into ``max_bins``
+    # bins.
     spec = read_words(name, spec)
     sdtype = spec.get("sdtype")
     common: dict[str, Any] = {"name": name, "nullable": says_missing(spec)}
@@ -96,7 +76,11 @@ def _numbers(name: str, spec: Mapping[str, Any], max_bins: int, common: dict[str
         low, high = edges[0], edges[-1]
     if low is None or high is None:
         return None
-    _check_declared_range(name, low, high)
+    if low > high or not math.isfinite(float(high) - float(low)):
+        raise ValueError(
+            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers, "
+            "range_min <= range_max"
+        )
     decimals, special = spec.get("decimal_places"), spec.get("special_values") or ()
     common["values"] = tuple(v for v in special if isinstance(v, str))
     special = [v for v in special if not isinstance(v, str)]
@@ -132,15 +116,8 @@ def _whole_bins(
 def with_points(
     lower: Sequence[float], upper: Sequence[float], points: Sequence[float]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Bins with some values as bins of their own, inside the range or beside it.
-
-    Parameters
-    ----------
-    lower, upper : sequence of number
-        Closed ends of bins, increasing: whole numbers, or doubles of which neighbours may touch.
-    points : sequence of number
-        Values to stay single.
-    """
+    """Bins with some values as bins of their own, inside the range or beside it."""
+    # Ends are closed: whole numbers, or doubles of which neighbouring bins may touch.
     bins = list(zip(lower, upper, strict=True))
     for point in points:
         cut: list[tuple[float, float]] = [(point, point)]
@@ -180,13 +157,7 @@ def _inside(name: str, low: float, high: float, edges: list[Any]) -> list[Any]:
 
 
 def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribute:
-    """Build an attribute from a declaration; ``sdtype`` stands in where the declaration has none of its own.
-
-    Raises
-    ------
-    ValueError
-        If the declaration cannot be read, fixes no values, or does not tell its sdtype.
-    """
+    """Attribute of a declaration; ``sdtype`` stands in where the declaration has none of its own."""
     if isinstance(spec, Attribute):
         return spec
     if not isinstance(spec, Mapping):
@@ -202,8 +173,7 @@ def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribut
         raise Refused.saying(
             "domain",
             f"domain of column {name!r} ({dict(spec)!r}) does not tell its sdtype: give range_values, a "
-            "datetime_format, "
-            "range_min and range_max as numbers, or the sdtype itself",
+            "datetime_format, range_min and range_max as numbers, or the sdtype itself",
         )
     attribute = declared_attribute(name, {**words, "sdtype": sdtype}, max_bins)
     if attribute is None:
@@ -235,26 +205,15 @@ def told_sdtype(spec: Mapping[str, Any]) -> str | None:
     return "numerical" if all(isinstance(v, (int, float, np.integer, np.floating)) for v in ends) else None
 
 
-def _check_declared_range(name: str, low: Any, high: Any) -> None:
-    if low > high or not math.isfinite(float(high) - float(low)):
-        raise ValueError(
-            f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be finite numbers, "
-            "range_min <= range_max"
-        )
-
-
 def date_ends(name: str, low: Any, high: Any, form: str | None) -> tuple[int, int]:
-    """Ends of a declared range in nanoseconds since 1970 UTC. Text without a format must be ISO 8601.
-
-    Nothing is guessed.
-    """
+    """Ends of a declared range in nanoseconds since 1970 UTC. Text without a format must be ISO 8601."""
+    # Nothing is guessed.
     try:
         start, end = (_as_stamp(v, form or "ISO8601" if isinstance(v, str) else form) for v in (low, high))
     except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(
             f"column {name!r}: range_min ({low!r}) and range_max ({high!r}) must be dates of the years 1678 "
-            "to 2262 in the "
-            f"datetime_format ({form!r})"
+            f"to 2262 in the datetime_format ({form!r})"
         ) from error
     if start > end:
         raise ValueError(f"column {name!r}: range_min ({low!r}) must not be after range_max ({high!r})")
@@ -271,10 +230,8 @@ def _as_stamp(value: Any, form: str | None) -> int:
 def equal_bins(
     low: int, high: int, max_bins: int, singles: int = SINGLES
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Cut the integers low..high into ``max_bins`` runs of nearly equal length, or into single values.
-
-    The latter up to ``singles`` times as many: ages from 0 to 110 stay years.
-    """
+    """Cut the integers low..high into ``max_bins`` runs of nearly equal length, or into single values."""
+    # The latter up to ``singles`` times as many: ages from 0 to 110 stay years.
     if high < low:
         raise ValueError(f"range_max ({high}) must not be below range_min ({low})")
     points = high - low + 1

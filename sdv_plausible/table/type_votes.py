@@ -104,19 +104,8 @@ class CellKinds:
 def vote_types(
     texts: pd.DataFrame, spelling: Spelling, epsilon: float, delta: float, coins: Coins | None = None
 ) -> tuple[dict[str, Words], PrivacyLedger]:
-    """Types of columns of text, in the words of a domain file, and the ledger of learning them.
-
-    Parameters
-    ----------
-    texts : DataFrame
-        The cells as they stand in the file, missing as None.
-    spelling : Spelling
-        How numbers and missing values are written.
-    epsilon, delta : float
-        What the vote may cost.
-    coins : Coins, optional
-        Secret ones by default.
-    """
+    """Types of columns of text, in the words of a domain file, and the ledger of learning them."""
+    # Cells are as they stand in the file, missing as None; coins are secret ones by default.
     names, failure = [str(name) for name in texts.columns], delta * FAILURE_SHARE
     entry = vote_entry(len(names), epsilon, delta)
     ledger = PrivacyLedger(delta=delta, covers=COVERS)

@@ -30,9 +30,10 @@ from sdv_plausible.privacy.accounting.released_rows import ReleasedRows
 from sdv_plausible.privacy.accounting.theorem1 import theorem1
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
+from sdv_plausible.release.deterministic_test import DeterministicTest
 from sdv_plausible.release.mechanism import PlausibleDeniabilityMechanism
 from sdv_plausible.release.release_level import ReleaseTest
-from sdv_plausible.release.row_tests import DeterministicTest, RandomizedTest
+from sdv_plausible.release.row_tests import RandomizedTest
 from tests.flat import bound, rebound, settings_of
 
 A = Fraction(1, 2)  # exp(-epsilon0), rational

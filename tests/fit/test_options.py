@@ -194,7 +194,7 @@ def made_with(option: Option, value: Any) -> dict[str, Any]:
     return {VALUES[of]: MADE[of](*first, **{option.within or option.name: value})}
 
 
-@pytest.mark.parametrize("name", [*OPTIONS, "metadata", *OTHERWISE])
+@pytest.mark.parametrize("name", [*OPTIONS, *WITHOUT_OPTION])
 def test_every_refusal_names_its_field(name):
     option = OPTIONS.get(name, Option(name, object, None, ""))
     if name in SDVS_OWN:

@@ -48,16 +48,7 @@ BEFORE, SCORED = 4, 3  # rounds of raking a model's table to the margins, before
 class Measurements:
     """Everything measured so far and what it says.
 
-    Parameters
-    ----------
-    rows : Queryable
-        Asked for one-way counts at once, and for scores and pair tables in every round.
-    domain : Domain
-        The columns.
-    schedule : Schedule
-        Shares of the budget.
-    public : PublicCodes, optional
-        A published table of these columns.
+    One-way counts are asked at once, scores and pair tables in every round.
     """
 
     def __init__(
@@ -119,10 +110,8 @@ class Measurements:
         ]
 
     def _finer(self, plain: list[np.ndarray], domain: Domain, schedule: Schedule) -> list[np.ndarray]:
-        """Smaller buckets where a published table lends what noise hides in them.
-
-        Of columns whose margin it fits, and which depend on another in it.
-        """
+        """Smaller buckets where a published table lends what noise hides in them."""
+        # Of columns whose margin it fits, and which depend on another in it.
         assert self._public is not None
         most = max(schedule.most_buckets, PUBLIC_BUCKETS)
         fine = self._cut(domain, replace(schedule, most_buckets=most), PUBLIC_FLOOR)
@@ -140,12 +129,9 @@ class Measurements:
                 found = rake(before * self._possible.get(e, 1.0), rows, columns)
                 self._pairs[e], self._pairs[e[1], e[0]] = found, found.T
         estimates = Estimates(
-            margins=self.margins,
-            coarse=self.coarse,
-            buckets=self.buckets,
-            pairs=self._pairs,
+            margins=self.margins, coarse=self.coarse, buckets=self.buckets, pairs=self._pairs,
             levels=self._levels,
-        )
+        )  # fmt: skip
         return with_sets(estimates, self._sets) if self._sets else estimates
 
     def measure_sets(self, this: SetRound) -> bool:
@@ -199,20 +185,16 @@ class Measurements:
     ) -> tuple[np.ndarray, list[float]]:
         """Positions of the pairs that are worth their noise, and their shares of mu^2."""
         chosen, shares = worth_measuring(
-            score=np.minimum(score, self._farthest(pairs)),
-            price=self._price(pairs),
-            share=this.pair_share,
+            score=np.minimum(score, self._farthest(pairs)), price=self._price(pairs), share=this.pair_share,
             sigma=self._rows.sigma,
             most=min(len(pairs), len(self.margins) - 1) if this.forest else len(pairs),
             keep=(lambda ranked: _forest(ranked, pairs, len(self.margins))) if this.forest else np.asarray,
-        )
+        )  # fmt: skip
         return chosen, shares.tolist()
 
     def _farthest(self, pairs: np.ndarray) -> np.ndarray:
-        """Bound on the L1 distance of two count tables of a pair with the same margins.
-
-        4 (1 - p) for a value of mass p.
-        """
+        """Bound on the L1 distance of two count tables of a pair with the same margins."""
+        # 4 (1 - p) for a value of mass p.
         likeliest = np.array([p.max() for p in self.coarse])[pairs].max(1)
         return np.asarray(self.total * np.minimum(2.0, 4 * (1 - likeliest)))
 
@@ -337,10 +319,8 @@ class Measurements:
 
 
 def _forest(ranked: np.ndarray, pairs: np.ndarray, num_columns: int) -> np.ndarray:
-    """Of the pairs numbered in ``ranked``, best first, those that close no circle.
-
-    A spanning forest of least ranks.
-    """
+    """Of the pairs numbered in ``ranked``, best first, those that close no circle."""
+    # A spanning forest of least ranks.
     a, b = pairs[ranked].T
     ranks = np.arange(1, len(ranked) + 1)  # 0 would stand for no edge
     forest = minimum_spanning_tree(csr_array((ranks, (a, b)), shape=(num_columns, num_columns)))

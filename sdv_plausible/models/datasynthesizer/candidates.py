@@ -21,18 +21,10 @@ Pair = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Levels:
-    """Every attribute at every level of detail, from noisy margins.
+    """Every attribute at every level of detail, from noisy margins."""
 
-    Parameters
-    ----------
-    axes : sequence of sequences of Axis
-        By level, then by attribute.
-    most_cells : float
-        Bound on the cells of a conditional table, so that noise leaves something of it.
-    """
-
-    axes: Sequence[Axes]
-    most_cells: float
+    axes: Sequence[Axes]  # by level, then by attribute
+    most_cells: float  # bound on the cells of a conditional table, so that noise leaves something of it
 
     @classmethod
     def make(cls, domain: Domain, margins: Sequence[np.ndarray], most_cells: float) -> Levels:
@@ -55,20 +47,9 @@ class Levels:
 def candidates(
     visited: Sequence[int], rest: Sequence[int], max_parents: int, most: int, coins: Coins
 ) -> list[Pair]:
-    """Return attributes with parent sets of 1 to ``max_parents`` visited ones: all, or ``most`` by lot.
-
-    Parameters
-    ----------
-    visited, rest : sequence of int
-        Attributes in the network, and those that are not.
-    max_parents : int
-        The paper's k.
-    most : int
-        Number of candidates beyond which a random subset is drawn. The draw sees no row, so the choice costs
-        what it costs for any fixed set (docs/explanation/proofs/greedy_bayes.md, Theorem 3).
-    coins : Coins
-        Of the draw.
-    """
+    """Return attributes with parent sets of 1 to ``max_parents`` visited ones: all, or ``most`` by lot."""
+    # Beyond ``most`` a random subset is drawn, which sees no row, so the choice costs what it costs for any
+    # fixed set (docs/explanation/proofs/greedy_bayes.md, Theorem 3). ``max_parents`` is the paper's k.
     sizes = range(1, min(max_parents, len(visited)) + 1)
     number = len(rest) * sum(math.comb(len(visited), size) for size in sizes)
     if number > max(LISTED, 4 * most):

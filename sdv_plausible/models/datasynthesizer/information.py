@@ -17,18 +17,11 @@ GRID = 2.0**-10  # bits; computed scores are exact to half a step of it up to 2*
 
 @dataclass(frozen=True)
 class MutualInformation:
-    """``n I(X; parents)`` of every candidate, in whole steps of ``GRID``.
+    """``n I(X; parents)`` of every candidate, in whole steps of ``GRID``."""
 
-    Parameters
-    ----------
-    candidates : sequence of (Axis, sequence of Axis)
-        Attribute and parents; buckets are public or from earlier answers.
-    most_rows : int
-        Upper bound on the rows of the larger of two neighbours, from an earlier answer.
-    """
-
+    # Attribute and parents; buckets are public or from earlier answers
     candidates: Sequence[tuple[Axis, Axes]]
-    most_rows: int
+    most_rows: int  # upper bound on the rows of the larger of two neighbours, from an earlier answer
     proof = "docs/explanation/proofs/greedy_bayes.md, Theorems 1 and 2"
 
     def asked(self) -> Asked:

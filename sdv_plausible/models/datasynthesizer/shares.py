@@ -26,32 +26,18 @@ _TEXTS = {
     "tables": "counts of the conditional tables",
 }
 _PARTS: dict[str, tuple[Part, ...]] = {
-    "size": ("structure",),
-    "margins": ("parameters",),
-    "tables": ("parameters",),
-}
+    "size": ("structure",), "margins": ("parameters",), "tables": ("parameters",),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class GreedyPlan:
-    """What every stage may spend.
+    """What every stage may spend."""
 
-    Parameters
-    ----------
-    mu : float
-        Gaussian privacy parameter of all counts together; infinity for no noise.
-    choice : float
-        Epsilon of each choice of an attribute and its parents.
-    num_attributes : int
-        The number m of attributes.
-    size_failure : float
-        Probability that the noisy upper bound on n is below n.
-    """
-
-    mu: float
-    choice: float
-    num_attributes: int
-    size_failure: float
+    mu: float  # Gaussian privacy parameter of all counts together; infinity for no noise
+    choice: float  # epsilon of each choice of an attribute and its parents
+    num_attributes: int  # the number m of attributes
+    size_failure: float  # probability that the noisy upper bound on n is below n
 
     @classmethod
     def make(cls, domain: Domain, budget: ModelBudget) -> GreedyPlan:
@@ -83,14 +69,10 @@ class GreedyPlan:
         if math.isinf(self.mu):
             return [
                 LedgerEntry(
-                    name="model",
-                    mechanism="GreedyBayes, no noise",
-                    losses=(InfiniteLoss(),),
-                    scope="the model",
-                    note=NO_NOISE,
-                    parts=("structure", "parameters"),
+                    name="model", mechanism="GreedyBayes, no noise", losses=(InfiniteLoss(),),
+                    scope="the model", note=NO_NOISE, parts=("structure", "parameters"),
                 )
-            ]
+            ]  # fmt: skip
         entries = [self._counts(stage) for stage in self.shares]
         if self.num_attributes > 1:
             losses = (BoundedRangeLoss(epsilon=self.choice, count=self.num_attributes - 1),)

@@ -129,13 +129,7 @@ class CopulaModel(NodeMixture):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> CopulaModel:
-        """Model of such arrays.
-
-        Raises
-        ------
-        ValueError
-            If they do not make one.
-        """
+        """Model of such arrays."""
         if set(arrays) != {"loadings", "cardinalities", "axes", "thresholds"}:
             raise ValueError("a Gaussian copula has loadings, cardinalities, axes and thresholds")
         cards = np.asarray(arrays["cardinalities"])

@@ -117,24 +117,15 @@ class LatentModel(NodeMixture):
         flat = {name: getattr(self.network, name).reshape(-1) for name in WEIGHTS}
         h, latent = self.network.embedding.shape[1], self.network.num_latent
         return {
-            **flat,
-            "base": self.network.base,
-            "floor": np.array([self.network.floor]),
+            **flat, "base": self.network.base, "floor": np.array([self.network.floor]),
             "shape": np.array([h, latent], dtype=np.int64),
             "cardinalities": np.array(self.cardinalities, dtype=np.int64),
-            "buckets": np.concatenate(self.buckets),
-            "within": np.concatenate(self.within),
-        }
+            "buckets": np.concatenate(self.buckets), "within": np.concatenate(self.within),
+        }  # fmt: skip
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> LatentModel:
-        """Model of such arrays.
-
-        Raises
-        ------
-        ValueError
-            If they do not make one.
-        """
+        """Model of such arrays."""
         whole = ("shape", "cardinalities", "buckets")
         if set(arrays) != {*WEIGHTS, "base", "floor", "within", *whole}:
             raise ValueError(
@@ -164,21 +155,13 @@ def _network(arrays: Arrays, buckets: Sequence[np.ndarray]) -> Network:
         name: np.asarray(arrays[name], dtype=np.float64).reshape(-1, columns[name]) for name in WEIGHTS
     }
     return Network(
-        sizes=tuple(int(bucket.max()) + 1 for bucket in buckets),
-        floor=float(arrays["floor"][0]),
-        base=np.asarray(arrays["base"], dtype=np.float64),
-        **weights,
-    )
+        sizes=tuple(int(bucket.max()) + 1 for bucket in buckets), floor=float(arrays["floor"][0]),
+        base=np.asarray(arrays["base"], dtype=np.float64), **weights,
+    )  # fmt: skip
 
 
 class LatentSeeds(SeedModel):
-    """An autoencoder whose candidates are decoded from seeds' latent points.
-
-    Parameters
-    ----------
-    model : LatentModel
-        Encoder and decoder.
-    """
+    """An autoencoder whose candidates are decoded from seeds' latent points."""
 
     in_latent_space: ClassVar[bool] = True
     _terms: np.ndarray | None = None
@@ -204,12 +187,9 @@ class LatentSeeds(SeedModel):
     def attach_seeds(self, seeds: SeedRecords) -> None:
         """Encode the seed records."""
         super().attach_seeds(seeds)
-        self._means, self._levels = self._encoded(seeds.codes)
+        buckets = [bucket[seeds.codes[:, j]] for j, bucket in enumerate(self.model.buckets)]
+        self._means, self._levels = self.model.network.encode(np.stack(buckets, axis=1))
         self._terms = terms(self._means, self._levels, self.model.network.floor)
-
-    def _encoded(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        buckets = [bucket[codes[:, j]] for j, bucket in enumerate(self.model.buckets)]
-        return self.model.network.encode(np.stack(buckets, axis=1))
 
     def propose(self, rows: np.ndarray, omega: np.ndarray, coins: Coins) -> Proposals:
         """Draw a latent point from each seed, and decode it; if all is resampled, there is none."""

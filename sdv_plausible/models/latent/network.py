@@ -142,12 +142,9 @@ class Network:
 def shapes(total: int, hidden: int, latent: int) -> dict[str, tuple[int, int]]:
     """Shapes of the weights."""
     return {
-        "embedding": (total, hidden),
-        "means": (hidden + 1, latent),
-        "spreads": (hidden + 1, latent),
-        "hidden": (latent + 1, hidden),
-        "output": (hidden + 1, total),
-    }
+        "embedding": (total, hidden), "means": (hidden + 1, latent), "spreads": (hidden + 1, latent),
+        "hidden": (latent + 1, hidden), "output": (hidden + 1, total),
+    }  # fmt: skip
 
 
 def check_floor(floor: float) -> None:

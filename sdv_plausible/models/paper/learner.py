@@ -193,11 +193,8 @@ class PaperNetwork:
             prior = uniform_prior(cards[j], 1.0)
             probabilities = dirichlet_table(
                 cut_at_zero(counts.values.reshape(-1, cards[j])),
-                prior,
-                self.concentration,
-                "posterior",
-                coins,
-            )
+                prior, self.concentration, "posterior", coins,
+            )  # fmt: skip
             tables[j] = self._table(domain, buckets, j, chosen, probabilities)
         return BayesianNetwork([tables[j] for j in topological_order(parents, cards)])
 
@@ -258,13 +255,7 @@ def given_structure(learner: Any) -> Mapping[str, Sequence[str]] | None:
 
 
 def _listed(child: str, parents: Any) -> list[str]:
-    """Parents as a list, which files hold.
-
-    Raises
-    ------
-    ValueError
-        If they are none, or one text.
-    """
+    """Parents as a list, which files hold."""
     if isinstance(parents, (str, bytes)) or not isinstance(parents, Iterable):
         raise check.Refused.saying(
             "structure",

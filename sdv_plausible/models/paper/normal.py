@@ -19,18 +19,9 @@ LEAST_DEVIATION = 0.25  # of the narrowest bin's distance to the next: a row at 
 def normal_rows(table: np.ndarray, attribute: Attribute) -> np.ndarray:
     """A table whose rows are Normal over the bins of a number or date, with the mean and variance they had.
 
-    Parameters
-    ----------
-    table : ndarray, shape (configurations, cardinality)
-        Rows sum to 1.
-    attribute : Attribute
-        The child. Texts beside numbers, and missing, keep their probabilities; categories are left alone.
-
-    Returns
-    -------
-    ndarray, shape (configurations, cardinality)
-        Rows sum to 1. The Normal is cut off at the ends of the range, which moves its moments where it is
-        not narrow.
+    Shape (configurations, cardinality), rows sum to 1. Texts beside numbers, and missing, keep their
+    probabilities; categories are left alone. The Normal is cut off at the ends of the range, which moves its
+    moments where it is not narrow.
     """
     bins = len(attribute.lower)
     if bins < 2:

@@ -13,33 +13,14 @@ ParameterDraw = Literal["mean", "posterior"]
 
 
 def dirichlet_table(
-    counts: np.ndarray,
-    margin: np.ndarray,
-    concentration: float,
-    draw: ParameterDraw = "mean",
+    counts: np.ndarray, margin: np.ndarray, concentration: float, draw: ParameterDraw = "mean",
     coins: Coins | None = None,
-) -> np.ndarray:
-    """Conditional table from counts under a Dirichlet prior (paper Eq. 11-13).
-
-    Parameters
-    ----------
-    counts : ndarray, shape (configurations, cardinality)
-        Non-negative counts, possibly fractional after noise and projection.
-    margin : ndarray, shape (cardinality,)
-        The child's own distribution; the prior is ``concentration * margin``, so that a configuration with
-        little data falls back to the margin and not to the uniform distribution.
-    concentration : float
-        Prior mass in records, > 0.
-    draw : {"mean", "posterior"}
-        Posterior mean (Eq. 13), or one draw from the posterior (Eq. 12).
-    coins : Coins, optional
-        Needed for a draw.
-
-    Returns
-    -------
-    ndarray, shape (configurations, cardinality)
-        Rows sum to 1.
-    """
+) -> np.ndarray:  # fmt: skip
+    """Conditional table from counts under a Dirichlet prior (paper Eq. 11-13)."""
+    # Shape (configurations, cardinality), rows sum to 1; counts may be fractional after noise and projection.
+    # The prior is ``concentration * margin``, so that a configuration with little data falls back to the
+    # child's margin and not to the uniform distribution. The posterior's mean (Eq. 13), or with coins one
+    # draw of it (Eq. 12).
     alpha = counts + concentration * margin
     if draw == "posterior":
         if coins is None:
@@ -54,10 +35,8 @@ def dirichlet_table(
 
 
 def clean_counts(noisy: np.ndarray, total: float) -> np.ndarray:
-    """Non-negative counts that sum to ``total`` from noisy ones: the paper's Eq.
-
-    14 without its upward bias.
-    """
+    """Non-negative counts that sum to ``total`` from noisy ones: the paper's Eq."""
+    # 14 without its upward bias.
     return project_to_simplex(noisy, max(total, 1.0))
 
 

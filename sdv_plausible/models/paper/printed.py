@@ -31,34 +31,16 @@ SIZE_FAILURE = 0.01  # share of delta for the event that the noisy n is far abov
 
 @dataclass(frozen=True, kw_only=True)
 class PrintedPlan:
-    """Scales as printed, from the budget alone: epsilon for the structure, and epsilon again for the tables.
+    """Scales as printed, from the budget alone: epsilon for the structure, and again for the tables."""
 
-    Parameters
-    ----------
-    shares : PaperShares or None
-        Loss of every noisy number; None for no noise.
-    num_attributes : int
-        The number m of attributes.
-    learns_structure : bool
-        Whether entropies are asked for.
-    size_failure : float
-        Probability that the noisy number of rows is too high for Lemma 1 to hold at it.
-    """
-
-    shares: PaperShares | None
-    num_attributes: int
-    learns_structure: bool
-    size_failure: float
+    shares: PaperShares | None  # loss of every noisy number; None for no noise
+    num_attributes: int  # the number m of attributes
+    learns_structure: bool  # whether entropies are asked for
+    size_failure: float  # probability that the noisy number of rows is too high for Lemma 1 to hold at it
 
     @classmethod
     def make(cls, num_attributes: int, budget: ModelBudget, *, learns_structure: bool) -> PrintedPlan:
-        """Decide the noise.
-
-        Raises
-        ------
-        ValueError
-            If the neighbours are not tables with a row more or less: the printed noise is for those.
-        """
+        """Decide the noise. The printed noise is for tables with a row more or less alone."""
         check_printed(budget.neighbours)
         shares = (
             paper_shares(num_attributes, budget.epsilon, budget.delta)
@@ -67,11 +49,9 @@ class PrintedPlan:
         )
         failure = SIZE_FAILURE * budget.delta if shares and learns_structure else 0.0
         return cls(
-            shares=shares,
-            num_attributes=num_attributes,
-            learns_structure=learns_structure,
+            shares=shares, num_attributes=num_attributes, learns_structure=learns_structure,
             size_failure=failure,
-        )
+        )  # fmt: skip
 
     @property
     def entropies(self) -> int:

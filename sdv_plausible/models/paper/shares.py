@@ -17,11 +17,9 @@ Structure = Literal["cfs", "independent"] | Mapping[str, Sequence[str]]
 SHARES = {"margins": 0.10, "size": 0.02, "structure": 0.18, "tables": 0.70}  # of mu**2
 SIZE_FAILURE = 0.01  # share of delta for the event that the noisy lower bound on n is too high
 _PARTS: dict[str, tuple[Part, ...]] = {
-    "margins": ("parameters",),
-    "size": ("structure",),
-    "structure": ("structure",),
+    "margins": ("parameters",), "size": ("structure",), "structure": ("structure",),
     "tables": ("parameters",),
-}
+}  # fmt: skip
 _TEXTS = {
     "margins": "one-way counts",
     "size": "number of rows, for the entropies' sensitivity",
@@ -32,24 +30,12 @@ _TEXTS = {
 
 @dataclass(frozen=True, kw_only=True)
 class LearningPlan:
-    """Shares of every stage.
+    """Shares of every stage."""
 
-    Parameters
-    ----------
-    mu : float
-        Gaussian privacy parameter of all stages together; infinity for no noise.
-    shares : dict of str to float
-        Share of mu^2 of every stage that is made; they sum to 1.
-    num_attributes : int
-        The number m of attributes.
-    size_failure : float
-        Probability that the noisy lower bound on n is above n.
-    """
-
-    mu: float
-    shares: dict[str, float]
-    num_attributes: int
-    size_failure: float = 0.0
+    mu: float  # Gaussian privacy parameter of all stages together; infinity for no noise
+    shares: dict[str, float]  # share of mu^2 of every stage that is made; they sum to 1
+    num_attributes: int  # the number m of attributes
+    size_failure: float = 0.0  # probability that the noisy lower bound on n is above n
 
     @classmethod
     def make(cls, structure: Structure, domain: Domain, budget: ModelBudget) -> LearningPlan:
@@ -63,11 +49,9 @@ class LearningPlan:
         private = math.isfinite(budget.epsilon)
         failure = SIZE_FAILURE * budget.delta if private and "size" in stages else 0.0
         return cls(
-            mu=budget.gaussian(failure),
-            shares={s: SHARES[s] / whole for s in stages},
-            num_attributes=len(domain),
-            size_failure=failure,
-        )
+            mu=budget.gaussian(failure), shares={s: SHARES[s] / whole for s in stages},
+            num_attributes=len(domain), size_failure=failure,
+        )  # fmt: skip
 
     def releases(self, stage: str) -> int:
         """Number of equally noisy numbers or tables of a stage."""

@@ -14,8 +14,6 @@ from typing import NamedTuple
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.neighbours import ONE_ROW, Neighbours
 
-__all__ = ["ReleaseTestLoss", "release_margin", "release_test_loss", "size_lower_bound_margin"]
-
 _DIGITS = 60  # beyond the size of the quantity: a decision is wrong only where two numbers agree in 50 digits
 _SLACK = Decimal("1e-50")  # and there it is on the safe side
 
@@ -123,22 +121,11 @@ def release_test_loss(
 
 
 def size_lower_bound_margin(epsilon: float, beta: float, neighbours: Neighbours = ONE_ROW) -> int:
-    """Subtract this from a noisy number of rows for a lower bound that is safe as a public parameter.
-
-    The number of rows n gets discrete Laplace noise of scale c/epsilon, c the rows of one unit; with margin s
-    the event "bound above the size of the smaller neighbour" has probability at most
-    ``a^(s+1-c)/(1 + a) <= beta`` under both neighbours, ``a = exp(-epsilon/c)``. Charge ``(epsilon, beta)``
-    (``docs/explanation/proofs/conditional_release.md``, Remark 4).
-
-    Parameters
-    ----------
-    epsilon : float
-        Loss of the noisy number of rows, > 0.
-    beta : float
-        Probability of the bad event, in (0, 1).
-    neighbours : Neighbours
-        Whose sizes are compared.
-    """
+    """Subtract this from a noisy number of rows for a lower bound that is safe as a public parameter."""
+    # The number of rows n gets discrete Laplace noise of scale c/epsilon, c the rows of one unit; with margin
+    # s the event "bound above the size of the smaller neighbour" has probability at most ``a^(s+1-c)/(1 + a)
+    # <= beta`` under both neighbours, ``a = exp(-epsilon/c)``. Charge ``(epsilon, beta)``
+    # (``docs/explanation/proofs/conditional_release.md``, Remark 4).
     epsilon = check.positive("epsilon", epsilon, "it is the loss of the noisy number of rows; try 0.1")
     beta = check.open_probability("beta", beta, "try 1e-11")
     return _margin(epsilon, beta, neighbours.rows, 1) + neighbours.rows - 1

@@ -18,8 +18,6 @@ import numpy.typing as npt
 from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.losses import EpsilonDelta
 
-__all__ = ["Noise", "Theorem1Choice", "check_noise", "log_pass_probability", "theorem1", "theorem1_best"]
-
 Noise = Literal["discrete_laplace", "laplace"]
 FloatArray = npt.NDArray[np.float64]
 
@@ -43,26 +41,10 @@ def check_noise(noise: str) -> None:
 def log_pass_probability(
     group_size: npt.ArrayLike, k: int, epsilon0: float, noise: Noise = "discrete_laplace"
 ) -> FloatArray:
-    """Natural log of pt(c) = Pr[c + noise >= k]: the chance that c plausible seeds pass Privacy Test 2.
-
-    Parameters
-    ----------
-    group_size : array of int or float
-        Plausible seeds c, any shape.
-    k : int
-        Centre of the threshold.
-    epsilon0 : float
-        Inverse scale of the noise: density proportional to ``exp(-epsilon0 |z|)`` on the integers or on the
-        real line.
-    noise : {"discrete_laplace", "laplace"}
-        Which of the two.
-
-    Returns
-    -------
-    array of float
-        Values <= 0; finite however small the probability. Concave in c
-        (``docs/explanation/proofs/seed_test.md``, Lemma 1).
-    """
+    """Natural log of pt(c) = Pr[c + noise >= k]: the chance that c plausible seeds pass Privacy Test 2."""
+    # Values <= 0 of the shape of c; finite however small the probability. Concave in c
+    # (``docs/explanation/proofs/seed_test.md``, Lemma 1). Noise density proportional to ``exp(-epsilon0
+    # |z|)`` on the integers or on the real line.
     check_noise(noise)
     distance = np.asarray(group_size, dtype=np.float64) - k
     a = math.exp(-epsilon0)
@@ -76,42 +58,17 @@ def log_pass_probability(
 
 
 def theorem1(
-    k: int,
-    gamma: float,
-    epsilon0: float,
-    t: int,
-    *,
-    n_lower: int | None = None,
+    k: int, gamma: float, epsilon0: float, t: int, *, n_lower: int | None = None,
     noise: Noise = "discrete_laplace",
-) -> EpsilonDelta:
-    """Theorem 1 of the paper: one candidate of Mechanism 1 with Privacy Test 2, for events among rows.
-
-    ``epsilon = epsilon0 + ln(1 + gamma/t)``, ``delta = exp(-epsilon0 (k - t))`` as printed. With `n_lower`
-    the sharper ``delta = pt(t)/(n_lower + 1)`` (``docs/explanation/proofs/theorem1.md``): the new row must
-    also be the seed. It does not cover a visible rejection and must not be composed over released rows
-    (``docs/explanation/proofs/conditional_release.md``): see
-    :mod:`sdv_plausible.privacy.accounting.released_rows`.
-
-    Parameters
-    ----------
-    k : int
-        Centre of the threshold, >= 2.
-    gamma : float
-        Partition width, >= 1; 1 for one known omega, where all plausible seeds are equally likely.
-    epsilon0 : float
-        Inverse scale of the threshold noise, > 0.
-    t : int
-        Where the proof splits small from large partitions, 1 <= t < k.
-    n_lower : int, optional
-        Lower bound on the number of seeds of the smaller table, >= 0.
-    noise : {"discrete_laplace", "laplace"}
-        Only used with `n_lower`.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-    """
+) -> EpsilonDelta:  # fmt: skip
+    """Theorem 1 of the paper: one candidate of Mechanism 1 with Privacy Test 2, for events among rows."""
+    # ``epsilon = epsilon0 + ln(1 + gamma/t)``, ``delta = exp(-epsilon0 (k - t))`` as printed. With `n_lower`
+    # the sharper ``delta = pt(t)/(n_lower + 1)`` (``docs/explanation/proofs/theorem1.md``): the new row must
+    # also be the seed. It does not cover a visible rejection and must not be composed over released rows
+    # (``docs/explanation/proofs/conditional_release.md``): see
+    # :mod:`sdv_plausible.privacy.accounting.released_rows`. k >= 2, gamma >= 1 (1 for one known omega, where
+    # all plausible seeds are equally likely), epsilon0 > 0, 1 <= t < k; ``noise`` counts with `n_lower`
+    # alone.
     k, gamma, epsilon0 = _test_parameters(k, gamma, epsilon0)
     t = check.whole("t", t, 1)
     if t >= k:
@@ -124,28 +81,11 @@ def theorem1(
 
 
 def theorem1_best(
-    k: int,
-    gamma: float,
-    epsilon0: float,
-    delta: float,
-    *,
-    n_lower: int | None = None,
+    k: int, gamma: float, epsilon0: float, delta: float, *, n_lower: int | None = None,
     noise: Noise = "discrete_laplace",
-) -> Theorem1Choice:
-    """Theorem 1 with the largest t, so the smallest epsilon, whose delta does not exceed the given one.
-
-    Parameters
-    ----------
-    k, gamma, epsilon0, n_lower, noise
-        As in :func:`theorem1`.
-    delta : float
-        Largest delta allowed, in (0, 1).
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or no t gives so small a delta.
-    """
+) -> Theorem1Choice:  # fmt: skip
+    """Theorem 1 with the largest t, so the smallest epsilon, whose delta does not exceed the given one."""
+    # Parameters as in :func:`theorem1`; refused where no t gives so small a delta.
     k, gamma, epsilon0 = _test_parameters(k, gamma, epsilon0)
     delta = check.share_of_delta("delta", delta)
 

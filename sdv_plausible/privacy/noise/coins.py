@@ -272,9 +272,8 @@ def _encode(item: object) -> bytes:
             tag, body = b"(", b"".join(map(_encode, item))
         case _:
             raise TypeError(
-                f"context item {item!r} ({type(item).__name__}) must be a str, int, float, bytes, bool, "
-                "None or a "
-                "tuple of these: convert it so that equal contexts give equal values"
+                f"context item {item!r} ({type(item).__name__}) must be a str, int, float, bytes, bool, None "
+                "or a tuple of these: convert it so that equal contexts give equal values"
             )
     return tag + len(body).to_bytes(8, "big") + body
 

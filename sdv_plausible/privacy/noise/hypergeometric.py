@@ -8,30 +8,14 @@ import numpy.typing as npt
 from sdv_plausible.privacy.checks import whole
 from sdv_plausible.privacy.noise.coins import Coins
 
-__all__ = ["count_among_drawn"]
-
 Counts = npt.NDArray[np.int64]
 
 
 def count_among_drawn(counts: npt.ArrayLike, population: int, drawn: int, stop: int, coins: Coins) -> Counts:
-    """Of each number of records that count, how many are among those drawn without replacement.
-
-    Drawing is fresh for every entry and stops at ``stop`` of them: ``min(stop, hypergeometric)``. Every draw
-    is one unbiased whole number, so the law is exact.
-
-    Parameters
-    ----------
-    counts : array of int, shape (N,)
-        Records that count, 0..population.
-    population : int
-        All records, >= 1.
-    drawn : int
-        Records drawn, 0..population.
-    stop : int
-        Where counting ends, >= 1.
-    coins : Coins
-        Source of the draws.
-    """
+    """Of each number of records that count, how many are among those drawn without replacement."""
+    # Drawing is fresh for every entry and stops at ``stop`` of them: ``min(stop, hypergeometric)``. Every
+    # draw is one unbiased whole number, so the law is exact. ``counts`` has shape (N,), entries
+    # 0..population.
     whole("population", population, 1)
     whole("stop", stop, 1)
     counted = np.asarray(counts, dtype=np.int64)
