@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-import sdv_plausible
 from sdv_plausible import PlausibleDeniabilitySynthesizer
 from sdv_plausible.sdv.versions import metadata_from_columns
 from tests.flat import values
 
-SCHEMA_FILE = Path(sdv_plausible.__file__).parent / "release_file/release.schema.json"
-SCHEMA: dict[str, Any] = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
 COLUMNS = {
     "key": {"sdtype": "id", "regex_format": "P[0-9]{5}"},
     "ticket": {"sdtype": "id"},

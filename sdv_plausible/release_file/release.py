@@ -22,7 +22,7 @@ from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.privacy.noise.recipients import recipient_coins
 from sdv_plausible.release.redrawn import INDEPENDENT_ROWS, About, redrawn_models
 from sdv_plausible.release.released_prefixes import ReleasedSeeds
-from sdv_plausible.release_file import documents
+from sdv_plausible.release_file import documents, published
 from sdv_plausible.release_file.answers import Answers, read_answers, write_answers
 from sdv_plausible.release_file.card import PrivacyCard
 from sdv_plausible.release_file.card_lines import card_of
@@ -41,7 +41,7 @@ from sdv_plausible.table.domain import Domain
 from sdv_plausible.table.forms import LONGEST_NAME
 from sdv_plausible.whole_files import write_whole
 
-FORMAT = "sdv-plausible-release/1"
+FORMAT = published.FORMAT
 SECTIONS = (
     "answers", "domain", "format", "ledger", "model", "rules", "schema", "seeds", "settings", "versions",
 )  # fmt: skip

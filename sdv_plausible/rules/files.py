@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,13 @@ KINDS: dict[str, Any] = {
         Determined, Equal, Sum, OneHot, Inequality, Multiple, DateAndTime, Implies, Forbidden, Allowed,
     )
 }  # fmt: skip
+
+
+def rules_schema() -> dict[str, Any]:
+    """Return the published JSON schema of a file of rules (docs/how_to/rules.md)."""
+    text = resources.files("sdv_plausible.rules").joinpath("rules.schema.json").read_text(encoding="utf-8")
+    document: dict[str, Any] = json.loads(text)
+    return document
 
 
 def rule_from_dict(entry: Any) -> Rule:

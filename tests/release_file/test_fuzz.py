@@ -22,11 +22,12 @@ from damage import DAMAGES, damage_json, damage_ledger, damage_seeds, damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from releases import SCHEMA, fitted
+from releases import fitted
 
 from sdv_plausible import Release
 from sdv_plausible.release.mechanism import TooFewReleasedError
 from sdv_plausible.release_file import ledger, reading, rules, seeds
+from sdv_plausible.release_file.published import schema_document
 from sdv_plausible.release_file.reading import Part
 
 # Of damaged types, as if an older version had taken them from rows.
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:this file was made by a version:
 LONGEST, EXCERPT = 500, 60
 MANY, FEW, PARTS = 10_000, 300, 10
 LATER = [pytest.param(part, marks=pytest.mark.nightly) for part in range(1, PARTS)]
-VALIDATOR = Draft202012Validator(SCHEMA)
+VALIDATOR = Draft202012Validator(schema_document())
 
 
 @cache

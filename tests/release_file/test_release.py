@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
-from releases import CASES, COLUMNS, DECLARED, SCHEMA, fitted, shared, table
+from releases import CASES, COLUMNS, DECLARED, fitted, shared, table
 from sdv.cag import Inequality
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, Release
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.release_file import documents
+from sdv_plausible.release_file.published import schema_document
 from sdv_plausible.release_file.release import Release as _Release
 from sdv_plausible.release_file.sampling import sample_table
 from sdv_plausible.sdv.versions import metadata_from_columns
@@ -49,10 +50,12 @@ def test_what_is_read_is_what_was_written(case: str, readable: bool, tmp_path: A
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("readable", [False, True])
 def test_files_are_of_the_published_schema(case: str, readable: bool) -> None:
+    schema = schema_document()
+    Draft202012Validator.check_schema(schema)
     document = json.loads(shared(case).release().to_bytes(readable=readable))
-    Draft202012Validator(SCHEMA).validate(document)
+    Draft202012Validator(schema).validate(document)
     document["model"]["code"] = "import os"
-    assert not Draft202012Validator(SCHEMA).is_valid(document)
+    assert not Draft202012Validator(schema).is_valid(document)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -10,11 +10,10 @@ import pytest
 import ruled
 from jsonschema import Draft202012Validator
 
-from sdv_plausible.rules import files, save_rules
-from sdv_plausible.rules.files import KINDS, read_rules, rule_from_dict
+from sdv_plausible.rules import save_rules
+from sdv_plausible.rules.files import KINDS, read_rules, rule_from_dict, rules_schema
 
-SCHEMA = json.loads(Path(files.__file__).with_name("rules.schema.json").read_text(encoding="utf-8"))
-VALIDATOR = Draft202012Validator(SCHEMA)
+VALIDATOR = Draft202012Validator(rules_schema())
 BY_HAND: list[Any] = [
     {"rule": "inequality", "low": "start", "high": "end"},
     {"rule": "determined", "column": "title", "by": "sex", "mapping": {"f": "Ms", "m": "Mr"}},
@@ -39,8 +38,8 @@ def test_rules_written_by_hand() -> None:
 
 
 def test_the_schema_is_one_and_knows_all_kinds() -> None:
-    Draft202012Validator.check_schema(SCHEMA)
-    kinds = [kind["properties"]["rule"]["const"] for kind in SCHEMA["items"]["oneOf"]]
+    Draft202012Validator.check_schema(rules_schema())
+    kinds = [kind["properties"]["rule"]["const"] for kind in rules_schema()["items"]["oneOf"]]
     assert set(kinds) == set(KINDS)
 
 
