@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from importlib import import_module
 from typing import Any
 
 from sdv_plausible.privacy.checks import Refused
 
-NAMES = ("bayesian_network", "independent", "correlated", "gaussian_copula", "latent", "random", "uniform")
+_HOMES: dict[str, tuple[str, str, dict[str, Any]]] = {  # module, class, options
+    "bayesian_network": ("adaptive.learner", "AdaptiveNetwork", {}),
+    "independent": ("paper.learner", "PaperNetwork", {"structure": "independent"}),
+    "correlated": ("datasynthesizer.learner", "GreedyBayes", {}),
+    "gaussian_copula": ("gaussian_copula.learner", "GaussianCopula", {}),
+    "latent": ("latent.learner", "Latent", {}),
+    "random": ("uniform", "Uniform", {}),
+    "uniform": ("uniform", "Uniform", {}),
+}
+NAMES = tuple(_HOMES)
 OF_PAPER = ("structure", "split", "noise", "accounting")
 """Options of the paper's network that files and the command line say beside the model."""
 
@@ -41,8 +51,7 @@ def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **of_
     # ``of_paper`` holds ``OF_PAPER``: with one of them, ``"bayesian_network"`` is the paper's.
     if model not in NAMES:
         raise Refused("model", model, f"must be one of {', '.join(NAMES)}, or a learner object")
-    makers = _makers()
-    (made, usual), (network, _) = makers[model], makers["independent"]
+    (made, usual), (network, _) = _made(model), _made("independent")
     if of_paper and model == "bayesian_network":
         made = network
     name = next((name for name in of_paper if made is not network or name in usual), None)
@@ -58,21 +67,10 @@ def named_learner(model: str, parameters: Mapping[str, Any] | None = None, **of_
         raise ValueError(f"model_parameters ({options!r}) do not fit model {model!r}: {error}") from error
 
 
-def _makers() -> dict[str, tuple[Any, dict[str, Any]]]:
-    """Class and usual options of every name."""
-    from sdv_plausible.models.adaptive.learner import AdaptiveNetwork
-    from sdv_plausible.models.datasynthesizer.learner import GreedyBayes
-    from sdv_plausible.models.gaussian_copula.learner import GaussianCopula
-    from sdv_plausible.models.latent.learner import Latent
-    from sdv_plausible.models.paper.learner import PaperNetwork
-    from sdv_plausible.models.uniform import Uniform
-
-    return {
-        "bayesian_network": (AdaptiveNetwork, {}),
-        "independent": (PaperNetwork, {"structure": "independent"}), "correlated": (GreedyBayes, {}),
-        "gaussian_copula": (GaussianCopula, {}), "latent": (Latent, {}), "random": (Uniform, {}),
-        "uniform": (Uniform, {}),
-    }  # fmt: skip
+def _made(name: str) -> tuple[Any, dict[str, Any]]:
+    """Class and usual options of a name; of the others no module is imported."""
+    module, made, usual = _HOMES[name]
+    return getattr(import_module(f"{__name__}.{module}"), made), usual
 
 
 def words_of(model: Any) -> dict[str, Any]:
@@ -81,7 +79,9 @@ def words_of(model: Any) -> dict[str, Any]:
     words["accounting"] = "proved"
     if isinstance(model, str):
         return {"model": model, **words}
-    name = next((name for name, (made, _) in _makers().items() if type(model) is made), None)
+    place = f"{type(model).__module__}.{type(model).__name__}"
+    known = [name for name, (module, made, _) in _HOMES.items() if f"{__name__}.{module}.{made}" == place]
+    name = next((name for name in known if type(model) is _made(name)[0]), None)
     if name is None:
         return words
     given = {f.name: getattr(model, f.name) for f in fields(model)}

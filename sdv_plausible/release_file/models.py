@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-import sdv_plausible.models.gaussian_copula.model
-import sdv_plausible.models.latent.model  # noqa: F401  registers its type
 from sdv_plausible.models.base import PrefixModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable, num_configurations
