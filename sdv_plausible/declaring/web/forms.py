@@ -182,12 +182,10 @@ def _check_whole(name: str, words: Words) -> None:
         declare(name, words, sdtype, MAX_BINS)
 
 
-def _refused(
-    name: str, check: Callable[[], object], words: Words, place: str | None = None
-) -> dict[str, str]:
+def _refused(name: str, test: Callable[[], object], words: Words, place: str | None = None) -> dict[str, str]:
     """What a check refuses, beside the word that it was of, or that its message is about."""
     try:
-        check()
+        test()
     except (ValueError, TypeError, OverflowError) as error:
         if place is None:
             place = _place(name, str(error), words)
