@@ -97,10 +97,8 @@ def pair_statistics(
     """Return distances and dependences of all pairs of columns, counting each pair once."""
     # A table without rows gives dependences 0 and distances NaN. ``tick`` is called after each pair.
     m = len(cardinalities)
-    singles = [
-        [entropy(np.bincount(table[:, j], minlength=c)) for j, c in enumerate(cardinalities)]
-        for table in (real, synthetic)
-    ]
+    each = list(enumerate(cardinalities))
+    singles = [[entropy(np.bincount(t[:, j], minlength=c)) for j, c in each] for t in (real, synthetic)]
     pairs, distances, matrices = [], [], [np.eye(m), np.eye(m)]
     for i, j, p, q in _pair_tables(real, synthetic, cardinalities):
         pairs.append((i, j))

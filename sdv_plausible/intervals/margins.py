@@ -159,10 +159,8 @@ def _bounds(tables: Sequence[Measured], wanted: tuple[int, ...], domain: Domain,
     # rows, are.
     singles = [_asked_for(tables, (j,)) for j in wanted]
     known = [t for t in singles if t is not None]
-    axes = [
-        t.axes[0] if t else Axis.of_codes(j, domain.cardinalities[j])
-        for j, t in zip(wanted, singles, strict=True)
-    ]
+    cards, own = domain.cardinalities, zip(wanted, singles, strict=True)
+    axes = [t.axes[0] if t else Axis.of_codes(j, cards[j]) for j, t in own]
     cells = math.prod(axis.size for axis in axes)
     if cells > MOST_CELLS:
         raise ValueError(

@@ -150,11 +150,8 @@ def canary_game(
     }
     bounds = {n: one_run_bound(s, was_in, delta, false_alarm=false_alarm) for n, s in scores.items()}
     by_kind = {
-        kind: {
-            name: one_run_bound(s[kinds == kind], was_in[kinds == kind], delta).auc
-            for name, s in scores.items()
-        }
-        for kind in KINDS
+        k: {n: one_run_bound(s[kinds == k], was_in[kinds == k], delta).auc for n, s in scores.items()}
+        for k in KINDS
     }
     return CanaryGame(**bounds, by_kind=by_kind, synthetic=synthetic)
 

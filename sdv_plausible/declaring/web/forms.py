@@ -104,10 +104,8 @@ _BY_WORD = {field_.word: field_ for field_ in FIELDS}
 
 def field_texts(words: Words) -> dict[str, str]:
     """The texts that a form shows for a column's words."""
-    return {
-        f.word: "" if words.get(f.word) is None else f.show(words[f.word]).replace("\r\n", "\n")
-        for f in FIELDS
-    }
+    said = [(f, words.get(f.word)) for f in FIELDS]
+    return {f.word: "" if w is None else f.show(w).replace("\r\n", "\n") for f, w in said}
 
 
 def sdtypes_to_choose(words: Words) -> tuple[str, ...]:

@@ -75,10 +75,8 @@ def summarise_comparison(
     _, one, other, synthetic = coded.tables
     columns, pairs = [np.empty(0)] * 3, [np.empty(0)] * 3
     if len(one):
-        cards, others = (
-            coded.cardinalities,
-            (other, synthetic, np.apply_along_axis(rng.permutation, 0, other)),
-        )
+        cards, shuffled = coded.cardinalities, np.apply_along_axis(rng.permutation, 0, other)
+        others = (other, synthetic, shuffled)
         columns = [distances.column_distances(one, rows, cards) for rows in others]
         pairs = [np.array(list(distances.pair_distances(one, rows, cards).values())) for rows in others]
     identity = np.eye(len(pair.kinds))

@@ -132,10 +132,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         self._forget()
         described = tables.described_tables(metadata, real_data, synthetic_data)
         names = list(described["tables"])
-        real, synthetic = (
-            tables.by_table(real_data, names, "real_data"),
-            tables.by_table(synthetic_data, names, "synthetic_data"),
-        )
+        real = tables.by_table(real_data, names, "real_data")
+        synthetic = tables.by_table(synthetic_data, names, "synthetic_data")
         holdouts = {} if self._holdout is None else tables.by_table(self._holdout, names, "holdout")
         self._check_names(described)
         for report_property in self._properties.values():
