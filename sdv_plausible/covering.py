@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 Digits = npt.NDArray[np.integer]
+Table = npt.NDArray[np.int64]
 
 LARGEST = 1 << 14  # cells of a large table: it stays in a core's cache
 ROWS_PER_CELL = 8  # fewer rows for a cell, and adding up cells costs more than counting rows
@@ -28,7 +29,7 @@ def is_worthwhile(num_rows: int, num_sets: int, num_digits: int) -> bool:
 
 def covered_counts(
     digits: Sequence[Digits], bases: Sequence[int], sets: Sequence[Sequence[int]]
-) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+) -> Iterator[tuple[int, Table]]:
     """Count the records of each combination of digits, for many sets of positions among the digits."""
     # Yields which of the sets, and its table, of the shape of its bases; every set comes once, in any order.
     rows = len(digits[0]) if digits else 0
@@ -73,7 +74,7 @@ def cover(
 
 def _counted(
     digits: Sequence[Digits], bases: Sequence[int], block: Sequence[int], keys: npt.NDArray[np.intp]
-) -> npt.NDArray[np.int64]:
+) -> Table:
     """Table of one large set; its keys are made a few rows at a time."""
     for start in range(0, len(keys), KEYS_AT_ONCE):
         rows = slice(start, start + KEYS_AT_ONCE)
@@ -86,10 +87,8 @@ def _counted(
     return np.bincount(keys, minlength=math.prod(shape)).reshape(shape)
 
 
-def _margin(
-    large: npt.NDArray[np.int64], block: Sequence[int], chosen: Sequence[int]
-) -> npt.NDArray[np.int64]:
+def _margin(large: Table, block: Sequence[int], chosen: Sequence[int]) -> Table:
     others = tuple(axis for axis, j in enumerate(block) if j not in chosen)
     kept = [j for j in block if j in chosen]
-    table: npt.NDArray[np.int64] = large.sum(axis=others) if others else large
+    table: Table = large.sum(axis=others) if others else large
     return table.transpose([kept.index(j) for j in chosen])

@@ -36,9 +36,7 @@ def steps(
 ) -> list[Step]:
     """All steps, as they are seen from one of them."""
     is_open = {"": True, "fit": has_fit, "result": has_result}
-    return [
-        Step(place, title, place == here, is_open.get(place, has_table)) for place, title in TITLES.items()
-    ]
+    return [Step(at, title, at == here, is_open.get(at, has_table)) for at, title in TITLES.items()]
 
 
 def templates() -> Environment:

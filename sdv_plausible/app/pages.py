@@ -281,9 +281,7 @@ class App:
             return RedirectResponse(f"{self.home}/{'budget' if fit is None else 'fit'}", 303)
         with (fit.folder / FILES["rows"].name).open(encoding="utf-8", newline="") as file:
             lines = [line for line, _ in zip(csv.reader(file), range(SHOWN_ROWS + 1), strict=False)]
-        still = (
-            fit.step if fit.state == "running" else ""
-        )  # before the files: one that comes now is looked for
+        still = fit.step if fit.state == "running" else ""  # before the files: one may come now
         session.note_look(fit.warned_of)
         made = {key: FILES[key] for key in fit.files}
         return self._page(

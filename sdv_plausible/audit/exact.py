@@ -85,23 +85,17 @@ def released_groups(
     # Groups of at least k enter, and are released from a noisy size of k + margin on; sizes (0 for an absent
     # group) get noise of weight ``a = exp(-epsilon0)``. Noisy sizes from ``top`` on are one outcome, which is
     # exact for every two tables whose groups are all below it.
-    per_group = [
-        [(key, size, p) for size, p in _noisy_size(n, k, margin, a, top)] for key, n in sorted(sizes.items())
-    ]
-    outcomes: dict[Hashable, Fraction] = {}
+    per_group = [[(g, s, p) for s, p in _noisy_size(n, k, margin, a, top)] for g, n in sorted(sizes.items())]
+    law: dict[Hashable, Fraction] = {}
     for parts in itertools.product(*per_group):
         shown = tuple((key, size) for key, size, _ in parts if size is not None)
-        outcomes[shown] = outcomes.get(shown, Fraction(0)) + math.prod(
-            (p for _, _, p in parts), start=Fraction(1)
-        )
-    return outcomes
+        law[shown] = law.get(shown, Fraction(0)) + math.prod((p for _, _, p in parts), start=Fraction(1))
+    return law
 
 
 def hockey_stick(p: Distribution, q: Distribution, factor: Fraction) -> Fraction:
     """Smallest delta with ``P(S) <= factor Q(S) + delta`` for every event S; factor stands for e^epsilon."""
-    return sum(
-        (max(Fraction(0), mass - factor * q.get(y, Fraction(0))) for y, mass in p.items()), Fraction(0)
-    )
+    return sum((max(Fraction(0), m - factor * q.get(y, Fraction(0))) for y, m in p.items()), Fraction(0))
 
 
 @lru_cache(maxsize=4096)
@@ -119,8 +113,6 @@ def _noisy_size(n: int, k: int, margin: int, a: Fraction, top: int) -> list[tupl
     if n < k:
         return [(None, Fraction(1))]
     low = k + margin
-    shown: list[tuple[int | None, Fraction]] = [
-        (size, discrete_laplace_mass(size - n, a)) for size in range(low, top)
-    ]
+    shown: list[tuple[int | None, Fraction]] = [(s, discrete_laplace_mass(s - n, a)) for s in range(low, top)]
     last = max(low, top)
     return [(None, 1 - discrete_laplace_tail(low - n, a)), *shown, (last, discrete_laplace_tail(last - n, a))]

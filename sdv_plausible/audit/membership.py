@@ -56,7 +56,7 @@ def epsilon_lower_bound(
     if not 0 <= delta < 1 or not 0 < false_alarm < 1:
         raise ValueError(f"delta ({delta!r}) must lie in [0, 1) and false_alarm ({false_alarm!r}) in (0, 1)")
     training = [s[: len(s) // 4] for s in scores]
-    counting = [s[len(s) // 4 :] for s in scores]
+    judged = [s[len(s) // 4 :] for s in scores]
     thresholds = np.unique(np.concatenate(training))
     best: tuple[float, float, bool, bool] = (-math.inf, float(thresholds[0]), False, True)
     for below in (False, True):
@@ -69,15 +69,13 @@ def epsilon_lower_bound(
             i = int(np.argmax(values))
             best = max(best, (float(values[i]), float(thresholds[i]), below, present_likelier))
     _, threshold, below, present_likelier = best
-    counts = [_events(s, np.array([threshold]), below) for s in counting]
+    counts = [_events(s, np.array([threshold]), below) for s in judged]
     one, other = (0, 1) if present_likelier else (1, 0)
-    bound = log_ratio(
-        counts[one], len(counting[one]), counts[other], len(counting[other]), delta, false_alarm
-    )
+    bound = log_ratio(counts[one], len(judged[one]), counts[other], len(judged[other]), delta, false_alarm)
     return AttackResult(
         epsilon=max(0.0, float(bound[0])), false_alarm=false_alarm, threshold=threshold, below=below,
-        likelier=float(counts[one][0]) / len(counting[one]),
-        rarer=float(counts[other][0]) / len(counting[other]),
+        likelier=float(counts[one][0]) / len(judged[one]),
+        rarer=float(counts[other][0]) / len(judged[other]),
         present_likelier=present_likelier,
     )  # fmt: skip
 

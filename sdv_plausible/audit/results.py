@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
@@ -21,18 +21,6 @@ class Threats(Section):
     claim: str
     verdict: str
     stages: tuple[tuple[str, str, float, str], ...]
-
-
-def audit_page(
-    synthesizer: str, claim: str, verdict: str, stages: Sequence[tuple[str, str, float, str]], *,
-    banner: str, public: bool, day: str,
-) -> str:  # fmt: skip
-    """Return the page; `day` stands in its head."""
-    return Page(
-        title="Audit of synthetic data", heading=f"Audit of {synthesizer}", date=day,
-        kind="public" if public else "private", banner=banner,
-        sections=(Threats(claim=claim, verdict=verdict, stages=tuple(stages)),),
-    ).html()  # fmt: skip
 
 
 Verdict = Literal["claim broken", "leak found", "nothing found", "not computed"]
@@ -153,12 +141,14 @@ class AuditResult:
         day : str, optional
             Date on the page; by default today.
         """
-        stages = [(stage.threat, stage.verdict, stage.confidence, stage.words) for stage in self.stages]
-        page = audit_page(
-            self.synthesizer, self.claim, self.verdict, stages,
-            banner=self.banner, public=self.public, day=day or date.today().isoformat(),
+        stages = tuple((stage.threat, stage.verdict, stage.confidence, stage.words) for stage in self.stages)
+        page = Page(
+            title="Audit of synthetic data", heading=f"Audit of {self.synthesizer}",
+            date=day or date.today().isoformat(), kind="public" if self.public else "private",
+            banner=self.banner,
+            sections=(Threats(claim=self.claim, verdict=self.verdict, stages=stages),),
         )  # fmt: skip
-        write_whole(path, page, owner_only=not self.public)
+        write_whole(path, page.html(), owner_only=not self.public)
 
     def save(self, path: str | Path) -> None:
         """Write everything as JSON, whole or not at all: for its owner alone unless the table was public."""

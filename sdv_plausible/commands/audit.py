@@ -98,9 +98,7 @@ def synthesizer_class(words: str) -> Any:
 
 def claim(options: argparse.Namespace) -> tuple[float | None, float]:
     """Epsilon and delta that are claimed, with what this package claims by default."""
+    epsilon, delta = options.epsilon, options.delta
     if options.synthesizer is None:
-        return (
-            1.0 if options.epsilon is None else options.epsilon,
-            1e-9 if options.delta is None else options.delta,
-        )
-    return options.epsilon, options.delta or 0.0
+        return 1.0 if epsilon is None else epsilon, 1e-9 if delta is None else delta
+    return epsilon, delta or 0.0

@@ -100,11 +100,6 @@ def kept_if_lost(synth: PlausibleDeniabilitySynthesizer, output: Path) -> Iterat
         raise
 
 
-def plan_first(synth: PlausibleDeniabilitySynthesizer) -> None:
-    """Have refused what the plan of a fit refuses."""
-    synth.plan()
-
-
 def fitted(
     options: argparse.Namespace,
     begin: Callable[[], None],
@@ -131,7 +126,7 @@ def fitted(
     if rest and can_vote(options):
         document = before_vote(options, rest)
         planned = synthesizer(options, metadata_of(document), **{**known, "domain": document})
-        (check or plan_first)(planned)  # what is refused is refused before a cell votes
+        (check or type(planned).plan)(planned)  # what is refused is refused before a cell votes
         options.rows_were_read = True  # from here on errors of others may quote cells
         document = vote(options, rest)
         known["domain"] = document

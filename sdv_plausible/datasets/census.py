@@ -57,9 +57,7 @@ class ConditionalTable:
     def from_document(cls, column: int, document: Mapping[str, Any]) -> ConditionalTable:
         """Unfold a stored table; its rows leave out the last weight, the rest of ``scale``."""
         position = {c.name: i for i, c in enumerate(COLUMNS)}
-        parents = tuple(
-            (position[name], np.array(groups, np.int32)) for name, groups in document["parents"].items()
-        )
+        parents = tuple((position[n], np.array(g, np.int32)) for n, g in document["parents"].items())
         scale = int(document["scale"])
         weights: list[list[int]] = []
         row_of = np.full(1, -1, np.int32)
@@ -102,12 +100,10 @@ class PointsTable:
     @classmethod
     def from_document(cls, column: int, document: Mapping[str, Any]) -> PointsTable:
         """Unfold stored points."""
-        position = {c.name: i for i, c in enumerate(COLUMNS)}
+        at = {c.name: i for i, c in enumerate(COLUMNS)}
         terms = tuple(
             (
-                tuple(
-                    (position[n], np.array(document["groups"][n][k], np.int32)) for n, k in term["parents"]
-                ),
+                tuple((at[n], np.array(document["groups"][n][k], np.int32)) for n, k in term["parents"]),
                 np.array(term["points"], np.int32),
             )
             for term in document["terms"]

@@ -34,10 +34,7 @@ class Codebook:
 
     def citing(self, source: str) -> Codebook:
         """The same with a source for each column that says something."""
-        cited = {
-            name: words if is_blank(words) else {**words, "source": source}
-            for name, words in self.columns.items()
-        }
+        cited = {n: w if is_blank(w) else {**w, "source": source} for n, w in self.columns.items()}
         return replace(self, columns=cited)
 
 

@@ -67,7 +67,8 @@ def note_look(path: str | Path, names: Collection[str], rules: Collection[str] |
         what = "which rules there are" if rules else "that there are no rules"
         change = "If one is changed" if rules else "If one is made"
         told.append(f"Written down in {path}: {what}. {change} now, the file must name their rules_source")
-    left = [name for name, words in file.columns.items() if name not in file.looked and _is_open(words)]
+    types = {n: words.get("sdtype") for n, words in file.columns.items() if isinstance(words, Mapping)}
+    left = [n for n, sdtype in types.items() if n not in file.looked and sdtype in MODELLED_SDTYPES]
     if left:
         told.append(
             f"Left open, and not compared: {', '.join(left)}. Their ranges and values may be declared later"
@@ -84,11 +85,6 @@ def told_of_look(
         return note_look(Path(domain), names, rules)
     new = sorted(set(names) - set(known))
     return [NO_FILE.format(", ".join(new))] if new else []
-
-
-def _is_open(words: Any) -> bool:
-    """Whether a column is modelled, and its values are not declared."""
-    return isinstance(words, Mapping) and words.get("sdtype") in MODELLED_SDTYPES
 
 
 BLANK: Mapping[str, Any] = {"sdtype": None}

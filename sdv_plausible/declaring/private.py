@@ -80,12 +80,10 @@ def learned_file(
     plan = declared.plan_private(specs, epsilon, delta, neighbours)
     if not plan.columns:
         raise ValueError("there is nothing to learn: every column's values are declared")
-    plan = replace(
-        plan, mu=calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE))
-    )  # all of it is the domain's
-    ledger, planned = (
-        PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours) for _ in range(2)
-    )
+    # all of it is the domain's
+    plan = replace(plan, mu=calibrate_gaussian(epsilon, delta * (1 - FAILURE_SHARE)))
+    ledger = PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours)
+    planned = PrivacyLedger(delta=delta, covers="the domain file", neighbours=neighbours)
     planned.charge(*plan.entries())
     _check_table(table, neighbours, {name: str(spec["sdtype"]) for name, spec in specs.items()})
     check_dates(

@@ -115,12 +115,10 @@ class Review:
             rows = self.table.read(document)
             found = {name: Column(unreadable=unread[name]) for name in declared.names if name in unread}
             for name in declared.names:
-                if (attribute := declared.known(name)) is None:
+                if (known := declared.known(name)) is None:
                     continue
                 values: list[str] = []
-                check = check_columns(
-                    rows, {name: attribute}, {name: declared.says_missing(name)}, values.append
-                )
+                check = check_columns(rows, {name: known}, {name: declared.says_missing(name)}, values.append)
                 if check.findings:
                     found[name] = Column(unread.get(name, 0), check.findings, tuple(values))
             notes = note_look(self.output, declared.names)  # whatever a cell is: of others nothing is told

@@ -79,13 +79,10 @@ def _commands(path: Path, text: str) -> Iterator[Tokens]:
                 yield command
             command = []
         elif kind != "space":
-            command.append((kind, _unquoted(token[0]) if kind == "text" else token[0]))
+            found = token[0]
+            command.append((kind, found[1:-1].replace(found[0] * 2, found[0]) if kind == "text" else found))
     if command:
         yield command
-
-
-def _unquoted(text: str) -> str:
-    return text[1:-1].replace(text[0] * 2, text[0])
 
 
 def _groups(path: Path, tokens: Tokens) -> Iterator[tuple[list[str], Tokens]]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 from sdmetrics.errors import IncomputableMetricError
 
-from sdv_plausible.evaluation.coding import category_codes, quantile_edges
+from sdv_plausible.evaluation.coding import Codes, category_codes, quantile_edges
 from sdv_plausible.evaluation.features import (
     FeatureEncoder,
     Features,
@@ -127,9 +127,7 @@ def choose_target(pair: TablePair, target: str | None = None) -> str:
     return list(pair.kinds)[-1]
 
 
-def target_classes(
-    pair: TablePair, target: str, parts: Sequence[pd.DataFrame]
-) -> list[npt.NDArray[np.int32]]:
+def target_classes(pair: TablePair, target: str, parts: Sequence[pd.DataFrame]) -> list[Codes]:
     """Return class labels of several row sets; the first one is real."""
     # A categorical target has its values as classes; a number is above the first set's median or not. Missing
     # is a class, and so is what is no number.

@@ -63,12 +63,8 @@ def _number_codes(
     for values, unreadable in read:
         place = np.searchsorted(edges, values)
         # a bin of one value holds that value only, and nothing holds what lies beyond the reference
-        strange = (
-            (values < low.min()) | (values > high.max()) | ((low == high)[place] & (values != low[place]))
-        )
-        code = np.where(np.isnan(values), MISSING, np.where(strange, edges.size + 2, 1 + place)).astype(
-            np.int32
-        )
+        odd = (values < low.min()) | (values > high.max()) | ((low == high)[place] & (values != low[place]))
+        code = np.where(np.isnan(values), MISSING, np.where(odd, edges.size + 2, 1 + place)).astype(np.int32)
         code[unreadable] = edges.size + 3
         codes.append(code)
     return codes, int(edges.size) + 4
@@ -84,9 +80,7 @@ def category_codes(columns: Sequence[pd.Series[Any]]) -> tuple[list[Codes], list
     for column in columns:
         local, values = pd.factorize(column)
         # as objects, so that 1 and 1.0 are one key whatever the columns' dtypes
-        table = np.array(
-            [book.setdefault(value, len(book) + 1) for value in np.asarray(values, dtype=object)] + [0]
-        )
+        table = np.array([book.setdefault(v, len(book) + 1) for v in np.asarray(values, dtype=object)] + [0])
         coded.append(table[local].astype(np.int32))
     return coded, list(book)
 

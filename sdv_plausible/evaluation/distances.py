@@ -68,11 +68,9 @@ def pair_counts(
     return np.bincount(cells[: len(first)], minlength=size), np.bincount(cells[len(first) :], minlength=size)
 
 
-def _pair_tables(
-    first: Codes, second: Codes, cards: Sequence[int]
-) -> Iterator[tuple[int, int, Counts, Counts]]:
+def _pair_tables(one: Codes, other: Codes, cards: Sequence[int]) -> Iterator[tuple[int, int, Counts, Counts]]:
     for i, j in combinations(range(len(cards)), 2):
-        yield i, j, *pair_counts(first, second, (i, j), (cards[i], cards[j]))
+        yield i, j, *pair_counts(one, other, (i, j), (cards[i], cards[j]))
 
 
 def pair_distances(first: Codes, second: Codes, cardinalities: Sequence[int]) -> dict[tuple[int, int], float]:
@@ -99,10 +97,8 @@ def pair_statistics(
     """Return distances and dependences of all pairs of columns, counting each pair once."""
     # A table without rows gives dependences 0 and distances NaN. ``tick`` is called after each pair.
     m = len(cardinalities)
-    singles = [
-        [entropy(np.bincount(table[:, j], minlength=c)) for j, c in enumerate(cardinalities)]
-        for table in (real, synthetic)
-    ]
+    each = list(enumerate(cardinalities))
+    singles = [[entropy(np.bincount(t[:, j], minlength=c)) for j, c in each] for t in (real, synthetic)]
     pairs, distances, matrices = [], [], [np.eye(m), np.eye(m)]
     for i, j, p, q in _pair_tables(real, synthetic, cardinalities):
         pairs.append((i, j))

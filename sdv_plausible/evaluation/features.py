@@ -47,9 +47,7 @@ class FeatureEncoder:
                 order = np.argsort(-counts, kind="stable")
                 self._ranks[name] = {values[i]: rank for rank, i in enumerate(order)}
             else:
-                self._centres[name] = _centre_and_scale(
-                    as_numbers(frame[name], kind, self.formats.get(name))[0]
-                )
+                self._centres[name] = _centre_scale(as_numbers(frame[name], kind, self.formats.get(name))[0])
         return self
 
     def transform(self, frame: pd.DataFrame, *, one_hot: bool) -> npt.NDArray[np.float32]:
@@ -74,7 +72,7 @@ class FeatureEncoder:
         return np.column_stack([np.where(absent, 0.0, scaled), absent + unreadable.astype(np.float64)])
 
 
-def _centre_and_scale(values: Floats) -> tuple[float, float]:
+def _centre_scale(values: Floats) -> tuple[float, float]:
     present = np.clip(values[~np.isnan(values)], -_HUGE, _HUGE)
     if present.size == 0:
         return 0.0, 1.0

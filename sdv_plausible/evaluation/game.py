@@ -46,7 +46,7 @@ class GameResult:
         return float(np.mean([max(0.5, estimate.mean) for estimate in self.accuracy.values()]))
 
 
-def _side_sizes(num_rows: int, test_fraction: float, max_rows: int | None) -> tuple[int, int, bool]:
+def _sides(num_rows: int, test_fraction: float, max_rows: int | None) -> tuple[int, int, bool]:
     """Return the rows of each kind in both mixes, and whether ``max_rows`` leaves rows unused."""
     max_rows = sys.maxsize if max_rows is None else max_rows
     if not 0 < test_fraction < 1:
@@ -75,9 +75,7 @@ def distinguishing_game(
         raise ValueError(f"num_runs ({num_runs}) must be at least 1")
     classifiers = names_of("classifiers", classifiers)
     real = pair.real if holdout is None else holdout[list(pair.kinds)]
-    num_train, num_test, subsampled = _side_sizes(
-        min(len(real), len(pair.synthetic)), test_fraction, max_rows
-    )
+    num_train, num_test, subsampled = _sides(min(len(real), len(pair.synthetic)), test_fraction, max_rows)
     values: dict[str, list[float]] = {name: [] for name in classifiers}
     for run in range(num_runs):
         rng = np.random.default_rng([random_state, run])

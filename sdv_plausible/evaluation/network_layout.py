@@ -42,9 +42,7 @@ class NetworkLayout:
     def __init__(self, structure: Structure, least_width: float = 0.0) -> None:
         self._rows = layers(structure)
         self.depth = {node: level for level, row in enumerate(self._rows) for node in row}
-        self.tips = {
-            node: f"{node}; parents: {', '.join(structure.get(node, ())) or 'none'}" for node in self.depth
-        }
+        self.tips = {n: f"{n}; parents: {', '.join(structure.get(n, ())) or 'none'}" for n in self.depth}
         self.routes: list[list[str]] = []
         for child, above in structure.items():
             for parent in above:

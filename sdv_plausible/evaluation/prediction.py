@@ -79,9 +79,7 @@ def _log_conditional(
         cells = mixed_radix([rows[:, j] for j in family], bases)
         return cells, cells // cards[child]
 
-    marginal = (np.bincount(train[:, child], minlength=cards[child]) + 0.5) / (
-        len(train) + 0.5 * cards[child]
-    )
+    alone = (np.bincount(train[:, child], minlength=cards[child]) + 0.5) / (len(train) + 0.5 * cards[child])
     cells, configurations = (pd.Series(key).value_counts() for key in keys(train))
 
     def log_probability(rows: Codes) -> Floats:
@@ -89,7 +87,7 @@ def _log_conditional(
             counted.reindex(key, fill_value=0).to_numpy()
             for counted, key in zip((cells, configurations), keys(rows), strict=True)
         )
-        return np.asarray(np.log((joint + marginal[rows[:, child]]) / (total + 1.0)), dtype=np.float64)
+        return np.asarray(np.log((joint + alone[rows[:, child]]) / (total + 1.0)), dtype=np.float64)
 
     return log_probability
 

@@ -233,9 +233,7 @@ def described_tables(metadata: Any, real_data: Any, synthetic_data: Any) -> dict
         )
     if "tables" in described:
         return described
-    named = next(
-        (data for data in (real_data, synthetic_data) if isinstance(data, Mapping) and len(data) == 1), None
-    )
+    named = next((d for d in (real_data, synthetic_data) if isinstance(d, Mapping) and len(d) == 1), None)
     return {"tables": {next(iter(named)) if named else "table": described}}
 
 

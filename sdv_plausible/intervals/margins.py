@@ -69,7 +69,7 @@ def margins(
     found = _asked_for(tables, wanted)
     if found:
         return _frame(_measured(found, tables, len(domain), 1 - level), found.axes, domain, "measured")
-    return _bounded(tables, wanted, domain, 1 - level)
+    return _bounds(tables, wanted, domain, 1 - level)
 
 
 def _numbers(names: Sequence[str], domain: Domain) -> tuple[int, ...]:
@@ -101,11 +101,9 @@ def _asked_for(tables: Sequence[Measured], wanted: tuple[int, ...]) -> Measured 
     )
 
 
-def _in_order(table: Measured, wanted: tuple[int, ...]) -> Measured:
-    order = [table.columns.index(j) for j in wanted]
-    return Measured(
-        axes=tuple(table.axes[i] for i in order), counts=table.counts.transpose(order), sigma=table.sigma
-    )
+def _in_order(t: Measured, wanted: tuple[int, ...]) -> Measured:
+    order = [t.columns.index(j) for j in wanted]
+    return Measured(axes=tuple(t.axes[i] for i in order), counts=t.counts.transpose(order), sigma=t.sigma)
 
 
 def _alike(a: Sequence[Axis], b: Sequence[Axis]) -> bool:
@@ -155,18 +153,14 @@ def _measured(
     }  # fmt: skip
 
 
-def _bounded(
-    tables: Sequence[Measured], wanted: tuple[int, ...], domain: Domain, miss: float
-) -> pd.DataFrame:
+def _bounds(tables: Sequence[Measured], wanted: tuple[int, ...], domain: Domain, miss: float) -> pd.DataFrame:
     """Frechet bounds of cells that nobody measured, from the intervals of their columns."""
     # The probability of a miss is shared out: a cell is right where all of its columns, and the number of
     # rows, are.
     singles = [_asked_for(tables, (j,)) for j in wanted]
     known = [t for t in singles if t is not None]
-    axes = [
-        t.axes[0] if t else Axis.of_codes(j, domain.cardinalities[j])
-        for j, t in zip(wanted, singles, strict=True)
-    ]
+    cards, own = domain.cardinalities, zip(wanted, singles, strict=True)
+    axes = [t.axes[0] if t else Axis.of_codes(j, cards[j]) for j, t in own]
     cells = math.prod(axis.size for axis in axes)
     if cells > MOST_CELLS:
         raise ValueError(
@@ -217,9 +211,7 @@ def axis_labels(attribute: Attribute, axis: Axis) -> list[Any]:
     # A bucket of one code has its value. A group has a text, for its count is the group's and says nothing of
     # a single value in it: "17 to 24", "'A' or 'B'".
     codes = [np.flatnonzero(axis.buckets == bucket) for bucket in range(axis.size)]
-    return [
-        _code(attribute, int(group[0])) if len(group) == 1 else _group(attribute, group) for group in codes
-    ]
+    return [_code(attribute, int(g[0])) if len(g) == 1 else _group(attribute, g) for g in codes]
 
 
 def _code(attribute: Attribute, code: int) -> Any:

@@ -15,7 +15,7 @@ import yaml
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
 from sdv_plausible.cli import COMMANDS, NAMED_OTHERWISE, main
-from sdv_plausible.commands import fitting
+from sdv_plausible.commands import files
 from sdv_plausible.datasets import census_like
 from sdv_plausible.sdv.versions import SDV_MAJOR
 
@@ -246,7 +246,7 @@ def test_under_a_claim_nothing_that_is_said_depends_on_the_rows(tmp_path, capsys
 
 
 def test_a_reader_that_complains_about_cells_would_be_caught(tmp_path, capsys, monkeypatch):
-    honest = fitting.read
+    honest = files.read
 
     def complaining(options, types):
         table = honest(options, types)
@@ -255,7 +255,7 @@ def test_a_reader_that_complains_about_cells_would_be_caught(tmp_path, capsys, m
         return table
 
     fine = said_of(tmp_path, capsys, FINE, TYPES)
-    monkeypatch.setattr(fitting, "read", complaining)
+    monkeypatch.setattr(files, "read", complaining)
     assert said_of(tmp_path, capsys, ODD["missing cells"], TYPES) != fine
 
 
@@ -395,7 +395,7 @@ def test_outputs_that_are_inputs_are_refused_before_anything_is_read(tmp_path, c
     metadata.write_text("{}")
     ledger = tmp_path / "ledger.json"
     ledger.write_text("precious")
-    monkeypatch.setattr(fitting, "declared_types", read)
+    monkeypatch.setattr(files, "declared_types", read)
     before = {path: path.read_text() for path in (data, domain, metadata, ledger)}
     for alias in spellings(
         tmp_path, {"data": data, "domain": domain, "metadata": metadata, "ledger": ledger}[which]

@@ -27,7 +27,7 @@ from test_replay import ARCS, COLUMNS, DECLARED, broken_rules, first_table, fit,
 from sdv_plausible import Budget, PlausibleDeniabilitySynthesizer, cli, fit_source
 from sdv_plausible.app import fitting
 from sdv_plausible.app.order import read_order
-from sdv_plausible.commands import fitting as commands_fitting
+from sdv_plausible.commands import files as commands_files
 from sdv_plausible.declaring import private, voted
 from sdv_plausible.declaring.files import drafted
 from sdv_plausible.declaring.review import Table
@@ -293,14 +293,14 @@ def tell_the_exact_number_of_rows(patch: pytest.MonkeyPatch) -> None:
 
 
 def say_how_many_rows_were_read(patch: pytest.MonkeyPatch) -> None:
-    honest = commands_fitting.read
+    honest = commands_files.read
 
     def read(*told: Any) -> pd.DataFrame:
         table = honest(*told)
         print(len(table))
         return table
 
-    patch.setattr(commands_fitting, "read", read)
+    patch.setattr(commands_files, "read", read)
 
 
 def vote_by_the_most_frequent_cell(patch: pytest.MonkeyPatch) -> None:

@@ -148,15 +148,10 @@ def canary_game(
         "distance": distance_score(coder, chosen, synthetic, reference),
         "density": density_score(coder, chosen, synthetic, reference),
     }
-    bounds = {
-        name: one_run_bound(score, was_in, delta, false_alarm=false_alarm) for name, score in scores.items()
-    }
+    bounds = {n: one_run_bound(s, was_in, delta, false_alarm=false_alarm) for n, s in scores.items()}
     by_kind = {
-        kind: {
-            name: one_run_bound(s[kinds == kind], was_in[kinds == kind], delta).auc
-            for name, s in scores.items()
-        }
-        for kind in KINDS
+        k: {n: one_run_bound(s[kinds == k], was_in[kinds == k], delta).auc for n, s in scores.items()}
+        for k in KINDS
     }
     return CanaryGame(**bounds, by_kind=by_kind, synthetic=synthetic)
 
@@ -220,10 +215,8 @@ def shadow_attack(
     taught = len(absent) // 3
     if len(absent) - taught < LEAST_RUNS:
         return None
-    weights = _discriminant(absent[:taught], present[:taught])
-    return attack_bounds(
-        present[taught:] @ weights, absent[taught:] @ weights, delta, false_alarm=false_alarm
-    )
+    w = _discriminant(absent[:taught], present[:taught])
+    return attack_bounds(present[taught:] @ w, absent[taught:] @ w, delta, false_alarm=false_alarm)
 
 
 def _subsets(columns: int, coins: Coins) -> Iterator[np.ndarray]:

@@ -53,9 +53,7 @@ class OverheardRows(Queryable):
     def ask_tables(self, sets: Sequence[Axes], shares: Sequence[float]) -> list[Answer]:
         """Ask for several tables, overheard."""
         answers = super().ask_tables(sets, shares)
-        self.heard += [
-            (CountTable(axes), a.values, a.sigma, False) for axes, a in zip(sets, answers, strict=True)
-        ]
+        self.heard += [(CountTable(s), a.values, a.sigma, False) for s, a in zip(sets, answers, strict=True)]
         return self._until_spent(answers)
 
     def count_rows(self, epsilon: float, failure: float) -> int:
@@ -243,12 +241,10 @@ def _score(rows: OverheardRows, worlds: Sequence[CodeArray]) -> tuple[float, flo
 
 
 def _claimed_mu(entries: Sequence[LedgerEntry]) -> float:
-    losses = [loss for entry in entries for loss in entry.losses]
-    if not all(isinstance(loss, GaussianLoss) for loss in losses):
+    known = [loss for entry in entries for loss in entry.losses]
+    if not all(isinstance(loss, GaussianLoss) for loss in known):
         return math.inf
-    return math.sqrt(
-        sum(x.sensitivity_over_sigma**2 * x.count for x in losses if isinstance(x, GaussianLoss))
-    )
+    return math.sqrt(sum(x.sensitivity_over_sigma**2 * x.count for x in known if isinstance(x, GaussianLoss)))
 
 
 def _claimed_epsilon(entries: Sequence[LedgerEntry], budget: ModelBudget) -> float:

@@ -67,29 +67,17 @@ def _refuse(text: str) -> Any:
     raise ValueError(text)
 
 
-def _show_lines(values: Any) -> str:
-    return "\n".join(map(scalar_text, values)) if isinstance(values, list) else scalar_text(values)
+def _show_list(mark: str, values: Any) -> str:
+    return mark.join(map(scalar_text, values)) if isinstance(values, list) else scalar_text(values)
 
 
 def _read_lines(text: str, _: str | None) -> list[Any]:
     return [read_scalar(line.strip()) for line in text.split("\n") if line.strip()]
 
 
-def _show_bins(value: Any) -> str:
-    return ", ".join(map(scalar_text, value)) if isinstance(value, list) else scalar_text(value)
-
-
 def _read_bins(text: str, _: str | None) -> Any:
     parts = [read_scalar(part) for part in re.split(r"[\s,;]+", text) if part]
     return parts[0] if len(parts) == 1 else parts
-
-
-def _as_is(text: str, _: str | None) -> str:
-    return text
-
-
-def _flag(text: str, _: str | None) -> Any:
-    return {"yes": True, "no": False}.get(text, text)
 
 
 def _field(name: str, word: Word) -> Field:
@@ -98,15 +86,15 @@ def _field(name: str, word: Word) -> Field:
     known: dict[str, Any] = {"word": name, "label": word.title, "suits": word.suits, "hint": word.explanation}
     if kind == "array":
         lines = {"hint": f"{word.explanation} {ONE_IN_A_LINE}", "kind": "lines"}
-        return Field(show=_show_lines, read=_read_lines, **known | lines)
+        return Field(show=partial(_show_list, "\n"), read=_read_lines, **known | lines)
     if kind == "boolean":
-        return Field(
-            show=lambda v: {True: "yes", False: "no"}.get(v, str(v)), read=_flag, kind="choice", **known
-        )
+        said, meant = {True: "yes", False: "no"}, {"yes": True, "no": False}
+        known |= {"show": lambda v: said.get(v, str(v)), "read": lambda text, _: meant.get(text, text)}
+        return Field(kind="choice", **known)
     if kind == "string":
-        return Field(show=str, read=_as_is, **known)
+        return Field(show=str, read=lambda text, _: text, **known)
     if name == "bins":
-        return Field(show=_show_bins, read=_read_bins, **known)
+        return Field(show=partial(_show_list, ", "), read=_read_bins, **known)
     return Field(show=scalar_text, read=read_scalar, **known)
 
 
@@ -116,10 +104,8 @@ _BY_WORD = {field_.word: field_ for field_ in FIELDS}
 
 def field_texts(words: Words) -> dict[str, str]:
     """The texts that a form shows for a column's words."""
-    return {
-        f.word: "" if words.get(f.word) is None else f.show(words[f.word]).replace("\r\n", "\n")
-        for f in FIELDS
-    }
+    said = [(f, words.get(f.word)) for f in FIELDS]
+    return {f.word: "" if w is None else f.show(w).replace("\r\n", "\n") for f, w in said}
 
 
 def sdtypes_to_choose(words: Words) -> tuple[str, ...]:
@@ -182,12 +168,10 @@ def _check_whole(name: str, words: Words) -> None:
         declare(name, words, sdtype, MAX_BINS)
 
 
-def _refused(
-    name: str, check: Callable[[], object], words: Words, place: str | None = None
-) -> dict[str, str]:
+def _refused(name: str, test: Callable[[], object], words: Words, place: str | None = None) -> dict[str, str]:
     """What a check refuses, beside the word that it was of, or that its message is about."""
     try:
-        check()
+        test()
     except (ValueError, TypeError, OverflowError) as error:
         if place is None:
             place = _place(name, str(error), words)
@@ -221,11 +205,7 @@ def meaning(name: str, words: Any) -> str:
     if is_wide(attribute) and words.get("bins") is None:
         return f"a wide range: its bins are learned inside it{missing}"
     count = attribute.cardinality - attribute.nullable
-    return f"{count:,} {'values' if _is_single(attribute) else 'values and bins'}{missing}"
-
-
-def _is_single(attribute: Any) -> bool:
-    return attribute.lower == attribute.upper
+    return f"{count:,} {'values' if attribute.lower == attribute.upper else 'values and bins'}{missing}"
 
 
 def without_field(words: Words) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def vertical_bars(
     if after:
         gap = left + (spikes + after / 2) * slot
         drawing.line(gap, top, gap, bottom, INK, stroke_dasharray="2 3")
-    _marks(drawing, [(place(position), words) for position, words in marks], left, bottom + 17, missing)
+    _mark(drawing, [(place(position), words) for position, words in marks], left, bottom + 17, missing)
     return drawing.svg()
 
 
@@ -105,9 +105,7 @@ def _share_lines(drawing: Drawing, scale: ShareScale, area: tuple[float, float, 
         drawing.text(2, 10, "log scale")
 
 
-def _marks(
-    drawing: Drawing, marks: Sequence[tuple[float, str]], left: float, y: float, missing: bool
-) -> None:
+def _mark(drawing: Drawing, marks: Sequence[tuple[float, str]], left: float, y: float, missing: bool) -> None:
     end = 0.0
     for at, words in marks:
         half = 6.8 * len(words) / 2
@@ -161,9 +159,7 @@ def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis:
     left, right, height = 118.0, WIDTH - 12.0, 34.0
     bottom = 6 + height * len(rows)
     drawing = Drawing(WIDTH, bottom + 36, title)
-    kept = [
-        (name, np.array([v for v in values if not math.isnan(v)]), colour) for name, values, colour in rows
-    ]
+    kept = [(name, np.array([v for v in some if not math.isnan(v)]), colour) for name, some, colour in rows]
     high = max([1e-3, *(float(values.max()) for _, values, _ in kept if values.size)]) * 1.05
     _x_axis(drawing, (left, right), 4, bottom, (0, high))
     drawing.text((left + right) / 2, bottom + 30, axis, "middle")
@@ -171,13 +167,11 @@ def box_plot(title: str, rows: Sequence[tuple[str, Sequence[float], str]], axis:
         middle = 6 + height * i + height / 2
         drawing.text(left - 6, middle + 4, shorten(name, left - 8), "end")
         if values.size:
-            _one_box(drawing, values, middle, colour, lambda value: left + value / high * (right - left))
+            _box(drawing, values, middle, colour, lambda value: left + value / high * (right - left))
     return drawing.svg()
 
 
-def _one_box(
-    drawing: Drawing, values: Floats, y: float, colour: str, place: Callable[[float], float]
-) -> None:
+def _box(drawing: Drawing, values: Floats, y: float, colour: str, place: Callable[[float], float]) -> None:
     q1, q2, q3 = (float(q) for q in np.quantile(values, [0.25, 0.5, 0.75]))
     inside = values[(values >= q1 - 1.5 * (q3 - q1)) & (values <= q3 + 1.5 * (q3 - q1))]
     low, high = float(inside.min()), float(inside.max())
@@ -253,13 +247,11 @@ def line_plot(
     names = shorten_all([name for name, _ in series], 118)
     for rank, (name, shares) in enumerate(series):
         colour, dash = SERIES[rank % len(SERIES)], _DASHES[rank % len(_DASHES)]
-        points = [
-            (x, bottom - s * (bottom - top)) for x, s in zip(xs, shares, strict=True) if not math.isnan(s)
-        ]
+        at = [(x, bottom - s * (bottom - top)) for x, s in zip(xs, shares, strict=True) if not math.isnan(s)]
         style = {"stroke_width": 2, "stroke_dasharray": dash}
-        if points:
-            drawing.path("M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in points), colour, **style)
-        for (x, y), share in zip(points, [s for s in shares if not math.isnan(s)], strict=True):
+        if at:
+            drawing.path("M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in at), colour, **style)
+        for (x, y), share in zip(at, [s for s in shares if not math.isnan(s)], strict=True):
             drawing.dot(x, y, 3, colour, tip=f"{name}: {100 * share:.1f}%")
         legend_x, legend_y = left + (rank % 2) * 150, bottom + 46 + 16 * (rank // 2)
         drawing.line(legend_x, legend_y - 4, legend_x + 22, legend_y - 4, colour, **style)

@@ -101,10 +101,8 @@ class Dependence(Section):
     def of(cls, columns: Sequence[str], matrices: Mapping[str, Floats]) -> Dependence:
         """Draw the matrix of each table and, of two, what the second has more or less than the first."""
         figures = [
-            Figure(
-                caption=name, picture=heatmap(f"dependence, {name.lower()}", columns, matrix, _UNCERTAINTY)
-            )
-            for name, matrix in matrices.items()
+            Figure(caption=name, picture=heatmap(f"dependence, {name.lower()}", columns, m, _UNCERTAINTY))
+            for name, m in matrices.items()
         ]
         if len(matrices) == 2:
             (first, one), (second, other) = matrices.items()

@@ -116,14 +116,11 @@ def shorten_all(labels: Sequence[str], room: float) -> list[str]:
             alike = [label for label in crowd if short[label] == cut]
             if len(alike) == 1:
                 continue
-            shared = sum(
-                1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*alike, strict=False))
-            )
+            shared = sum(1 for _ in takewhile(lambda c: len(set(c)) == 1, zip(*alike, strict=False)))
             head = len(cut) // 3
             tail = len(cut) - head - 2  # one less: the letters of the end may be wider
-            start = min(
-                shared, max(head, *(len(label) - tail for label in alike))
-            )  # all of the end, if there is room
+            # all of the end, if there is room
+            start = min(shared, max(head, *(len(label) - tail for label in alike)))
             for label in alike:
                 short[label] = label[:head] + "\u2026" + label[start : start + tail]
             crowds.append(alike)  # of three, two may part further on

@@ -218,13 +218,11 @@ class Game(Section):
         rows = _intervals(details, (("accuracy", "Accuracy", "Accuracy", SYNTHETIC),))
         held_out = bool(details["Held-out Real Rows"].iloc[0])
         axis = (_axis_start(rows, 0.4), 1.0)
-        picture = charts.interval_plot(
-            "distinguishing game", rows, "share named right", axis, (0.5, "guessing")
-        )
+        plot = charts.interval_plot("distinguishing game", rows, "share named right", axis, (0.5, "guessing"))
         return cls(
             real_rows="held-out real rows" if held_out else "the real rows",
             num_train=int(details["Training Rows"].iloc[0]), num_test=int(details["Test Rows"].iloc[0]),
-            figures=(Figure(caption="", picture=picture),), head=("distinguisher", "named right"),
+            figures=(Figure(caption="", picture=plot),), head=("distinguisher", "named right"),
             rows=_values(rows),
         )  # fmt: skip
 
@@ -238,10 +236,8 @@ def _intervals(details: pd.DataFrame, kinds: Sequence[tuple[str, str, str, str]]
         (
             _spoken(row["Classifier"]),
             [
-                charts.Interval(
-                    name=n, value=row[v], low=row[f"{ends} Low"], high=row[f"{ends} High"], colour=colour
-                )
-                for n, v, ends, colour in kinds
+                charts.Interval(name=n, value=row[v], low=row[f"{e} Low"], high=row[f"{e} High"], colour=c)
+                for n, v, e, c in kinds
             ],
         )
         for _, row in details.iterrows()
@@ -254,9 +250,7 @@ def _values(rows: _IntervalRows) -> Shares:
 
 def _axis_start(rows: _IntervalRows, most: float) -> float:
     """Return a tenth at or below every value and every end of an interval; of one run there is none."""
-    ends = [
-        end for _, items in rows for item in items for end in (item.value, item.low) if not math.isnan(end)
-    ]
+    ends = [end for _, items in rows for i in items for end in (i.value, i.low) if not math.isnan(end)]
     return max(0.0, min([most, *(math.floor(10 * end) / 10 for end in ends)]))
 
 

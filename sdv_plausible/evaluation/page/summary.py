@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from sdv_plausible.evaluation import distances
-from sdv_plausible.evaluation.coding import Codes, encode, sample_positions
+from sdv_plausible.evaluation.coding import encode, sample_positions
 from sdv_plausible.evaluation.page.histograms import Histogram, pictures_of
 from sdv_plausible.evaluation.page.rendering import Section
 from sdv_plausible.evaluation.tables import Floats, Kind, TablePair
@@ -75,7 +75,8 @@ def summarise_comparison(
     _, one, other, synthetic = coded.tables
     columns, pairs = [np.empty(0)] * 3, [np.empty(0)] * 3
     if len(one):
-        cards, others = coded.cardinalities, (other, synthetic, _shuffle_columns(other, rng))
+        cards, shuffled = coded.cardinalities, np.apply_along_axis(rng.permutation, 0, other)
+        others = (other, synthetic, shuffled)
         columns = [distances.column_distances(one, rows, cards) for rows in others]
         pairs = [np.array(list(distances.pair_distances(one, rows, cards).values())) for rows in others]
     identity = np.eye(len(pair.kinds))
@@ -102,10 +103,6 @@ def _equal_parts(
     size = min(max_rows or len(real), *(len(table) for table in tables))
     first, second, third = (table.iloc[sample_positions(len(table), size, rng)] for table in tables)
     return first, second, third, reference
-
-
-def _shuffle_columns(codes: Codes, rng: np.random.Generator) -> Codes:
-    return np.column_stack([rng.permutation(codes[:, j]) for j in range(codes.shape[1])])
 
 
 @dataclass(frozen=True, kw_only=True)

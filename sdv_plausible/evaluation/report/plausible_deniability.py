@@ -132,10 +132,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         self._forget()
         described = tables.described_tables(metadata, real_data, synthetic_data)
         names = list(described["tables"])
-        real, synthetic = (
-            tables.by_table(real_data, names, "real_data"),
-            tables.by_table(synthetic_data, names, "synthetic_data"),
-        )
+        real = tables.by_table(real_data, names, "real_data")
+        synthetic = tables.by_table(synthetic_data, names, "synthetic_data")
         holdouts = {} if self._holdout is None else tables.by_table(self._holdout, names, "holdout")
         self._check_names(described)
         for report_property in self._properties.values():
@@ -145,10 +143,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
                 # where no property could be computed the score is NaN and the details say why
                 warnings.filterwarnings("ignore", message="Mean of empty slice")
                 super().generate(real, synthetic, described, constraints, verbose)
-            for name in names:
-                self._summarise(
-                    name, real[name], synthetic[name], described["tables"][name], holdouts.get(name)
-                )
+            for one in names:
+                self._summarise(one, real[one], synthetic[one], described["tables"][one], holdouts.get(one))
             if verbose:
                 score = f"{100 * self.get_score():.2f}%"
                 print(f"Overall Score (mean share of what real rows reach): {score}\n")
@@ -167,9 +163,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
 
     def _check_names(self, described: dict[str, Any]) -> None:
         target = self.options.target
-        columns = {
-            c for table in described["tables"].values() for c in tables.column_kinds(table, pd.DataFrame())
-        }
+        columns = {c for t in described["tables"].values() for c in tables.column_kinds(t, pd.DataFrame())}
         if target is not None and target not in columns:
             raise ValueError(f"target ({target!r}) must be one of the compared columns: {sorted(columns)}")
         drawn = set(self._structure).union(*self._structure.values())

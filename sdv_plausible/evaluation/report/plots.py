@@ -35,10 +35,8 @@ def pair_distances(details: pd.DataFrame) -> Any:
         names = list(dict.fromkeys([*details["Column 1"], *details["Column 2"]]))
         place = {name: i for i, name in enumerate(names)}
         matrix = np.zeros((len(names), len(names)))
-        for one, other, distance in zip(
-            details["Column 1"], details["Column 2"], details["Distance"], strict=True
-        ):
-            matrix[place[one], place[other]] = matrix[place[other], place[one]] = distance
+        for one, other, d in zip(details["Column 1"], details["Column 2"], details["Distance"], strict=True):
+            matrix[place[one], place[other]] = matrix[place[other], place[one]] = d
         figure.add_trace(go.Heatmap(z=matrix, x=names, y=names, colorscale="Blues", zmin=0.0))
         figure.update_yaxes(autorange="reversed")
     return figure

@@ -67,10 +67,8 @@ class _ColumnDistances(_TableProperty):
     plot = plots.column_distances
 
     def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
-        options = self.options
-        coded, used = coding.encode_pair(
-            pair, options.num_bins, options.max_rows_distances, options.random_state
-        )
+        asked = self.options
+        coded, used = coding.encode_pair(pair, asked.num_bins, asked.max_rows_distances, asked.random_state)
         real, synthetic = coded.tables
         values = distances.column_distances(real, synthetic, coded.cardinalities)
         for _ in values:
@@ -91,10 +89,8 @@ class _PairDistances(_TableProperty):
     def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         if len(pair.kinds) < 2:
             raise IncomputableMetricError(f"only column {list(pair.kinds)} can be compared: pairs need two")
-        options = self.options
-        coded, used = coding.encode_pair(
-            pair, options.num_bins, options.max_rows_distances, options.random_state
-        )
+        asked = self.options
+        coded, used = coding.encode_pair(pair, asked.num_bins, asked.max_rows_distances, asked.random_state)
         real, synthetic = coded.tables
         self.statistics = found = distances.pair_statistics(real, synthetic, coded.cardinalities, tick)
         place = tuple(np.array(found.pairs).T)
