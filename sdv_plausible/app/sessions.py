@@ -106,11 +106,15 @@ class Session:
         Parameters
         ----------
         names : collection of str, optional
-            Columns that a fit warned of; by default all, and the rules.
+            Columns that a fit warned of; by default all that were fitted, and the rules.
         """
         with self.lock:
             if self.review is not None and self.fit is not None:
-                self.review.note_look(self.fit.order.rule_digests if names is None else None, names)
+                order = self.fit.order  # what was fitted is shown, whatever is declared by now
+                if names is None:
+                    self.review.note_look(order.file.columns, order.rule_digests)
+                else:
+                    self.review.note_look(names)
 
     def spent(self, *, but: Fit | None = None) -> list[str]:
         """What fits have charged, but for one: another browser's table is not named.

@@ -190,18 +190,18 @@ class Review:
             notes = note_look(self.output, declared.names)  # whatever a cell is: of others nothing is told
             return Look(found, tuple(notes))
 
-    def note_look(self, rules: Sequence[str] | None, names: Collection[str] | None = None) -> None:
-        """Write down that rows are about to be shown, or told about.
+    def note_look(self, names: Collection[str], rules: Collection[str] | None = None) -> None:
+        """Write down that rows of these columns are about to be shown, or told about.
 
         Parameters
         ----------
-        rules : sequence of str or None
+        names : collection of str
+            Columns; one that the file no longer declares counts as a blank.
+        rules : collection of str, optional
             Digests of the rules, if rows that break one are.
-        names : collection of str, optional
-            Columns; by default all.
         """
         with self._lock:
-            record_look(self.output, self.file.columns if names is None else names, rules)
+            record_look(self.output, names, rules)
 
     def plan(self, columns: Mapping[str, Any], epsilon: float, delta: float, rows: int | None) -> Plan:
         """Say what a budget can carry; no row is looked at.
