@@ -302,7 +302,7 @@ class App:
         still = (
             fit.step if fit.state == "running" else ""
         )  # before the files: one that comes now is looked for
-        session.note_look(fit.warned_of)
+        session.note_look(fit.looked)
         made = {key: FILES[key] for key in fit.files}
         return self._page(
             "result", session, "result", fit=fit, made=made, still=still, head=lines[0], rows=lines[1:],
