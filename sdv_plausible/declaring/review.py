@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.declaring.files import note_look, read_domain_file, record_look
+from sdv_plausible.declaring.files import note_look, read_domain_file, record_look, replace_file
 from sdv_plausible.declaring.template import blanks
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.checking import Finding, check_columns
@@ -107,17 +107,21 @@ class Review:
         The table that it is for.
     output : Path
         The domain file.
-    is_saved : bool
-        Whether the draft is what the file holds.
     planner : callable
         Tells what a budget can carry.
+    is_saved : bool
+        Whether the draft is what the file holds.
+    learned : mapping, optional
+        Columns that were learned for the draft, and their words.
     """
 
     def __init__(
-        self, draft: DomainFile, table: Table, output: Path, planner: Planner, *, is_saved: bool
-    ) -> None:
+        self, draft: DomainFile, table: Table, output: Path, planner: Planner, *, is_saved: bool,
+        learned: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
         self.table, self.output = table, output
         self._draft, self._planner, self.is_saved = draft, planner, is_saved
+        self._learned = learned or {}
         self._lock = threading.Lock()
 
     @property
@@ -154,7 +158,8 @@ class Review:
                 )
             after = replace(file, columns=columns)
             if after != file or not self.is_saved:
-                after.save(self.output)
+                learned = {} if self.is_saved else self._learned
+                replace_file(self.output, after, self.table.names, learned)
                 self.is_saved = True
 
     def compare(self) -> Look:
