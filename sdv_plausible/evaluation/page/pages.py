@@ -35,7 +35,7 @@ _PUBLIC = (
     "and the noisy answers where the guarantee covers them: this page tells no more than they do. No figure "
     "comes from real rows directly."
 )
-_UNPROTECTED = (
+UNPROTECTED = (
     "But no guarantee protects the synthetic table: publish this page only where you would publish the table."
 )
 _PRIVATE = (
@@ -101,7 +101,7 @@ def public_page(
         heading="Synthetic data: what it is and what protects it",
         date=date,
         kind="public",
-        banner=_PUBLIC if guarantee.claimed else f"{_PUBLIC} {_UNPROTECTED}",
+        banner=_PUBLIC if guarantee.claimed else f"{_PUBLIC} {UNPROTECTED}",
         sections=(
             guarantee,
             *Intervals.of(margins),

@@ -293,7 +293,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     def to_html(self, path: str | Path, *, publishable: bool = False) -> None:
         """Write the report as one self-contained HTML file: no script, no network.
 
-        One that is not publishable can be read by its owner alone.
+        One that is not publishable, or that no guarantee protects, can be read by its owner alone.
 
         Parameters
         ----------
@@ -334,7 +334,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
                 failed,
                 self._margins,
             )
-        write_whole(path, text, owner_only=not publishable)
+        write_whole(path, text, owner_only=not (publishable and self._guarantee.claimed))
 
     def save(self, filepath: str | Path) -> None:
         """Write the report, whole or not at all, for its owner alone; :meth:`load` reads it."""
