@@ -482,6 +482,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         return self._declared.undeclared == "infer" and not all(map(self._declared.known, columns))
 
     @property
+    def _holds_rows(self) -> bool:
+        return self._sampler is not None and self._sampler.holds_records
+
+    @property
     def _is_slow(self) -> bool:
         return self._settings.test.row_limit is not None
 
@@ -526,11 +530,11 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         UserWarning
             If the object holds seed records: the file is then outside every guarantee.
         """
-        if self._sampler is not None and self._sampler.holds_records:
+        if self._holds_rows:
             warnings.warn(
-                f"the saved file holds seed records of your table (test={self._settings.test.name!r}): "
-                "keep it as "
-                "safe as the table itself. test='release' saves no record",
+                f"the saved file holds seed records of your table (test={self._settings.test.name!r}), and "
+                "can be read by its owner alone: keep it as safe as the table itself. test='release' saves "
+                "no record",
                 stacklevel=2,
             )
         held = copy(self)  # without what never leaves
