@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
 from multiprocessing.connection import Connection
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
 
+Look = tuple[Sequence[str], Sequence[str] | None]
+"""Columns that were compared with the rows, and digests of the rules that they were compared through."""
 STAGES = (
     "Starting, and reading the table", "Learning the model", "Making the rows", "Comparing, for your eyes",
     "Done",
@@ -91,8 +93,14 @@ def _release(order: Order, folder: Path, told: Connection) -> None:
     if voted := order.open_columns:
         document = _with_types(order, document, voted, told)
     synth = order.synthesizer(document)
-    warned_of: set[str] = set()
-    synth.record = warned_of.update
+    looked: Look = ((), None)
+
+    def record(names: Collection[str], rules: Collection[str] | None) -> list[str]:
+        nonlocal looked
+        looked = sorted(names), None if rules is None else sorted(rules)
+        return []
+
+    synth.record = record
     synth.watch = lambda ledger: told.send(("charged", cost(ledger), [e.name for e in ledger.entries]))
     rows = order.table.read(column_types(document))
     told.send(("stage", 1))
@@ -101,7 +109,7 @@ def _release(order: Order, folder: Path, told: Connection) -> None:
         synth.fit(rows)
     texts = [str(one.message) for one in caught if issubclass(one.category, FitWarning)]
     looks = [text for text in texts if FOR_YOU in text]
-    told.send(("warnings", looks, [text for text in texts if text not in looks], sorted(warned_of)))
+    told.send(("warnings", looks, [text for text in texts if text not in looks], looked))
     told.send(("stage", 2))
     done = Done(synth, rows, synth.sample(int(order.numbers["rows"] or 1)), folder, told)
     _write_release(done)

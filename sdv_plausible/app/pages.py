@@ -282,7 +282,7 @@ class App:
         with (fit.folder / FILES["rows"].name).open(encoding="utf-8", newline="") as file:
             lines = [line for line, _ in zip(csv.reader(file), range(SHOWN_ROWS + 1), strict=False)]
         still = fit.step if fit.state == "running" else ""  # before the files: one may come now
-        session.note_look(fit.warned_of)
+        session.note_look(fit.looked)
         made = {key: FILES[key] for key in fit.files}
         return self._page(
             "result", session, "result", fit=fit, made=made, still=still, head=lines[0], rows=lines[1:],

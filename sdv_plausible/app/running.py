@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -11,7 +11,7 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Literal
 
-from sdv_plausible.app.fitting import FILES, STAGES, run_alone
+from sdv_plausible.app.fitting import FILES, STAGES, Look, run_alone
 from sdv_plausible.app.order import Order
 
 State = Literal["running", "done", "failed", "cancelled"]
@@ -40,7 +40,7 @@ class Fit:
         self.stage, self.charged, self.entries = 0, NOTHING, list[str]()
         self.error, self.without = "", dict[str, str]()
         self.warnings, self.notes = list[str](), list[str]()  # looks at the rows, and what answers tell
-        self.warned_of: Sequence[str] = ()  # columns that the warnings name
+        self.looked: Look = ((), None)  # what the warnings are of
         self.sentence = self.meaning = self.ledger = ""
         self.is_released = self.claims_privacy = False
         self._files: list[str] = []
@@ -97,7 +97,7 @@ class Fit:
                 case "charged":
                     self.charged, self.entries = said
                 case "warnings":
-                    self.warnings, self.notes, self.warned_of = said
+                    self.warnings, self.notes, self.looked = said
                 case "file":
                     self._files.append(said[0])
                 case "without":

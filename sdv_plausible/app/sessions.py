@@ -9,12 +9,13 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sdv_plausible.app.columns import ColumnsPage
+from sdv_plausible.app.fitting import Look
 from sdv_plausible.app.running import Fit
 from sdv_plausible.declaring.review import Review
 from sdv_plausible.declaring.web.guard import Keys, is_same
@@ -70,12 +71,13 @@ class Session:
             self.past.append(Past(table or "a table", fit, self.keys))
             self.fit = fit
 
-    def note_look(self, names: Collection[str] | None = None) -> None:
+    def note_look(self, look: Look | None = None) -> None:
         """Write down that real rows are about to be shown: what is changed afterwards may repeat them."""
-        # ``names`` are columns that a fit warned of; by default all, and the rules.
+        # ``look`` is what a fit warned of; by default all that was fitted, whatever is declared by now.
         with self.lock:
             if self.review is not None and self.fit is not None:
-                self.review.note_look(self.fit.order.rule_digests if names is None else None, names)
+                order = self.fit.order
+                self.review.note_look(*(look or (order.file.columns, order.rule_digests)))
 
     def spent(self, *, but: Fit | None = None) -> list[str]:
         """What fits have charged, but for one: another browser's table is not named."""

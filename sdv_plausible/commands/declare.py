@@ -14,7 +14,7 @@ from typing import Any
 from sdv_plausible.commands import files
 from sdv_plausible.commands.speaking import say
 from sdv_plausible.declaring.codebook import Codebook
-from sdv_plausible.declaring.files import blanks, drafted, read_domain_file
+from sdv_plausible.declaring.files import blanks, drafted, read_domain_file, replace_file, with_looks
 from sdv_plausible.declaring.private import learned_file
 from sdv_plausible.declaring.public import WARNING, words_of_table
 from sdv_plausible.declaring.readers import READERS, read_codebook
@@ -23,7 +23,7 @@ from sdv_plausible.privacy.neighbours import Neighbours, person_of
 from sdv_plausible.release.budget import Budget
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.column_types import column_types
-from sdv_plausible.table.domain_file import SCHEMA, DomainFile, read_json
+from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.reading import csv_columns, read_csv
 
 
@@ -88,11 +88,14 @@ def run(options: argparse.Namespace) -> None:
     found = _found(options, names, marks)
     is_there = options.web and options.output.exists() and not options.overwrite
     file = read_domain_file(options.output) if is_there else _drafted(options, names, found)
-    kept = list[str]()
-    if options.overwrite and options.output.exists():
-        file, kept = _with_looks(file, options.output, names)
+    kept, learned = list[str](), dict[str, Any]()
+    if options.overwrite:
+        file, kept = with_looks(file, options.output, names)
     if options.private is not None:
         file = _learned(options, file, table)
+        learned = {name: file.columns[name] for name in file.private}
+    if not options.web:
+        kept = replace_file(options.output, file, names, learned)
     lines, document = _notes(options, names, found, file)
     if kept:
         lines.append(
@@ -100,10 +103,9 @@ def run(options: argparse.Namespace) -> None:
             "otherwise than it was then makes no claim, unless it cites its public source"
         )
     if options.web:
-        review = Review(file, table, options.output, plan_of, is_saved=is_there)
+        review = Review(file, table, options.output, plan_of, is_saved=is_there, learned=learned)
         _serve(options, review, lines, document)
         return
-    file.save(options.output)
     if file.private and options.private is not None:
         cost = f"epsilon {options.private:g}, delta {options.delta:g}"
         lines.insert(0, f"Learned at {cost}: {', '.join(file.private)}")
@@ -150,20 +152,6 @@ def _drafted(options: argparse.Namespace, names: Sequence[str], found: Codebook)
         return file
     start = read_domain_file(options.domain)
     return replace(start, columns={**file.columns, **start.columns})
-
-
-def _with_looks(file: DomainFile, replaced: Path, names: Sequence[str]) -> tuple[DomainFile, list[str]]:
-    """The file with the looks at its columns, and at rules, that the one which it replaces has on record."""
-    try:
-        document = read_json(replaced)
-    except ValueError:  # no record can be in it
-        return file, []
-    if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
-        return file, []
-    before = DomainFile.of(document, str(replaced))
-    looked = {name: words for name, words in before.looked.items() if name in {*names, *file.columns}}
-    rules = file.looked_rules if before.looked_rules is None else before.looked_rules
-    return replace(file, looked={**file.looked, **looked}, looked_rules=rules), list(looked)
 
 
 def _notes(

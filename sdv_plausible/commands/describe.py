@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sdv_plausible.commands.files import add_reading, check_outputs, declared_types, read
+from sdv_plausible.commands.files import (
+    UsageError,
+    add_reading,
+    check_outputs,
+    declared_types,
+    in_order,
+    read,
+)
 from sdv_plausible.commands.fitting import allow_no_claim, check_claim, kept_if_lost
 from sdv_plausible.commands.looking import recorder
 from sdv_plausible.commands.speaking import say
@@ -16,7 +23,7 @@ from sdv_plausible.fit.options import default_of
 from sdv_plausible.models.datasynthesizer.learner import GreedyBayes
 from sdv_plausible.sdv.versions import metadata_of
 from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
-from sdv_plausible.table.column_types import column_types
+from sdv_plausible.table.column_types import check_released, column_types
 from sdv_plausible.table.domain import MAX_BINS
 
 MODES = ("correlated", "independent", "random")
@@ -41,6 +48,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Vote on undeclared types, learn the description and write it."""
     check_outputs(options, (".json", ".release"))
+    if options.domain == "written":
+        raise UsageError(
+            "--domain written: describe takes types from --metadata, and ranges from a domain file alone: "
+            "declare them there (--domain domain.json), or use fit"
+        )
+    check_released(options.metadata)
     types = declared_types(options)
     rest = undeclared(options, types)
     check_claim(options, synthesizer(options, before_vote(options, rest)))  # before a cell votes
@@ -48,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
     document = vote(options, rest)
     synth = synthesizer(options, document)
     synth.record = recorder(options.domain)
-    synth.fit(read(options, column_types(document)))
+    synth.fit(read(options, column_types(document, options.metadata)))
     with kept_if_lost(synth, options.output):
         digest = synth.release(allow_no_claim=options.allow_no_claim).save(options.output, readable=True)
     ledger = synth.privacy_ledger()
@@ -62,7 +75,8 @@ def run(options: argparse.Namespace) -> None:
 def synthesizer(options: argparse.Namespace, document: Mapping[str, Any]) -> PlausibleDeniabilitySynthesizer:
     """A synthesizer in the wanted mode."""
     model = GreedyBayes(max_parents=options.max_parents) if options.mode == "correlated" else options.mode
+    types = in_order(options, column_types(document, options.metadata))
     return PlausibleDeniabilitySynthesizer(
-        metadata_of(document), epsilon=options.epsilon, delta=options.delta, model=model,
-        domain=document, max_bins=options.bins, rules=options.rules or (),
+        metadata_of(types), epsilon=options.epsilon, delta=options.delta, model=model, domain=document,
+        max_bins=options.bins, rules=options.rules or (),
     )  # fmt: skip

@@ -109,6 +109,8 @@ def check_output(path: Path, overwrite: bool, endings: Sequence[str]) -> None:
     """Refuse an output that cannot be written."""
     if path.is_dir():
         raise UsageError(f"{path} is a folder; name a file in it")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is no regular file, and one would be in its place; choose another name")
     if path.exists() and not overwrite:
         raise UsageError(f"{path} exists; choose another name, or add --overwrite")
     if path.suffix.lower() not in endings:

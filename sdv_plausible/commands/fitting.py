@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -93,7 +94,7 @@ def kept_if_lost(synth: PlausibleDeniabilitySynthesizer, output: Path) -> Iterat
             with suppress(Exception):  # without a claim there is none, and a disk may be full
                 release = synth.release()
                 kept = (folder or Path(mkdtemp(prefix="sdv-plausible-"))) / f"{output.name}.release"
-                if not kept.exists():
+                if not os.path.lexists(kept):  # nor is a link that leads nowhere followed
                     release.save(kept)
                     to_holder(f"the fit is kept in {kept}: 'sdv-plausible sample {kept}' draws its rows")
                     break

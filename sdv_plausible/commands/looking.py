@@ -10,7 +10,7 @@ from typing import Any
 NO_RECORD = "No domain file (--domain) keeps a record of this look:"
 
 
-def recorder(domain: Any) -> Callable[[Collection[str]], list[str]] | None:
+def recorder(domain: Any) -> Callable[[Collection[str], Collection[str] | None], list[str]] | None:
     """Who writes down what a fit warns of: the domain file that was given, whatever was made of it since."""
     from sdv_plausible.declaring.files import note_look
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sdv_plausible.commands import files
+from sdv_plausible.commands.fitting import allow_no_claim
 from sdv_plausible.commands.looking import note_rows_shown
 from sdv_plausible.commands.speaking import say, steps
 from sdv_plausible.commands.undeclared import without_blanks
@@ -33,6 +34,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="only what may be published: the guarantee and the synthetic rows",
     )
+    allow_no_claim(command)
     add("--overwrite", action="store_true", help="replace the output if it exists")
     command.set_defaults(only_declared=False)
 
@@ -40,11 +42,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Compare, and write the page."""
     from sdv_plausible.evaluation import PlausibleDeniabilityReport
+    from sdv_plausible.evaluation.page.pages import UNPROTECTED
 
     _check(options)
     with steps("reading", "comparing", "writing") as begin:
         begin()
         ledger, structure = _guarantee(options)
+        claimed = _claimed(options, ledger)
         noted, options.domain = options.domain, without_blanks(options.domain)
         types = files.declared_types(options)
         shown = options.synthetic if options.publishable else None  # else one real cell decides on the page
@@ -61,11 +65,12 @@ def run(options: argparse.Namespace) -> None:
         begin()
         notes = [] if options.publishable else note_rows_shown(noted, options.rules, list(real.columns))
         report.to_html(options.output, publishable=options.publishable)
-    words = PUBLISHABLE if options.publishable else FOR_HOLDER
+    is_own = not (options.publishable and claimed)
+    words = FOR_HOLDER if not options.publishable else PUBLISHABLE if claimed else UNPROTECTED
     say(
         options,
         "\n".join([f"Wrote {options.output}. {words}", *notes]),
-        {"output": options.output, "for_the_holder_alone": not options.publishable, "notes": notes},
+        {"output": options.output, "for_the_holder_alone": is_own, "notes": notes},
     )
 
 
@@ -81,6 +86,19 @@ def _check(options: argparse.Namespace) -> None:
             "the file that sample or synthesize wrote"
         )
     files.check_output(options.output, options.overwrite, (".html",))
+
+
+def _claimed(options: argparse.Namespace, ledger: Any) -> bool:
+    """Whether a guarantee protects the synthetic rows; a page to be published without one must be allowed."""
+    from sdv_plausible.evaluation.page.guarantee import Guarantee
+
+    guarantee = Guarantee.of(ledger)
+    if options.publishable and not guarantee.claimed and not options.allow_no_claim:
+        raise files.UsageError(
+            f"{guarantee.sentence} The page may hold single people's values: give --release or --ledger of "
+            "a release with a claim, leave --publishable out, or add --allow-no-claim"
+        )
+    return guarantee.claimed
 
 
 def _guarantee(options: argparse.Namespace) -> tuple[Any, Any]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sdv_plausible.table.domain import SCHEMA
+from sdv_plausible.table.domain_file import SCHEMA as FILE_SCHEMA
 from sdv_plausible.table.domain_file import DomainFile, is_blank, read_json
 from sdv_plausible.table.words import MODELLED_SDTYPES
 from sdv_plausible.whole_files import locked
@@ -43,6 +46,56 @@ def record_look(
         after = before.looked_at(names, rules)
         after.save(path)
     return tuple(name for name in after.looked if name not in before.looked)
+
+
+def with_looks(
+    file: DomainFile, replaced: str | Path, names: Collection[str]
+) -> tuple[DomainFile, list[str]]:
+    """The file with the looks that the one it replaces has on record, and the columns that these are of.
+
+    Parameters
+    ----------
+    file : DomainFile
+        The new one.
+    replaced : str or Path
+        The old one, if there is one.
+    names : collection of str
+        Columns of the table. Of those that neither it nor the file has, nothing is kept.
+    """
+    try:
+        document = read_json(Path(replaced))
+    except (FileNotFoundError, ValueError):  # no record can be in it
+        return file, []
+    if not isinstance(document, Mapping) or document.get("schema") != FILE_SCHEMA:
+        return file, []
+    before = DomainFile.of(document, str(replaced))
+    looked = {name: words for name, words in before.looked.items() if name in {*names, *file.columns}}
+    rules = file.looked_rules if before.looked_rules is None else before.looked_rules
+    return replace(file, looked={**file.looked, **looked}, looked_rules=rules), list(looked)
+
+
+def replace_file(
+    path: str | Path, file: DomainFile, names: Collection[str], learned: Mapping[str, Any]
+) -> list[str]:
+    """Write a domain file; of one that it replaces the looks stay, those that were written down just now too.
+
+    Parameters
+    ----------
+    path, file, names
+        As for :func:`with_looks`.
+    learned : mapping
+        Columns that were learned for it, and their words.
+
+    Returns
+    -------
+    list of str
+        Columns whose looks are from the file that was replaced.
+    """
+    path = Path(path)
+    with locked(path.resolve()) if path.exists() else nullcontext():
+        after, kept = with_looks(file, path, names)
+        after.paid_for(learned).save(path)
+    return kept
 
 
 def note_look(path: str | Path, names: Collection[str], rules: Collection[str] | None = None) -> list[str]:

@@ -28,7 +28,7 @@ from sdv_plausible.table.column_types import column_types
 from sdv_plausible.table.dates import check_dates
 from sdv_plausible.table.declarations import domain_document, read_declarations
 from sdv_plausible.table.domain import MAX_BINS, Domain, write_attribute
-from sdv_plausible.table.domain_file import DomainFile, digest
+from sdv_plausible.table.domain_file import DomainFile
 from sdv_plausible.table.persons import choose_rows, person_entry
 from sdv_plausible.table.private_domain import FAILURE_SHARE
 from sdv_plausible.table.storage import PERSON, check_storage, with_texts
@@ -125,15 +125,13 @@ def rows_of_persons(table: pd.DataFrame, neighbours: Neighbours, coins: Coins) -
 def _with(
     file: DomainFile, domain: Domain, ledger: PrivacyLedger, charge: Mapping[str, str] | None
 ) -> DomainFile:
-    columns, looked = dict(file.columns), dict(file.looked)
+    found = {}
     for attribute in domain:
         if attribute.provenance == "private":
-            plain = write_attribute(attribute)
-            del plain["name"]
-            columns[attribute.name] = plain
-            if attribute.name in looked:  # what was paid for repeats nothing of what a look has shown
-                looked[attribute.name] = digest(plain)
-    return replace(file, columns=columns, looked=looked, learned=write_learned(ledger, charge))
+            found[attribute.name] = write_attribute(attribute)
+            del found[attribute.name]["name"]
+    after = replace(file, columns={**file.columns, **found}, learned=write_learned(ledger, charge))
+    return after.paid_for(found)
 
 
 def earlier_losses(domain: Any, neighbours: Neighbours) -> Earlier:

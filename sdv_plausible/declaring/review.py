@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from sdv_plausible.declaring.files import blanks, note_look, read_domain_file, record_look
+from sdv_plausible.declaring.files import blanks, note_look, read_domain_file, record_look, replace_file
 from sdv_plausible.release.plan import Plan
 from sdv_plausible.table.checking import Finding, check_columns
 from sdv_plausible.table.column_types import column_types
@@ -71,10 +71,12 @@ class Review:
     """One domain file under review; before the first save it is a draft."""
 
     def __init__(
-        self, draft: DomainFile, table: Table, output: Path, planner: Planner, *, is_saved: bool
-    ) -> None:
+        self, draft: DomainFile, table: Table, output: Path, planner: Planner, *, is_saved: bool,
+        learned: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
         self.table, self.output = table, output
         self._draft, self._planner, self.is_saved = draft, planner, is_saved
+        self._learned = learned or {}
         self._lock = threading.Lock()
 
     @property
@@ -98,7 +100,8 @@ class Review:
                 )
             after = replace(file, columns=columns)
             if after != file or not self.is_saved:
-                after.save(self.output)
+                learned = {} if self.is_saved else self._learned
+                replace_file(self.output, after, self.table.names, learned)
                 self.is_saved = True
 
     def compare(self) -> Look:
@@ -124,11 +127,11 @@ class Review:
             notes = note_look(self.output, declared.names)  # whatever a cell is: of others nothing is told
             return Look(found, tuple(notes))
 
-    def note_look(self, rules: Sequence[str] | None, names: Collection[str] | None = None) -> None:
-        """Write down that rows are about to be shown, or told about: of all columns, or of these."""
-        # ``rules`` are digests of the rules, if rows that break one are.
+    def note_look(self, names: Collection[str], rules: Collection[str] | None = None) -> None:
+        """Write down that rows of these columns are about to be shown, or told about."""
+        # One that the file no longer declares counts as a blank; ``rules`` are digests of rules that are told of.
         with self._lock:
-            record_look(self.output, self.file.columns if names is None else names, rules)
+            record_look(self.output, names, rules)
 
     def plan(self, columns: Mapping[str, Any], epsilon: float, delta: float, rows: int | None) -> Plan:
         """Say what a budget can carry; no row is looked at."""

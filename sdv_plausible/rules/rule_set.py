@@ -44,16 +44,10 @@ class RuleSet:
     seen: tuple[str, ...] = ()
 
     @classmethod
-    def make(cls, rules: Iterable[Any], words: Mapping[str, Words]) -> RuleSet:
+    def make(cls, rules: Iterable[Rule], words: Mapping[str, Words]) -> RuleSet:
         """Check rules against the columns and one another; no row is looked at."""
         rules = tuple(rules)
         for rule in rules:
-            if not isinstance(rule, Rule):
-                raise Refused.saying(
-                    "rules",
-                    f"rules: {rule!r} is no rule; try Inequality('start', 'end'), or see "
-                    "docs/how_to/rules.md",
-                )
             unknown = sorted(set(rule.columns) - set(words))
             if unknown:
                 raise Refused.saying(

@@ -337,8 +337,12 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
         return self._like_fit(self._sampled(super().sample_remaining_columns, (known_columns, *args), kwargs))
 
     def save(self, filepath: str | Path) -> None:
-        """Write the synthesizer, whole or not at all."""
-        write_whole(filepath, lambda path: super(WholeTableSynthesizer, self).save(str(path)))
+        """Write the synthesizer, whole or not at all; one that holds rows for its owner alone."""
+        write_whole(
+            filepath,
+            lambda path: super(WholeTableSynthesizer, self).save(str(path)),
+            owner_only=self._holds_rows,
+        )
 
     @classmethod
     def load(cls, filepath: str | Path) -> Any:
@@ -377,6 +381,11 @@ class WholeTableSynthesizer(BaseSingleTableSynthesizer):  # type: ignore[misc]
     @property
     def _is_slow(self) -> bool:
         """Whether sampling takes so long that a bar is wanted."""
+        return False
+
+    @property
+    def _holds_rows(self) -> bool:
+        """Whether rows of the table are in this object."""
         return False
 
     @property

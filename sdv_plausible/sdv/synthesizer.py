@@ -19,7 +19,7 @@ from sdv_plausible.declaring.private import Earlier, earlier_losses
 from sdv_plausible.fit.options import refuse_moved
 from sdv_plausible.fit.public_table import PublicTable, check_public, public_entries
 from sdv_plausible.fit.run import Fit
-from sdv_plausible.fit.telling import Teller, as_read
+from sdv_plausible.fit.telling import Note, Teller, as_read
 from sdv_plausible.intervals.margins import margins, number_of_rows
 from sdv_plausible.models import make_learner
 from sdv_plausible.models.base import HasStructure, check_number_of_columns
@@ -147,8 +147,8 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
     budget: Budget | None = None
     watch: Callable[[PrivacyLedger], object] | None = None
     """Told the ledger after each charge of a fit, before the rows are asked: for its holder; never saved."""
-    record: Callable[[Collection[str]], list[str] | None] | None = None
-    """Writes looks at columns down, where ``domain`` is what was made of a file; never saved."""
+    record: Note | None = None
+    """Writes looks at columns and rules down, where ``domain`` is what was made of a file; never saved."""
     _looked: tuple[str, ...] = ()  # columns that were compared with rows: whatever the rows are
     _points: list[np.ndarray] | None = None  # only while rows are sampled with their latent points
     _earlier = Earlier()  # what the domain cost when it was learned
@@ -483,6 +483,10 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         return self._declared.undeclared == "infer" and not all(map(self._declared.known, columns))
 
     @property
+    def _holds_rows(self) -> bool:
+        return self._sampler is not None and self._sampler.holds_records
+
+    @property
     def _is_slow(self) -> bool:
         return self._settings.test.row_limit is not None
 
@@ -527,11 +531,11 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         UserWarning
             If the object holds seed records: the file is then outside every guarantee.
         """
-        if self._sampler is not None and self._sampler.holds_records:
+        if self._holds_rows:
             warnings.warn(
-                f"the saved file holds seed records of your table (test={self._settings.test.name!r}): "
-                "keep it as "
-                "safe as the table itself. test='release' saves no record",
+                f"the saved file holds seed records of your table (test={self._settings.test.name!r}), and "
+                "can be read by its owner alone: keep it as safe as the table itself. test='release' saves "
+                "no record",
                 stacklevel=2,
             )
         held = copy(self)  # without what never leaves
@@ -723,7 +727,7 @@ class PlausibleDeniabilitySynthesizer(WholeTableSynthesizer):
         Where there is no file, columns that are ``known`` to have been compared were told of.
         """
         if self.record is not None:
-            return self.record(names) or []
+            return self.record(names, rules)
         return told_of_look(self.domain, names, rules, known)
 
     def plan(

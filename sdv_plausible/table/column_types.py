@@ -115,7 +115,7 @@ def _table_and_columns(metadata: Any) -> tuple[Mapping[Any, Any], Mapping[Any, A
         return {}, {}
     if not isinstance(document, Mapping):
         rule = "must be SDV's Metadata of one table, or its document"
-        raise Refused("metadata", type(metadata), rule, "metadata_of(domain) makes one of declarations")
+        raise Refused("metadata", type(document), rule, "metadata_of(domain) makes one of declarations")
     tables = document.get("tables")
     if isinstance(tables, Mapping) and "sdtype" not in tables:
         document = next(iter(tables.values()), {})
@@ -136,7 +136,7 @@ def _column_type(name: str, given: Any, known: Mapping[str, Any]) -> ColumnType:
     if not isinstance(given, (Attribute, Mapping)):
         raise Refused.saying(
             "domain",
-            f"domain of column {name!r} ({given!r}) must be a mapping such as "
+            f"domain of column {name!r} ({type(given).__name__}) must be a mapping such as "
             f"{{'range_min': 0, 'range_max': 99}}",
         )
     check_agreement(name, given, known)

@@ -105,6 +105,17 @@ class DomainFile:
         first = self.looked_rules if rules is None or self.looked_rules is not None else tuple(sorted(rules))
         return replace(self, looked={**new, **self.looked}, looked_rules=first)
 
+    def paid_for(self, learned: Mapping[str, Any]) -> DomainFile:
+        """The file after columns were learned: what was paid for repeats nothing of what a look has shown.
+
+        Parameters
+        ----------
+        learned : mapping
+            Column name -> words, as they were learned.
+        """
+        paid = {name: digest(words) for name, words in learned.items() if name in self.looked}
+        return replace(self, looked={**self.looked, **paid})
+
     def has_other_rules(self, rules: Collection[str]) -> bool:
         """Whether rules (their digests) are not those that were compared with the rows."""
         return self.looked_rules is not None and set(rules) != set(self.looked_rules)

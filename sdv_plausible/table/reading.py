@@ -98,7 +98,9 @@ def count_unreadable(
 ) -> dict[str, int]:
     """Count the cells of a CSV file that are not what their column is declared to be.
 
-    For the data holder only.
+    For the data holder only. It is a look, and no domain file keeps a record of it: what you change in the
+    declarations afterwards may repeat single people's values. ``sdv-plausible check`` counts the same cells
+    and writes the look down.
 
     Parameters
     ----------

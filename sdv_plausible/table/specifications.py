@@ -163,7 +163,7 @@ def declare(name: str, spec: Any, sdtype: str | None, max_bins: int) -> Attribut
     if not isinstance(spec, Mapping):
         raise Refused.saying(
             "domain",
-            f"domain of column {name!r} ({spec!r}) must be a mapping such as "
+            f"domain of column {name!r} ({type(spec).__name__}) must be a mapping such as "
             f"{{'range_min': 0, 'range_max': 99}}",
         )
     check_keys(name, spec)

@@ -69,6 +69,37 @@ def test_what_is_declared_is_not_voted_on(tmp_path, capsys):
     assert "exists" in capsys.readouterr().err
 
 
+def metadata_file(folder, **columns):
+    path = folder / "metadata.json"
+    path.write_text(json.dumps({"tables": {"t": {"columns": columns}}, "METADATA_SPEC_VERSION": "V1"}))
+    return str(path)
+
+
+@pytest.mark.parametrize("more", [[], ["--only-declared"]])
+def test_what_metadata_declares_is_described(tmp_path, capsys, more):
+    """It took no part: its columns were left out of the release, once the budget had paid for the rest."""
+    metadata = metadata_file(tmp_path, a={"sdtype": "numerical", "range_max": 1}, name={"sdtype": "id"})
+    output, domain = tmp_path / "d.json", tmp_path / "domain.json"
+    domain.write_text(json.dumps({"a": {"range_min": 0, "range_max": 3}}))  # its type is the metadata's
+    words = ["describe", table(tmp_path), "-o", str(output), "--metadata", metadata, "--domain", str(domain)]
+    assert main([*words, "--epsilon", "8", *more]) == 0
+    assert ("1 undeclared columns" in capsys.readouterr().out) is not more
+    release = Release.load(output)
+    assert release.ledger.claims_privacy
+    assert [column.name for column in release.schema.columns] == ["a", *([] if more else ["b"]), "name"]
+    assert release.schema.columns[-1].spec["sdtype"] == "id"
+    assert release.sample(300)["a"].max() == 3  # ranges of metadata declare nothing here
+
+
+def test_ranges_of_metadata_are_refused_before_a_cell_is_read(tmp_path, capsys):
+    metadata = metadata_file(tmp_path, a={"sdtype": "numerical"})
+    words = ["describe", table(tmp_path), "-o", str(tmp_path / "d.json"), "--metadata", metadata]
+    assert main([*words, "--domain", "written"]) == 2
+    said = capsys.readouterr().err
+    assert "--domain written" in said
+    assert "--domain domain.json" in said
+
+
 def test_a_learned_domain_without_a_type_is_refused(tmp_path):
     data, first = table(tmp_path), tmp_path / "domain.json"
     types = {"a": {"sdtype": "numerical"}}

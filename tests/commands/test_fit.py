@@ -140,6 +140,22 @@ def test_what_is_kept_replaces_nothing(holder, tmp_path, capsys, monkeypatch):
     assert str(kept) in capsys.readouterr().err
 
 
+def test_a_link_where_a_fit_would_be_kept_is_not_followed(holder, tmp_path, monkeypatch):
+    """Also one that leads nowhere yet: somebody else may have put it there."""
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "rows.csv.release").symlink_to("victim")
+    monkeypatch.setattr("sdv_plausible.commands.synthesize.write_table", full)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "elsewhere"))
+    words = ["synthesize", str(holder / "people.csv"), "--domain", str(holder / "domain.json"), "-n", "5"]
+    assert main([*words, "-o", str(tmp_path / "rows.csv")]) != 0
+    assert not (tmp_path / "victim").exists()
+    assert list(tmp_path.glob("elsewhere/sdv-plausible-*/rows.csv.release"))
+
+
 def test_what_was_paid_for_is_kept_elsewhere_where_nothing_can_be_written_beside_it(
     holder, tmp_path, capsys, monkeypatch
 ):

@@ -323,6 +323,22 @@ def test_of_two_looks_at_once_both_are_written_down(domain, monkeypatch):
     assert set(honest(domain).looked) == {"age", "sex"}
 
 
+def test_a_look_that_gets_the_lock_first_is_kept_when_the_file_is_replaced(domain, monkeypatch):
+    """Looks are read under the lock: else one that is written before the file is replaced is lost."""
+    from sdv_plausible.declaring import files
+
+    honest, file = files.locked, read_domain_file(domain)
+
+    def meanwhile(path):
+        monkeypatch.setattr(files, "locked", honest)
+        record_look(domain, ["age"])
+        return honest(path)
+
+    monkeypatch.setattr(files, "locked", meanwhile)
+    assert files.replace_file(domain, file, (), {}) == ["age"]
+    assert set(read_domain_file(domain).looked) == {"age"}
+
+
 def test_a_look_is_read_and_written_under_the_files_lock(domain, monkeypatch):
     """Read before the lock, a look that another command wrote meanwhile would be lost."""
     from contextlib import contextmanager

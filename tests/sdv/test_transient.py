@@ -83,7 +83,7 @@ def looking(synth: Synth, folder: Path) -> list[list[str]]:
     found: list[list[str]] = []
     kept = table()
     synth.watch = lambda _: found.append(left(synth, folder)) if len(kept) else None
-    synth.record = lambda names: [kept.to_csv()[:0]]
+    synth.record = lambda names, rules: [kept.to_csv()[:0]]
     return found
 
 

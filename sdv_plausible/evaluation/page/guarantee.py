@@ -58,8 +58,8 @@ def _document(ledger: Any) -> Mapping[str, Any]:
     document = ledger.to_dict() if hasattr(ledger, "to_dict") else ledger
     if not isinstance(document, Mapping) or not {"headline", "entries"} <= document.keys():
         raise ValueError(
-            f"ledger ({ledger!r}) must be a PrivacyLedger, or a dict as read from its JSON: give "
-            "synthesizer.privacy_ledger()"
+            f"ledger ({type(ledger).__name__}) must be a PrivacyLedger, or a dict as read from its JSON: "
+            "give synthesizer.privacy_ledger()"
         )
     return document
 

@@ -24,7 +24,7 @@ _PUBLIC = (
     "and the noisy answers where the guarantee covers them: this page tells no more than they do. No figure "
     "comes from real rows directly."
 )
-_UNPROTECTED = (
+UNPROTECTED = (
     "But no guarantee protects the synthetic table: publish this page only where you would publish the table."
 )
 _PRIVATE = (
@@ -55,7 +55,7 @@ def public_page(
     tables = [section for name, release in releases.items() for section in _released(name, release)]
     return Page(
         title="Synthetic data", heading="Synthetic data: what it is and what protects it", date=date,
-        kind="public", banner=_PUBLIC if guarantee.claimed else f"{_PUBLIC} {_UNPROTECTED}",
+        kind="public", banner=_PUBLIC if guarantee.claimed else f"{_PUBLIC} {UNPROTECTED}",
         sections=(
             guarantee, *Intervals.of(margins), *tables,
             *Network.of(structure, _strengths(releases.values())),

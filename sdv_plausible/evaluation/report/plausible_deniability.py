@@ -245,7 +245,7 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     def to_html(self, path: str | Path, *, publishable: bool = False) -> None:
         """Write the report as one self-contained HTML file: no script, no network.
 
-        One that is not publishable can be read by its owner alone.
+        One that is not publishable, or that no guarantee protects, can be read by its owner alone.
 
         Parameters
         ----------
@@ -278,10 +278,15 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
                 if n not in self._comparison
             }
             text = private_page(
-                date, self._guarantee, self._results(), self._structure, self._diagnostics, failed,
+                date,
+                self._guarantee,
+                self._results(),
+                self._structure,
+                self._diagnostics,
+                failed,
                 self._margins,
-            )  # fmt: skip
-        write_whole(path, text, owner_only=not publishable)
+            )
+        write_whole(path, text, owner_only=not (publishable and self._guarantee.claimed))
 
     def save(self, filepath: str | Path) -> None:
         """Write the report, whole or not at all, for its owner alone; :meth:`load` reads it."""

@@ -251,7 +251,7 @@ def test_boxes_compare_equal_numbers_of_rows(tables, described, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"ledger": "ledger.json"}, r"ledger \('ledger.json'\) must be a PrivacyLedger"),
+        ({"ledger": "ledger.json"}, r"ledger \(str\) must be a PrivacyLedger"),
         ({"classifiers": ()}, r"classifiers \(\(\)\) must name at least one"),
     ],
 )
