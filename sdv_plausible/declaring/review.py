@@ -129,7 +129,7 @@ class Review:
 
     def note_look(self, names: Collection[str], rules: Collection[str] | None = None) -> None:
         """Write down that rows of these columns are about to be shown, or told about."""
-        # One that the file no longer declares counts as a blank; ``rules`` are digests of rules that are told of.
+        # One that the file no longer declares counts as a blank; ``rules`` are digests of those told of.
         with self._lock:
             record_look(self.output, names, rules)
 
