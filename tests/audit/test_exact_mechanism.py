@@ -22,10 +22,9 @@ from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.accounting.loss_distribution import Composer, SortedLosses
-from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
 from sdv_plausible.privacy.accounting.release_test import release_test_loss
 from sdv_plausible.privacy.accounting.released_rows import ReleasedRows
-from sdv_plausible.privacy.accounting.theorem1 import theorem1
+from sdv_plausible.privacy.accounting.theorem1 import floor_by_construction, theorem1
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.release.deterministic_test import DeterministicTest
