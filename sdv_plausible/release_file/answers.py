@@ -20,7 +20,6 @@ from sdv_plausible.table.values import write_value
 
 PARTS = (ALL_ROWS, "structure", "parameters", "learning", "seeds")
 _FIELDS = ("kind", "tables", "columns", "details", "values", "noise", "scale", "paid_by", "rows")
-MOST_SIDES = 8
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,13 +16,13 @@ from doors import release_seeds
 from scipy import stats
 from theory.conditional_release import conditional_release
 from theory.fixed_omega import FixedOmegaRows
+from theory.release_test_loss import release_test_loss
 
 from sdv_plausible.audit import exact
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.accounting.loss_distribution import Composer, SortedLosses
-from sdv_plausible.privacy.accounting.release_test import release_test_loss
 from sdv_plausible.privacy.accounting.released_rows import ReleasedRows
 from sdv_plausible.privacy.accounting.theorem1 import floor_by_construction, theorem1
 from sdv_plausible.privacy.noise.coins import Coins
