@@ -67,13 +67,7 @@ class ModelBudget:
         return calibrate_gaussian(self.epsilon, self.delta - failure, self.spent)
 
     def entry(self, what: str) -> LedgerEntry:
-        """Ledger entry of a learner that spends all of it on one Gaussian budget.
-
-        Parameters
-        ----------
-        what : str
-            What is asked of the rows, such as "one-way counts".
-        """
+        """Ledger entry of a learner that spends all of it on one Gaussian budget."""
         mu = self.gaussian()
         if math.isinf(mu):
             return LedgerEntry(
@@ -113,11 +107,6 @@ def check_number_of_columns(learner: Any, number: int) -> None:
 
     One that looks at all pairs of columns says so by ``looks_at_pairs``: more than ``MANY_COLUMNS`` are
     warned of then.
-
-    Warns
-    -----
-    UserWarning
-        If there are more than ``MANY_COLUMNS``.
     """
     if number <= MANY_COLUMNS or not getattr(learner, "looks_at_pairs", False):
         return

@@ -56,24 +56,13 @@ Axes = Sequence[Axis]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Asked:
-    """What was asked, in public words and in numbers that come from earlier answers.
+    """What was asked, in public words and in numbers that come from earlier answers."""
 
-    Parameters
-    ----------
-    kind : str
-        Kind of question, such as "counts".
-    tables : sequence of sequences of Axis
-        Questions about codes: the axes of every table of counts that the answer is a function of.
-    columns : tuple of str
-        Questions about raw columns: their names.
-    details : mapping of str to str, number, bool, sequence or ndarray
-        What else the question was made of.
-    """
-
-    kind: str
+    kind: str  # kind of question, such as "counts"
+    # Questions about codes: the axes of every table of counts that the answer is a function of
     tables: Sequence[Axes] = ()
-    columns: tuple[str, ...] = ()
-    details: Mapping[str, Any] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()  # questions about raw columns: their names
+    details: Mapping[str, Any] = field(default_factory=dict)  # what else the question was made of
 
 
 def shape(axes: Axes) -> tuple[int, ...]:

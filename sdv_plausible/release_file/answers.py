@@ -63,13 +63,7 @@ class Answers(Sequence[NoisyAnswer]):
         )
 
     def number_of_rows(self) -> int:
-        """Noisy number of rows of the table, at least 0, from what was answered: nothing new is asked.
-
-        Raises
-        ------
-        ValueError
-            If nothing was asked that tells it.
-        """
+        """Noisy number of rows of the table, at least 0, from what was answered: nothing new is asked."""
         whole = [answer for answer in self.answers if answer.rows == ALL_ROWS]
         told = [answer.values for answer in whole if answer.asked.kind == "number of rows"]
         told = told or [answer.values for answer in whole if answer.asked.kind == "counts"]

@@ -32,19 +32,7 @@ _SUM_TOLERANCE = 1e-6
 class LatentModel(NodeMixture):
     """Records decoded from a latent point; without a seed it is one of finitely many public nodes.
 
-    Parameters
-    ----------
-    network : Network
-        Encoder and decoder, on buckets.
-    buckets : sequence of ndarray of int
-        For every column the bucket of every code.
-    within : sequence of ndarray
-        For every column the probability of every code given its bucket.
-
-    Raises
-    ------
-    ValueError
-        If the parts do not fit together.
+    For every column ``buckets`` is the bucket of every code, ``within`` its probability given its bucket.
     """
 
     in_latent_space: ClassVar[bool] = True
