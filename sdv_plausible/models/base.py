@@ -95,11 +95,9 @@ class Learner(Protocol):
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
         """Ledger entries of learning, from the domain and the budget alone."""
-        ...
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> SeedModel:
         """Learn from what can be asked for the charged entries of :meth:`plan`."""
-        ...
 
 
 def check_number_of_columns(learner: Any, number: int) -> None:
@@ -382,4 +380,3 @@ class HasStructure(Protocol):
 
     def structure(self) -> Sequence[tuple[int, tuple[int, ...]]]:
         """Every column with its parents, in the resampling order."""
-        ...

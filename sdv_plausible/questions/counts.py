@@ -82,32 +82,27 @@ class ExactCounts(Protocol):
 
     def num_rows(self) -> int:
         """Return the number of rows."""
-        ...
 
     def tables(self, sets: Sequence[Axes]) -> Iterator[np.ndarray]:
         """Count every set of axes, int64 tables of their shapes, in order.
 
         One pass over the rows may serve all.
         """
-        ...
 
     def groups(self, columns: Sequence[int], least: int) -> tuple[np.ndarray, np.ndarray]:
         """Combinations of codes that at least ``least`` rows have, (g, columns), and their sizes, (g,).
 
         In any order.
         """
-        ...
 
     def part(self, low: float, high: float, coins: Coins) -> ExactCounts:
         """Rows whose own uniform number in [0, 1), drawn from these named coins, lies in [low, high).
 
         Equal coins give equal numbers: parts with ends in common are disjoint and fill up their union.
         """
-        ...
 
     def records(self) -> np.ndarray:
         """Codes of all rows, (n, m): for what needs them one by one, where memory allows."""
-        ...
 
 
 @runtime_checkable
@@ -116,7 +111,6 @@ class CountsTogether(Protocol):
 
     def tables_together(self, sets: Sequence[Axes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Positions of some sets, all of one shape, and their tables, (positions, *shape); every set once."""
-        ...
 
 
 def together(rows: ExactCounts, sets: Sequence[Axes]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -144,15 +138,12 @@ class Question(Protocol[Rows_contra]):
     @property
     def proof(self) -> str:
         """Page and statement that prove the sensitivity."""
-        ...
 
     def exact(self, rows: Rows_contra) -> np.ndarray:
         """Return the exact answer, an integer array whose shape does not depend on the rows."""
-        ...
 
     def sensitivity(self, neighbours: Neighbours) -> float:
         """L2 distance of the exact answers of two neighbours, at most."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -56,21 +56,17 @@ class GroupRelease(Protocol):
     @property
     def least_seeds(self) -> int:
         """Rows that a group must have to be looked at."""
-        ...
 
     @property
     def epsilon0(self) -> float:
         """Loss of the noisy sizes."""
-        ...
 
     @property
     def delta(self) -> float:
         """Failure probability."""
-        ...
 
     def release(self, group_sizes: np.ndarray, coins: Coins) -> tuple[np.ndarray, np.ndarray]:
         """Positions of the released groups, and their noisy sizes."""
-        ...
 
 
 class Queryable:

@@ -37,36 +37,29 @@ class RowTest(Protocol):
     @property
     def k(self) -> int:
         """Plausible seeds needed, each of another unit."""
-        ...
 
     @property
     def least_seeds(self) -> int:
         """Plausible seeds that are surely those of k units."""
-        ...
 
     @property
     def gamma(self) -> float:
         """Partition width."""
-        ...
 
     @property
     def hidden_omega(self) -> bool:
         """Whether likelihoods are those of the mixture over omega."""
-        ...
 
     @property
     def stop(self) -> int | None:
         """Plausible seeds at which counting stops."""
-        ...
 
     @property
     def max_check_plausible(self) -> int | None:
         """Seeds looked at for a candidate, in a fresh random order."""
-        ...
 
     def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:
         """Boolean array: which candidates pass."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
