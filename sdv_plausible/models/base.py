@@ -68,13 +68,7 @@ class ModelBudget:
         return calibrate_gaussian(self.epsilon, self.delta - failure, self.spent)
 
     def entry(self, what: str) -> LedgerEntry:
-        """Ledger entry of a learner that spends all of it on one Gaussian budget.
-
-        Parameters
-        ----------
-        what : str
-            What is asked of the rows, such as "one-way counts".
-        """
+        """Ledger entry of a learner that spends all of it on one Gaussian budget."""
         mu = self.gaussian()
         if math.isinf(mu):
             return LedgerEntry(
@@ -102,11 +96,9 @@ class Learner(Protocol):
 
     def plan(self, domain: Domain, budget: ModelBudget) -> list[LedgerEntry]:
         """Ledger entries of learning, from the domain and the budget alone."""
-        ...
 
     def fit(self, rows: Queryable, domain: Domain, budget: ModelBudget, coins: Coins) -> SeedModel:
         """Learn from what can be asked for the charged entries of :meth:`plan`."""
-        ...
 
 
 def check_number_of_columns(learner: Any, number: int) -> None:
@@ -114,11 +106,6 @@ def check_number_of_columns(learner: Any, number: int) -> None:
 
     One that looks at all pairs of columns says so by ``looks_at_pairs``: more than ``MANY_COLUMNS`` are
     warned of then.
-
-    Warns
-    -----
-    UserWarning
-        If there are more than ``MANY_COLUMNS``.
     """
     if number <= MANY_COLUMNS or not getattr(learner, "looks_at_pairs", False):
         return
@@ -395,4 +382,3 @@ class HasStructure(Protocol):
 
     def structure(self) -> Sequence[tuple[int, tuple[int, ...]]]:
         """Every column with its parents, in the resampling order."""
-        ...

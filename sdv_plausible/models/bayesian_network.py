@@ -23,11 +23,8 @@ Parents = tuple[tuple[int, ...], ...]
 class BayesianNetwork(PrefixModel):
     """Seed-based synthesis (section 3.2) from conditional tables that are given.
 
-    Parameters
-    ----------
-    tables : sequence of ConditionalTable
-        One per attribute, in a topological order: every parent comes before its child. This order is the
-        resampling order sigma.
+    ``tables``, one per attribute, come in a topological order, every parent before its child: the resampling
+    order sigma.
     """
 
     def __init__(self, tables: Sequence[ConditionalTable]) -> None:

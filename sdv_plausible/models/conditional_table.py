@@ -21,24 +21,13 @@ AT_ONCE = 1 << 14  # records; an even number, so that coins come as if all were 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ConditionalTable:
-    """``P(child | bkt(parents))`` as a dense table.
+    """``P(child | bkt(parents))`` as a dense table."""
 
-    Parameters
-    ----------
-    child : int
-        Column number of the attribute.
-    parents : tuple of int
-        Column numbers of its parents.
-    buckets : tuple of ndarray of int
-        For each parent the bucket of every code (the paper's ``bkt``, Eq. 7).
-    probabilities : ndarray of float, shape (configurations, cardinality)
-        Rows sum to 1. Configurations are mixed-radix numbers of the parents' buckets, first parent most
-        significant.
-    """
-
-    child: int
-    parents: tuple[int, ...]
-    buckets: tuple[np.ndarray, ...]
+    child: int  # column number of the attribute
+    parents: tuple[int, ...]  # column numbers of its parents
+    buckets: tuple[np.ndarray, ...]  # for each parent the bucket of every code (the paper's ``bkt``, Eq. 7)
+    # shape (configurations, cardinality): rows sum to 1. Configurations are mixed-radix numbers of the
+    # parents' buckets, first parent most significant
     probabilities: np.ndarray
 
     def __post_init__(self) -> None:

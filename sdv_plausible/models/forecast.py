@@ -105,7 +105,6 @@ class Forecaster(Protocol):
 
     def forecast(self, domain: Domain, budget: ModelBudget, rows: int) -> Forecast | None:
         """Forecast for a table of about so many rows; None without noise."""
-        ...
 
 
 def noise_distance(cardinality: int, sigma: float, rows: float) -> float:

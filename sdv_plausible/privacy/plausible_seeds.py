@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sdv_plausible.privacy.noise.coins import Coins
-
 DENSE_KEYS = 1 << 22  # below this many keys a table of counts beats a sorted list
 KEY_LIMIT = 1 << 62  # mixed-radix keys must fit int64
 
@@ -29,28 +27,19 @@ def partition_number(log_likelihood: np.ndarray, gamma: float) -> np.ndarray:
 
 def scan_plausible_seeds(
     log_likelihood: Callable[[np.ndarray], np.ndarray], own: np.ndarray, num_seeds: int, *, gamma: float,
-    max_plausible: int | None = None, max_check_plausible: int | None = None, coins: Coins | None = None,
     chunk: int = 4096,
 ) -> np.ndarray:  # fmt: skip
-    """Number k' of plausible seeds of each candidate, its own included where looked at: sees them."""
+    """Number k' of plausible seeds of each candidate, its own included, by a look at every record."""
     # O(candidates x seeds), for any model: ``log_likelihood`` maps seed row numbers (s,) to logarithms
-    # (n_candidates, s), ``own`` (n_candidates,) is under the seed that produced it. Counts are cut off at
-    # ``max_plausible`` (the paper's early stop); ``max_check_plausible`` looks at so many records only,
-    # chosen by the coins.
-    rows = np.arange(num_seeds)
-    if max_check_plausible is not None and max_check_plausible < num_seeds:
-        if coins is None:
-            raise ValueError("max_check_plausible needs coins: the records to look at are chosen at random")
-        rows = coins.permutation(num_seeds)[:max_check_plausible]
+    # (n_candidates, s), ``own`` (n_candidates,) is under the seed that produced it.
     wanted = partition_number(own, gamma)
     found = np.zeros(len(own), dtype=np.int64)
-    for start in range(0, len(rows), chunk):
-        numbers = partition_number(log_likelihood(rows[start : start + chunk]), gamma)
+    for start in range(0, num_seeds, chunk):
+        rows = np.arange(start, min(start + chunk, num_seeds))
+        numbers = partition_number(log_likelihood(rows), gamma)
         # A candidate that cannot be produced by its own seed does not exist; inf == inf must not count.
         found += ((numbers == wanted[:, None]) & np.isfinite(wanted)[:, None]).sum(axis=1)
-        if max_plausible is not None and (found >= max_plausible).all():
-            break
-    return found if max_plausible is None else np.minimum(found, max_plausible)
+    return found
 
 
 class PrefixGroups:

@@ -23,7 +23,6 @@ class Occurring(Protocol):
 
     def occurring(self, rows: Any) -> tuple[Sequence[Any], np.ndarray, np.ndarray]:
         """Return values that occur, in an order of their own, their counts and the public cells'."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

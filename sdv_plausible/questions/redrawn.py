@@ -29,14 +29,7 @@ def sampling_deviations(
     """How tables of counts differ from table to table, for each of some tables drawn from one model.
 
     Centred, and scaled so that their variance is that of one table: they stand for what another sample from
-    the population would have answered. Answers that are no counts deviate by nothing.
-
-    Parameters
-    ----------
-    answers : sequence of NoisyAnswer
-        What was asked.
-    tables : sequence of CodeArray
-        At least two tables drawn alike.
+    the population would have answered. Answers that are no counts deviate by nothing. At least two tables.
     """
     counted = [i for i, a in enumerate(answers) if a.asked.kind == "counts"]
     found = np.zeros((len(tables), len(answers)), dtype=object)

@@ -7,6 +7,9 @@ does not cover).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,8 +18,9 @@ import numpy as np
 from sdv_plausible.models.base import Proposals, SeedModel
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.omega import Omega
+from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.noise.coins import Coins
-from sdv_plausible.privacy.noise.hypergeometric import count_among_drawn
+from sdv_plausible.privacy.noise.samplers import count_among_drawn
 
 BATCH = 1 << 17  # proposals made at once, at most
 SPARE = 64  # proposals made beyond those that the pass rate so far asks for
@@ -33,36 +37,29 @@ class RowTest(Protocol):
     @property
     def k(self) -> int:
         """Plausible seeds needed, each of another unit."""
-        ...
 
     @property
     def least_seeds(self) -> int:
         """Plausible seeds that are surely those of k units."""
-        ...
 
     @property
     def gamma(self) -> float:
         """Partition width."""
-        ...
 
     @property
     def hidden_omega(self) -> bool:
         """Whether likelihoods are those of the mixture over omega."""
-        ...
 
     @property
     def stop(self) -> int | None:
         """Plausible seeds at which counting stops."""
-        ...
 
     @property
     def max_check_plausible(self) -> int | None:
         """Seeds looked at for a candidate, in a fresh random order."""
-        ...
 
     def passes(self, plausible_seeds: np.ndarray, coins: Coins) -> np.ndarray:
         """Boolean array: which candidates pass."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,3 +146,34 @@ class PlausibleDeniabilityMechanism:
             f"this table. Nothing was released. {way_out}, lower k, or use test='release'; synth.diagnose() "
             "shows the holder of the data how large the groups of plausible seeds are (not private)"
         )
+
+
+MOST_PROCESSES = 61  # as many as every system lets one wait for
+PART_ROWS = 25_000  # rows that one stream of coins makes
+Part = tuple[int, Coins, int | None]
+Rows = tuple[np.ndarray, np.ndarray]  # as codes, and the latent points that they were decoded from
+RunParts = Callable[[list[Part]], list[Rows]]
+
+_held: list[PlausibleDeniabilityMechanism] = []  # of a worker: the mechanism is sent to it once
+
+
+def parts_of(num_rows: int, coins: Coins, attempts: Callable[[int], int | None]) -> list[Part]:
+    """Rows, coins and attempts of every part; the first has the coins of the call."""
+    sizes = [min(PART_ROWS, num_rows - start) for start in range(0, num_rows, PART_ROWS)] or [0]
+    return [(size, coins.spawn("part", i) if i else coins, attempts(size)) for i, size in enumerate(sizes)]
+
+
+@contextmanager
+def workers(mechanism: PlausibleDeniabilityMechanism, processes: int) -> Iterator[RunParts]:
+    """What makes parts, in this process or in several. A worker holds the seed records as this one does."""
+    check.whole("processes", processes, 1, "1 for this process alone")
+    if processes == 1:
+        yield lambda parts: [mechanism.release_with_points(*part) for part in parts]
+        return
+    processes = min(processes, MOST_PROCESSES)
+    with ProcessPoolExecutor(processes, initializer=_held.append, initargs=(mechanism,)) as pool:
+        yield lambda parts: list(pool.map(_made, parts))
+
+
+def _made(part: Part) -> Rows:
+    return _held[-1].release_with_points(*part)

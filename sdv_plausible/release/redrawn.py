@@ -47,7 +47,6 @@ class Refitter(Protocol):
 
     def refit(self, answers: Sequence[NoisyAnswer], domain: Domain, coins: Coins) -> PrefixModel:
         """Learn a model of the same tables of counts from other answers to them."""
-        ...
 
 
 def redrawn_models(

@@ -14,9 +14,8 @@ from sdv_plausible.privacy import checks as check
 from sdv_plausible.privacy.accounting.checked_rows import checked_rows_loss
 from sdv_plausible.privacy.accounting.losses import ApproxDP, DiscreteLaplaceLoss, Loss
 from sdv_plausible.privacy.accounting.one_row import rows_loss
-from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
 from sdv_plausible.privacy.accounting.release_test import size_lower_bound_margin
-from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, theorem1_best
+from sdv_plausible.privacy.accounting.theorem1 import Noise, check_noise, floor_by_construction, theorem1_best
 from sdv_plausible.privacy.ledger import LedgerEntry
 from sdv_plausible.privacy.ledger_record import rounded_up
 from sdv_plausible.privacy.neighbours import ONE_ROW

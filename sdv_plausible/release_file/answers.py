@@ -20,7 +20,6 @@ from sdv_plausible.table.values import write_value
 
 PARTS = (ALL_ROWS, "structure", "parameters", "learning", "seeds")
 _FIELDS = ("kind", "tables", "columns", "details", "values", "noise", "scale", "paid_by", "rows")
-MOST_SIDES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +63,7 @@ class Answers(Sequence[NoisyAnswer]):
         )
 
     def number_of_rows(self) -> int:
-        """Noisy number of rows of the table, at least 0, from what was answered: nothing new is asked.
-
-        Raises
-        ------
-        ValueError
-            If nothing was asked that tells it.
-        """
+        """Noisy number of rows of the table, at least 0, from what was answered: nothing new is asked."""
         whole = [answer for answer in self.answers if answer.rows == ALL_ROWS]
         told = [answer.values for answer in whole if answer.asked.kind == "number of rows"]
         told = told or [answer.values for answer in whole if answer.asked.kind == "counts"]

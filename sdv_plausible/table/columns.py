@@ -52,19 +52,15 @@ class ExactColumns(Protocol):
 
     def num_rows(self) -> int:
         """Return the number of rows."""
-        ...
 
     def value_counts(self, name: str) -> tuple[list[Flagged], np.ndarray, int]:
         """Values that occur, in an order of their own, their counts, and the missing cells."""
-        ...
 
     def precision_counts(self, reading: Reading) -> np.ndarray:
         """Cells of every level of precision, and last those that hold no number, shape (levels + 1,)."""
-        ...
 
     def point_counts(self, reading: Reading, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
         """Lattice points that occur, increasing, and their counts."""
-        ...
 
 
 class FrameColumns(SeesRows):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +15,6 @@ from sdv_plausible.privacy.checks import Refused
 from sdv_plausible.table.column_document import Provenance
 from sdv_plausible.table.dates import format_unit, resolution_step
 from sdv_plausible.table.domain import MAX_BINS, Attribute
-from sdv_plausible.table.groups import groups_of
 from sdv_plausible.table.words import CATEGORIES, MODELLED_SDTYPES, check_keys, read_words, suggestion
 
 SINGLES = 2  # times the bins: up to so many values of a range stay single values
@@ -242,3 +241,38 @@ def equal_bins(
 
 def _is_integral(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def groups_of(
+    name: str, groups: Mapping[str, Sequence[Hashable]] | int | None, values: Sequence[Hashable]
+) -> tuple[int, ...] | None:
+    """Group of every value; values that no group names share one."""
+    # ``groups`` maps names to values, or is the number of first letters of a value's text that name its
+    # group.
+    if groups is None:
+        return None
+    known, named = set(values), dict[Hashable, Any]()
+    if isinstance(groups, Mapping):
+        for group, members in groups.items():
+            for value in members:
+                _check_member(name, group, value, named, known)
+                named[value] = group
+    else:
+        named = {value: str(value)[:groups] for value in values}
+    number: dict[Any, int] = {}
+    return tuple(number.setdefault((value in named, named.get(value)), len(number)) for value in values)
+
+
+def _check_member(
+    name: str, group: str, value: Hashable, named: Mapping[Hashable, Any], known: Collection[Hashable]
+) -> None:
+    if value in named:
+        raise ValueError(
+            f"column {name!r}: groups name {value!r} in {named[value]!r} and in {group!r}: a value is in one "
+            "group"
+        )
+    if value not in known:
+        raise ValueError(
+            f"column {name!r}: groups name {value!r} in {group!r}, which is not in range_values: add it "
+            "there, or leave it out"
+        )

@@ -18,16 +18,15 @@ from networks import network_likelihood
 from scipy import stats
 from theory.conditional_release import conditional_release
 from theory.fixed_omega import FixedOmegaRows
+from theory.release_test_loss import release_test_loss
 
 from sdv_plausible.audit import exact
 from sdv_plausible.models.bayesian_network import BayesianNetwork
 from sdv_plausible.models.conditional_table import ConditionalTable
 from sdv_plausible.models.omega import Omega
 from sdv_plausible.privacy.accounting.loss_distribution import Composer, SortedLosses
-from sdv_plausible.privacy.accounting.pass_rate import floor_by_construction
-from sdv_plausible.privacy.accounting.release_test import release_test_loss
 from sdv_plausible.privacy.accounting.released_rows import ReleasedRows
-from sdv_plausible.privacy.accounting.theorem1 import theorem1
+from sdv_plausible.privacy.accounting.theorem1 import floor_by_construction, theorem1
 from sdv_plausible.privacy.noise.coins import Coins
 from sdv_plausible.questions.queryable import SeedRecords
 from sdv_plausible.release.deterministic_test import DeterministicTest

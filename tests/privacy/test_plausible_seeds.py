@@ -252,54 +252,6 @@ def test_a_seed_that_shares_more_than_was_kept_counts_by_what_it_shares():
     assert sum(partitions[s] == by_kept for s in [2] + [1] * 9) == 9  # what the planted bug would return
 
 
-# --- the paper's early stops ------------------------------------------------------------------------------------------
-
-
-class Records:
-    """A model in which record r makes every candidate with probability 4^-(r mod 3); remembers who looked."""
-
-    def __init__(self) -> None:
-        self.looked: list[int] = []
-
-    def __call__(self, rows: np.ndarray) -> np.ndarray:
-        self.looked += rows.tolist()
-        return np.tile(-(rows % 3) * math.log(4), (2, 1)).astype(float)
-
-
-OWN = np.array([0.0, -math.log(4)])
-
-
-def test_max_plausible_cuts_the_count_and_stops_early():
-    full, limited, loose = Records(), Records(), Records()
-    assert scan_plausible_seeds(full, OWN, 300, gamma=4.0, chunk=10).tolist() == [100, 100]
-    assert scan_plausible_seeds(limited, OWN, 300, gamma=4.0, max_plausible=5, chunk=10).tolist() == [5, 5]
-    assert scan_plausible_seeds(loose, OWN, 300, gamma=4.0, max_plausible=101, chunk=10).tolist() == [
-        100,
-        100,
-    ]
-    assert len(full.looked) == len(loose.looked) == 300
-    assert len(limited.looked) == 20
-
-
-def test_max_check_plausible_looks_at_so_many_records_chosen_at_random():
-    chosen = []
-    for seed in range(2):
-        records = Records()
-        found = scan_plausible_seeds(
-            records, OWN, 300, gamma=4.0, max_check_plausible=30, coins=Coins.from_seed(seed), chunk=8
-        )
-        assert len(records.looked) == len(set(records.looked)) == 30
-        assert found.tolist() == [sum(r % 3 == kind for r in records.looked) for kind in (0, 1)]
-        chosen.append(set(records.looked))
-    assert chosen[0] != chosen[1]
-    assert scan_plausible_seeds(Records(), OWN, 300, gamma=4.0, max_check_plausible=300).tolist() == [
-        100,
-        100,
-    ]
-    with pytest.raises(ValueError, match="max_check_plausible needs coins"):
-        scan_plausible_seeds(Records(), OWN, 300, gamma=4.0, max_check_plausible=30)
-
-
 def test_an_impossible_candidate_has_no_plausible_seeds():
     def never(rows: np.ndarray) -> np.ndarray:
         return np.full((1, len(rows)), -np.inf)
