@@ -119,9 +119,12 @@ def _indicators(
 
 
 def _completed(
-    pairs: npt.NDArray[np.intp], sizes: npt.NDArray[np.integer], margins: Mapping[int, Counts],
-    at: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]], product: Counts,
-) -> Counts:  # fmt: skip
+    pairs: npt.NDArray[np.intp],
+    sizes: npt.NDArray[np.integer],
+    margins: Mapping[int, Counts],
+    at: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]],
+    product: Counts,
+) -> Counts:
     """Tables of pairs of one shape: the last line and column are what is missing to the margins."""
     a, b = sizes[pairs[0]].tolist()
     tables = np.zeros((len(pairs), a, b), dtype=np.int64)

@@ -17,9 +17,12 @@ def _template() -> Any:
 
 
 def fragment(
-    title: str = "", *, head: Sequence[str] = (), rows: Sequence[Sequence[str]] = (),
+    title: str = "",
+    *,
+    head: Sequence[str] = (),
+    rows: Sequence[Sequence[str]] = (),
     notes: Sequence[str] = (),
-) -> str:  # fmt: skip
+) -> str:
     """Return a title, a table and notes as HTML without script, style sheet or request."""
     return str(_template().render(title=title, head=head, rows=rows, notes=notes))
 

@@ -50,9 +50,13 @@ class ColumnsPage(Pages):
     template = "columns.html"
 
     def __init__(
-        self, review: Review, home: str, keys: Keys, fit: Callable[[], Fit | None],
+        self,
+        review: Review,
+        home: str,
+        keys: Keys,
+        fit: Callable[[], Fit | None],
         messages: tuple[str, ...] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(review, keys, lambda: None)
         self._home, self._fit, self._messages = home, fit, messages
 
@@ -76,9 +80,8 @@ class ColumnsPage(Pages):
         """What else the template is told."""
         fit = self._fit()
         way = steps(
-            "columns", has_table=True, has_fit=fit is not None,
-            has_result=fit is not None and fit.is_released,
-        )  # fmt: skip
+            "columns", has_table=True, has_fit=fit is not None, has_result=fit is not None and fit.is_released
+        )
         return {"home": self._home, "steps": way, "messages": self._messages}
 
     def environment(self) -> Environment:

@@ -31,9 +31,15 @@ class Entrance(Guard):
     headers = OUR_HEADERS
 
     def __init__(
-        self, app: ASGIApp, keys: Keys, host: str, on_error: Callable[[Exception], object], *,
-        sessions: Sessions, most_bytes: int,
-    ) -> None:  # fmt: skip
+        self,
+        app: ASGIApp,
+        keys: Keys,
+        host: str,
+        on_error: Callable[[Exception], object],
+        *,
+        sessions: Sessions,
+        most_bytes: int,
+    ) -> None:
         super().__init__(app, keys, host, on_error)
         self.sessions, self.most_bytes = sessions, most_bytes
 

@@ -121,8 +121,10 @@ class Order:
                 'choose "release", or leave these rules out',
             )
         options = {
-            "k": numbers["k"], "epsilon0": numbers["epsilon0"], "row_cap": max(int(numbers["rows"]), 1),
-        }  # fmt: skip
+            "k": numbers["k"],
+            "epsilon0": numbers["epsilon0"],
+            "row_cap": max(int(numbers["rows"]), 1),
+        }
         made = TESTS_MADE[name]
         test = made(**{option: value for option, value in options.items() if option in option_names(made)})
         return PlausibleDeniabilitySynthesizer(

@@ -42,7 +42,7 @@ SHOWN_ROWS = 10
 OF_RULES = ("person", "rows_per_person", "rules")
 FIT_FOLDER = "made"
 INSIDE = {  # a page that was made, shown in the browser: it may do nothing at all
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 }
 OWN_FILES = {"domain": DOMAIN, "rules": "rules.json"}
 
@@ -168,8 +168,10 @@ class App:
         self, session: Session, refusals: Mapping[str, str], status: int = 200, said: str = ""
     ) -> Response:
         told: dict[str, Any] = {
-            "texts": {**orders.USUAL, **session.texts}, "refusals": refusals, "said": said,
-        }  # fmt: skip
+            "texts": {**orders.USUAL, **session.texts},
+            "refusals": refusals,
+            "said": said,
+        }
         told["examples"] = orders.in_lines([rule.to_dict() for rule in orders.EXAMPLES])
         return self._page("rules", session, "rules", status, **told)
 
@@ -216,9 +218,12 @@ class App:
         return orders.read_order(session.review.table, session.review.file, session.texts)
 
     def _budget(
-        self, session: Session, refusals: Mapping[str, str] | None = None, status: int = 200,
+        self,
+        session: Session,
+        refusals: Mapping[str, str] | None = None,
+        status: int = 200,
         plan: Plan | None = None,
-    ) -> Response:  # fmt: skip
+    ) -> Response:
         assert session.review is not None
         texts = {**orders.USUAL, **session.texts}
         return self._page(
@@ -320,9 +325,11 @@ class App:
     def _page(self, name: str, session: Session, here: str, status: int = 200, **told: Any) -> Response:
         fit = session.fit
         way = steps(
-            here, has_table=session.review is not None, has_fit=fit is not None,
+            here,
+            has_table=session.review is not None,
+            has_fit=fit is not None,
             has_result=fit is not None and fit.is_released,
-        )  # fmt: skip
+        )
         table = None if session.review is None else session.review.table
         usual: dict[str, Any] = {
             "refused": "", "refusals": {}, "said": "", "home": self.home, "steps": way, "table": table,

@@ -51,12 +51,24 @@ class Plan:
 
 
 def run(
-    table: pd.DataFrame, factory: Factory, *, name: str | None = None, claimed_epsilon: float | None = None,
-    delta: float = 0.0, ours: bool = False, public: bool = False, folder: str | Path | None = None,
-    seconds: float = 600.0, canaries: int = 300, shadow_runs: int = 60, white_box_runs: int = 2000,
-    most_rows: int = 5000, false_alarm: float = 0.05, anonymeter: str | Path | None = None,
+    table: pd.DataFrame,
+    factory: Factory,
+    *,
+    name: str | None = None,
+    claimed_epsilon: float | None = None,
+    delta: float = 0.0,
+    ours: bool = False,
+    public: bool = False,
+    folder: str | Path | None = None,
+    seconds: float = 600.0,
+    canaries: int = 300,
+    shadow_runs: int = 60,
+    white_box_runs: int = 2000,
+    most_rows: int = 5000,
+    false_alarm: float = 0.05,
+    anonymeter: str | Path | None = None,
     progress: Callable[[str], object] | None = None,
-) -> AuditResult:  # fmt: skip
+) -> AuditResult:
     """Attack a synthesizer on a table, by every attack that fits.
 
     Parameters

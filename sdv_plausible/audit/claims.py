@@ -77,9 +77,11 @@ def compare(
     at = checked_epsilons(epsilons)
     found = [matrix.worst_pair(float(epsilon)) for epsilon in at]
     return Comparison(
-        epsilons=at, claimed=claimed_deltas(claim, at), exact=np.array([delta for delta, _, _ in found]),
+        epsilons=at,
+        claimed=claimed_deltas(claim, at),
+        exact=np.array([delta for delta, _, _ in found]),
         worst_pairs=tuple((one, other) for _, one, other in found),
-    )  # fmt: skip
+    )
 
 
 def claimed_deltas(claim: PrivacyLedger | Iterable[Loss], epsilons: FloatArray) -> FloatArray:

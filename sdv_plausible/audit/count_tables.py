@@ -37,9 +37,11 @@ def neighbouring(tables: Sequence[Counts], relation: Relation) -> npt.NDArray[np
     """Positions of all neighbours among some tables, (pairs, 2), each pair once, in order."""
     place = {n: i for i, n in enumerate(tables)}
     near = (
-        sorted((i, place[other])) for n, i in place.items() for other in _neighbours(n, relation)
+        sorted((i, place[other]))
+        for n, i in place.items()
+        for other in _neighbours(n, relation)
         if other in place and (relation == "add_remove" or place[other] > i)
-    )  # fmt: skip
+    )
     found = np.array(list(near), dtype=np.int64).reshape(-1, 2)
     if not len(found):
         raise ValueError(f"tables ({len(tables)}) must hold neighbours ({relation}); add some")

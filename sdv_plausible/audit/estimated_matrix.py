@@ -57,9 +57,14 @@ class EstimatedMatrix:
 
 
 def monte_carlo(
-    synthesize: Callable[[Counts], Hashable], n: int, categories: int, runs: int, *,
-    outcomes: Sequence[Hashable] | None = None, false_alarm: float = 1e-3,
-) -> EstimatedMatrix:  # fmt: skip
+    synthesize: Callable[[Counts], Hashable],
+    n: int,
+    categories: int,
+    runs: int,
+    *,
+    outcomes: Sequence[Hashable] | None = None,
+    false_alarm: float = 1e-3,
+) -> EstimatedMatrix:
     """Run a synthesizer on every table of n rows, and count what comes out.
 
     Parameters

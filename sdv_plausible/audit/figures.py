@@ -35,9 +35,7 @@ def plot_transitions(matrix: TransitionMatrix, title: str = "Pr[m | n]") -> Any:
 
 
 def plot_log_ratios(
-    matrix: TransitionMatrix,
-    epsilon: float | None = None,
-    title: str = "Log ratios of neighbouring tables",
+    matrix: TransitionMatrix, epsilon: float | None = None, title: str = "Log ratios of neighbouring tables"
 ) -> Any:
     """Return a heat map of the log ratios of neighbours, as figures 2 and 4 of [AV] print them.
 

@@ -73,11 +73,14 @@ def epsilon_lower_bound(
     one, other = (0, 1) if present_likelier else (1, 0)
     bound = log_ratio(counts[one], len(judged[one]), counts[other], len(judged[other]), delta, false_alarm)
     return AttackResult(
-        epsilon=max(0.0, float(bound[0])), false_alarm=false_alarm, threshold=threshold, below=below,
+        epsilon=max(0.0, float(bound[0])),
+        false_alarm=false_alarm,
+        threshold=threshold,
+        below=below,
         likelier=float(counts[one][0]) / len(judged[one]),
         rarer=float(counts[other][0]) / len(judged[other]),
         present_likelier=present_likelier,
-    )  # fmt: skip
+    )
 
 
 def _events(scores: FloatArray, thresholds: FloatArray, below: bool) -> FloatArray:
@@ -89,9 +92,13 @@ def _events(scores: FloatArray, thresholds: FloatArray, below: bool) -> FloatArr
 
 
 def log_ratio(
-    likelier: npt.ArrayLike, trials: int, rarer: npt.ArrayLike, other_trials: int, delta: float,
+    likelier: npt.ArrayLike,
+    trials: int,
+    rarer: npt.ArrayLike,
+    other_trials: int,
+    delta: float,
     false_alarm: float,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """``ln((p - delta)/q)`` with p from below and q from above, half of the false alarm each."""
     p, _ = clopper_pearson(likelier, trials, false_alarm / 2)
     _, q = clopper_pearson(rarer, other_trials, false_alarm / 2)

@@ -143,11 +143,13 @@ class AuditResult:
         """
         stages = tuple((stage.threat, stage.verdict, stage.confidence, stage.words) for stage in self.stages)
         page = Page(
-            title="Audit of synthetic data", heading=f"Audit of {self.synthesizer}",
-            date=day or date.today().isoformat(), kind="public" if self.public else "private",
+            title="Audit of synthetic data",
+            heading=f"Audit of {self.synthesizer}",
+            date=day or date.today().isoformat(),
+            kind="public" if self.public else "private",
             banner=self.banner,
             sections=(Threats(claim=self.claim, verdict=self.verdict, stages=stages),),
-        )  # fmt: skip
+        )
         write_whole(path, page.html(), owner_only=not self.public)
 
     def save(self, path: str | Path) -> None:

@@ -37,8 +37,8 @@ def tables_of_sizes(records: int, sizes: Iterable[int]) -> tuple[Counts, ...]:
 
 
 def seed_likelihood(
-    model: SeedModel, cardinalities: Sequence[int], omegas: Mapping[int, Fraction], *, hidden: bool = False,
-) -> list[list[Fraction]]:  # fmt: skip
+    model: SeedModel, cardinalities: Sequence[int], omegas: Mapping[int, Fraction], *, hidden: bool = False
+) -> list[list[Fraction]]:
     """Pr[y = M(d)] for all records d and y of a small universe, from any model's own likelihood.
 
     Parameters
@@ -77,10 +77,16 @@ def seed_likelihood(
 
 
 def mechanism_matrix(
-    tables: Iterable[Counts], likelihood: Weights, test: PassProbability, gamma: Fraction, *,
-    num_rows: int = 1, shown: Sequence[Hashable] | None = None, rejection_shows: bool = False,
+    tables: Iterable[Counts],
+    likelihood: Weights,
+    test: PassProbability,
+    gamma: Fraction,
+    *,
+    num_rows: int = 1,
+    shown: Sequence[Hashable] | None = None,
+    rejection_shows: bool = False,
     neighbours: Relation = "add_remove",
-) -> TransitionMatrix:  # fmt: skip
+) -> TransitionMatrix:
     """Exact transition matrix of Mechanism 1: released rows, given that they are released.
 
     Parameters
@@ -124,9 +130,14 @@ def mechanism_matrix(
 
 
 def release_test_matrix(
-    tables: Iterable[Counts], groups: Sequence[Hashable], *, k: int, margin: int, epsilon0: float,
+    tables: Iterable[Counts],
+    groups: Sequence[Hashable],
+    *,
+    k: int,
+    margin: int,
+    epsilon0: float,
     neighbours: Relation = "add_remove",
-) -> TransitionMatrix:  # fmt: skip
+) -> TransitionMatrix:
     """Exact transition matrix of what the release-level test lets out: groups with their noisy sizes.
 
     Rows are drawn from that, so whatever number of them has no larger loss.

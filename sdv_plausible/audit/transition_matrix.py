@@ -191,12 +191,15 @@ class TransitionMatrix:
         if self.log_ratios[pair, outcome] < 0:
             one, other = other, one
         return Cell(
-            loss=float(size[pair, outcome]), outcome=self.outcomes[outcome], likelier=self.tables[one],
+            loss=float(size[pair, outcome]),
+            outcome=self.outcomes[outcome],
+            likelier=self.tables[one],
             rarer=self.tables[other],
             probabilities=(
-                float(self.probabilities[one, outcome]), float(self.probabilities[other, outcome]),
+                float(self.probabilities[one, outcome]),
+                float(self.probabilities[other, outcome]),
             ),
-        )  # fmt: skip
+        )
 
     @property
     def epsilon(self) -> float:
@@ -221,12 +224,12 @@ class TransitionMatrix:
                 best,
                 (float(found[at]), self.tables[self.pairs[at, one]], self.tables[self.pairs[at, other]]),
                 key=lambda case: case[0],
-            )  # fmt: skip
+            )
         return best
 
     def probabilistic_delta(
-        self, epsilon: float, prior: npt.ArrayLike | None = None, cells: Literal["both", "rarer"] = "both",
-    ) -> float:  # fmt: skip
+        self, epsilon: float, prior: npt.ArrayLike | None = None, cells: Literal["both", "rarer"] = "both"
+    ) -> float:
         """Probability of an output whose log ratio exceeds epsilon: (epsilon, delta)-probabilistic privacy.
 
         Parameters
@@ -286,9 +289,11 @@ class TransitionMatrix:
             for i, ratios in enumerate((self.log_ratios, -self.log_ratios))
         )
         return Disclosure(
-            prior=odds / (1 + odds), posterior=1 / (1 + math.exp(-self.epsilon) / odds), probability=sure,
+            prior=odds / (1 + odds),
+            posterior=1 / (1 + math.exp(-self.epsilon) / odds),
+            probability=sure,
             cell=self.worst_cell,
-        )  # fmt: skip
+        )
 
     def _prior(self, prior: npt.ArrayLike) -> FloatArray:
         found = np.asarray(prior, dtype=np.float64)

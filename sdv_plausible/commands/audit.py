@@ -27,9 +27,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--epsilon", type=float, help="the claim (default: 1 for this package's, none for another one)")
     add("--delta", type=float, help="of the claim (default: 1e-9 for this package's, else 0)")
     add(
-        "-o", "--output", type=Path, required=True,
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
         help="folder for audit.html, audit.json and finished stages",
-    )  # fmt: skip
+    )
     add("--public", action="store_true", help="your word that the table is public or simulated")
     add("--seconds", type=float, default=600.0, help="time to begin stages in (default: 600)")
     add("--canaries", type=int, default=300, help="of the one-run audit (default: 300)")
@@ -68,12 +71,22 @@ def run(options: argparse.Namespace) -> None:
             print(f"  {words}", flush=True)
 
     result = attack(
-        files.read(options, {**types, **detected}), factory, name=options.synthesizer or OURS,
-        claimed_epsilon=epsilon, delta=delta, ours=other is None, public=options.public,
-        folder=options.output / "stages", seconds=options.seconds, canaries=options.canaries,
-        shadow_runs=options.shadow_runs, white_box_runs=options.white_box_runs,
-        most_rows=options.most_rows, anonymeter=options.anonymeter, progress=progress,
-    )  # fmt: skip
+        files.read(options, {**types, **detected}),
+        factory,
+        name=options.synthesizer or OURS,
+        claimed_epsilon=epsilon,
+        delta=delta,
+        ours=other is None,
+        public=options.public,
+        folder=options.output / "stages",
+        seconds=options.seconds,
+        canaries=options.canaries,
+        shadow_runs=options.shadow_runs,
+        white_box_runs=options.white_box_runs,
+        most_rows=options.most_rows,
+        anonymeter=options.anonymeter,
+        progress=progress,
+    )
     result.to_html(options.output / PAGE)
     result.save(options.output / RESULT)
     written = f"Wrote {options.output}/{PAGE} and {RESULT}"

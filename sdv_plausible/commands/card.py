@@ -21,9 +21,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--expect-sha256", metavar="DIGEST", help="refuse any other release file")
     add("--domain", type=Path, help="the domain file: which public sources it cites")
     add(
-        "--budget", nargs=3, metavar=("FILE", "EPSILON", "DELTA"),
+        "--budget",
+        nargs=3,
+        metavar=("FILE", "EPSILON", "DELTA"),
         help="the budget that the fit drew from: its sentence is on the card",
-    )  # fmt: skip
+    )
     add("--budget-filter", choices=("sum", "rho"), help="of --budget (default: sum)")
     add("--audit", type=Path, help="audit.json of a public or simulated table; others are refused")
     for name, hint in KNOWN.items():
@@ -42,9 +44,11 @@ def run(options: argparse.Namespace) -> None:
     check_output(options.output, options.overwrite, (".html", ".md", ".json"))
     release = Release.load(options.release, options.expect_sha256)
     card = release.card(
-        budget=opened_budget(options), audit=_audit(options.audit), domain=options.domain,
+        budget=opened_budget(options),
+        audit=_audit(options.audit),
+        domain=options.domain,
         **how(options, *KNOWN),
-    )  # fmt: skip
+    )
     card.save(options.output)
     words = f"{card.lead}\n\nWrote {options.output}"
     if card.blanks:

@@ -39,24 +39,33 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--format", choices=sorted(READERS), help="form of the code book (default: the file's ending tells)")
     add("--domain", type=Path, metavar="JSON", help="a domain file to start from: what it declares stays")
     add(
-        "--private", type=_epsilon, metavar="EPSILON",
+        "--private",
+        type=_epsilon,
+        metavar="EPSILON",
         help="learn what is left open from the rows, within this; every fit that uses the file pays it",
-    )  # fmt: skip
+    )
     add("--delta", type=float, default=1e-9, help="of --private (default: 1e-9)")
     add(
-        "--budget", nargs=3, metavar=("EPSILON", "DELTA", "FILE"),
+        "--budget",
+        nargs=3,
+        metavar=("EPSILON", "DELTA", "FILE"),
         help="of --private: draw from the budget in this file",
-    )  # fmt: skip
+    )
     add("--person", metavar="COLUMN", help="of --private: protect all rows of each value of this column")
     add(
-        "--rows-per-person", type=int, default=1, metavar="C",
+        "--rows-per-person",
+        type=int,
+        default=1,
+        metavar="C",
         help="of --person: rows used of each (default: 1)",
-    )  # fmt: skip
+    )
     add("--encoding", default="utf-8", help="of the CSV files (default: utf-8)")
     add(
-        "--separator", type=files.separator_of, default=",",
+        "--separator",
+        type=files.separator_of,
+        default=",",
         help='between cells (default: ","); "tab" for tabs',
-    )  # fmt: skip
+    )
     add("--quote", default='"', help="around cells that hold a separator (default: '\"')")
     add("--overwrite", action="store_true", help="replace the output if it exists")
     add(
@@ -166,9 +175,13 @@ def _notes(
     if options.from_public is not None:
         lines.append(WARNING)
     return lines, {
-        "output": options.output, "columns": list(names), "learned": file.private, "messages": messages,
-        "not_in_the_table": strange, "to_be_filled_in": blanks(file),
-    }  # fmt: skip
+        "output": options.output,
+        "columns": list(names),
+        "learned": file.private,
+        "messages": messages,
+        "not_in_the_table": strange,
+        "to_be_filled_in": blanks(file),
+    }
 
 
 def _serve(
@@ -216,9 +229,14 @@ def _learned(options: argparse.Namespace, file: DomainFile, table: Table) -> Dom
     rows = table.read(document)
     neighbours = Neighbours.parse("add_remove", person_of(options.person, options.rows_per_person))
     return learned_file(
-        rows, file, options.private, options.delta, budget=budget, what=options.data.name,
+        rows,
+        file,
+        options.private,
+        options.delta,
+        budget=budget,
+        what=options.data.name,
         neighbours=neighbours,
-    )  # fmt: skip
+    )
 
 
 def _epsilon(text: str) -> float:

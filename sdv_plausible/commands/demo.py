@@ -19,9 +19,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("--rows", type=int, default=10_000, help="synthetic rows (default: 10000)")
     add("--table-rows", type=int, default=100_000, help="rows of the simulated table (default: 100000)")
     add(
-        "--epsilon", type=float, default=default_of("epsilon"),
+        "--epsilon",
+        type=float,
+        default=default_of("epsilon"),
         help="total privacy budget (default: %(default)s)",
-    )  # fmt: skip
+    )
     add("-o", "--output", type=Path, default=Path("demo_output"), help="folder (default: demo_output)")
 
 

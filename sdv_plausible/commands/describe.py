@@ -77,6 +77,11 @@ def synthesizer(options: argparse.Namespace, document: Mapping[str, Any]) -> Pla
     model = GreedyBayes(max_parents=options.max_parents) if options.mode == "correlated" else options.mode
     types = in_order(options, column_types(document, options.metadata))
     return PlausibleDeniabilitySynthesizer(
-        metadata_of(types), epsilon=options.epsilon, delta=options.delta, model=model, domain=document,
-        max_bins=options.bins, rules=options.rules or (),
-    )  # fmt: skip
+        metadata_of(types),
+        epsilon=options.epsilon,
+        delta=options.delta,
+        model=model,
+        domain=document,
+        max_bins=options.bins,
+        rules=options.rules or (),
+    )

@@ -44,9 +44,10 @@ def run(options: argparse.Namespace) -> None:
             if options.ledger is not None:
                 write_whole(options.ledger, ledger.to_json())
     say(
-        options, f"{ledger}{found.hint()}\n\nWrote {options.output}, sha256 {digest}",
+        options,
+        f"{ledger}{found.hint()}\n\nWrote {options.output}, sha256 {digest}",
         {"output": options.output, "sha256": digest, **found.to_dict(), "ledger": ledger.to_dict()},
-    )  # fmt: skip
+    )
 
 
 def _check(options: argparse.Namespace, synth: PlausibleDeniabilitySynthesizer) -> None:

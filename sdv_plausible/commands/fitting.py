@@ -14,14 +14,7 @@ from sdv_plausible.commands import files
 from sdv_plausible.commands.looking import recorder
 from sdv_plausible.commands.parameters import add_parameters, given, opened_budget
 from sdv_plausible.commands.speaking import to_holder
-from sdv_plausible.commands.undeclared import (
-    Undeclared,
-    before_vote,
-    can_vote,
-    open_blanks,
-    undeclared,
-    vote,
-)
+from sdv_plausible.commands.undeclared import Undeclared, before_vote, can_vote, open_blanks, undeclared, vote
 
 if TYPE_CHECKING:
     from sdv_plausible.synthesizer import PlausibleDeniabilitySynthesizer
@@ -141,9 +134,12 @@ def fitted(
         shared = {name: kind for name, kind in types.items() if name in names}
         known["public"] = files.read(options, shared, options.public)
     synth = synthesizer(
-        options, metadata, types="detected" if found.detected else "declared", budget=opened_budget(options),
+        options,
+        metadata,
+        types="detected" if found.detected else "declared",
+        budget=opened_budget(options),
         **known,
-    )  # fmt: skip
+    )
     if check is not None:
         check(synth)
     synth.record = recorder(given_domain)

@@ -22,14 +22,18 @@ def add_parameters(command: argparse.ArgumentParser) -> None:
     for option in OPTIONS.values():
         _add(group, option)
     add(
-        "--model-parameters", metavar="JSON", default=argparse.SUPPRESS,
+        "--model-parameters",
+        metavar="JSON",
+        default=argparse.SUPPRESS,
         help='further options of the model, such as {"max_cost": 300}, or a file that holds them',
-    )  # fmt: skip
+    )
     add("--privacy-test", type=_moved, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     add(
-        "--budget", nargs=3, metavar=("FILE", "EPSILON", "DELTA"),
+        "--budget",
+        nargs=3,
+        metavar=("FILE", "EPSILON", "DELTA"),
         help="a total over several releases, kept in a file, which is made if it is not there",
-    )  # fmt: skip
+    )
     add("--budget-filter", choices=("sum", "rho"), help="how fits add up in --budget (default: sum)")
     add(
         "--public",

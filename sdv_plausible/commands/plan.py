@@ -55,7 +55,9 @@ def run(options: argparse.Namespace) -> None:
 def document(found: Plan) -> dict[str, Any]:
     """A plan for programs."""
     return {
-        "epsilon": found.epsilon, "rows_needed": found.rows_needed,
-        "forecast": None if found.forecast is None else asdict(found.forecast), "warnings": found.warnings,
+        "epsilon": found.epsilon,
+        "rows_needed": found.rows_needed,
+        "forecast": None if found.forecast is None else asdict(found.forecast),
+        "warnings": found.warnings,
         "ledger": found.ledger.to_dict(),
-    }  # fmt: skip
+    }

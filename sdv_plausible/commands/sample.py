@@ -30,9 +30,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
     add("-n", "--rows", type=int, help="rows (default: the noisy number of rows in the release)")
     add(
-        "--where", nargs="+", default=[], metavar="COLUMN=VALUE",
+        "--where",
+        nargs="+",
+        default=[],
+        metavar="COLUMN=VALUE",
         help='values that every row has, such as sex=f "age=34"; nothing after = is missing',
-    )  # fmt: skip
+    )
     add(
         "--uniform", nargs="+", default=[], metavar="COLUMN", help="columns drawn uniformly from their domain"
     )

@@ -18,9 +18,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add_fitting(command)
     add("-o", "--output", type=Path, required=True, help="CSV or Parquet file to write")
     add(
-        "-n", "--rows", type=int, default=10_000,
+        "-n",
+        "--rows",
+        type=int,
+        default=10_000,
         help="synthetic rows (default: 10000; the table's own number is private)",
-    )  # fmt: skip
+    )
     add("--processes", type=int, default=1, help="row-by-row tests: processes that draw the rows, 61 at most")
 
 
@@ -44,6 +47,7 @@ def run(options: argparse.Namespace) -> None:
             if options.ledger is not None:
                 write_whole(options.ledger, ledger.to_json())
     say(
-        options, f"{ledger}{found.hint()}\n\nWrote {len(synthetic):,} rows to {options.output}",
+        options,
+        f"{ledger}{found.hint()}\n\nWrote {len(synthetic):,} rows to {options.output}",
         {"output": options.output, "rows": len(synthetic), **found.to_dict(), "ledger": ledger.to_dict()},
-    )  # fmt: skip
+    )

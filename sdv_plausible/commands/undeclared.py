@@ -82,10 +82,13 @@ def can_vote(options: argparse.Namespace) -> bool:
     # A budget is drawn from before any look, and a person's rows are bounded in the fit: both come too late
     # for the vote, as does metadata of the user's own.
     return (
-        math.isfinite(_parameter(options, "epsilon")) and _parameter(options, "undeclared") == "private"
+        math.isfinite(_parameter(options, "epsilon"))
+        and _parameter(options, "undeclared") == "private"
         and not any(hasattr(options, name) for name in ("person", "random_state", "neighbours"))
-        and options.budget is None and options.metadata is None and domain_file(options).learned is None
-    )  # fmt: skip
+        and options.budget is None
+        and options.metadata is None
+        and domain_file(options).learned is None
+    )
 
 
 def vote(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:

@@ -38,36 +38,90 @@ class Column:
 
 
 WORKCLASS = (
-    "Private for-profit", "Private not-for-profit", "Local government", "State government",
-    "Federal government", "Self-employed (not incorporated)", "Self-employed (incorporated)",
+    "Private for-profit",
+    "Private not-for-profit",
+    "Local government",
+    "State government",
+    "Federal government",
+    "Self-employed (not incorporated)",
+    "Self-employed (incorporated)",
     "Unpaid family worker",
-)  # fmt: skip
+)
 EDUCATION = (
-    "No schooling completed", "Nursery school or preschool", "Kindergarten",
-    *(f"Grade {grade}" for grade in range(1, 12)), "Grade 12 (no diploma)", "High school diploma",
-    "GED or alternative credential", "Some college (less than 1 year)", "Some college (1 year or more)",
-    "Associate's degree", "Bachelor's degree", "Master's degree", "Professional degree", "Doctorate",
-)  # fmt: skip
+    "No schooling completed",
+    "Nursery school or preschool",
+    "Kindergarten",
+    *(f"Grade {grade}" for grade in range(1, 12)),
+    "Grade 12 (no diploma)",
+    "High school diploma",
+    "GED or alternative credential",
+    "Some college (less than 1 year)",
+    "Some college (1 year or more)",
+    "Associate's degree",
+    "Bachelor's degree",
+    "Master's degree",
+    "Professional degree",
+    "Doctorate",
+)
 MARITAL_STATUS = ("Married", "Widowed", "Divorced", "Separated", "Never married")
 OCCUPATION = (
-    "Business operations", "Building and grounds cleaning", "Computer and mathematical",
-    "Community and social services", "Construction", "Food preparation and serving", "Education and library",
-    "Architecture and engineering", "Arts and media", "Extraction", "Farming and forestry", "Financial",
-    "Healthcare support", "Legal", "Healthcare practitioner", "Management", "Military",
-    "Office and administrative support", "Production", "Personal care and service", "Protective service",
-    "Installation and repair", "Sales", "Science", "Transportation",
-)  # fmt: skip
+    "Business operations",
+    "Building and grounds cleaning",
+    "Computer and mathematical",
+    "Community and social services",
+    "Construction",
+    "Food preparation and serving",
+    "Education and library",
+    "Architecture and engineering",
+    "Arts and media",
+    "Extraction",
+    "Farming and forestry",
+    "Financial",
+    "Healthcare support",
+    "Legal",
+    "Healthcare practitioner",
+    "Management",
+    "Military",
+    "Office and administrative support",
+    "Production",
+    "Personal care and service",
+    "Protective service",
+    "Installation and repair",
+    "Sales",
+    "Science",
+    "Transportation",
+)
 RELATIONSHIP = (
-    "Reference person", "Husband or wife", "Biological child", "Adopted child", "Stepchild",
-    "Brother or sister", "Father or mother", "Grandchild", "Parent-in-law", "Child-in-law", "Other relative",
-    "Roomer or boarder", "Housemate or roommate", "Unmarried partner", "Foster child", "Other nonrelative",
-    "Institutionalized group quarters", "Noninstitutionalized group quarters",
-)  # fmt: skip
+    "Reference person",
+    "Husband or wife",
+    "Biological child",
+    "Adopted child",
+    "Stepchild",
+    "Brother or sister",
+    "Father or mother",
+    "Grandchild",
+    "Parent-in-law",
+    "Child-in-law",
+    "Other relative",
+    "Roomer or boarder",
+    "Housemate or roommate",
+    "Unmarried partner",
+    "Foster child",
+    "Other nonrelative",
+    "Institutionalized group quarters",
+    "Noninstitutionalized group quarters",
+)
 RACE = ("American Indian or Alaska Native", "Asian or Pacific Islander", "Black", "Other", "White")
 BIRTH_AREA = (
-    "US state", "Puerto Rico and US island areas", "Latin America", "Asia", "Europe", "Africa",
-    "Northern America", "Oceania and at sea",
-)  # fmt: skip
+    "US state",
+    "Puerto Rico and US island areas",
+    "Latin America",
+    "Asia",
+    "Europe",
+    "Africa",
+    "Northern America",
+    "Oceania and at sea",
+)
 
 COLUMNS = (
     Column(name="age", survey_variable="AGEP", values=range(17, 97)),

@@ -54,9 +54,16 @@ class Earlier:
 
 
 def learned_file(
-    table: pd.DataFrame, file: DomainFile, epsilon: float, delta: float, *, budget: Budget | None = None,
-    what: str = "a domain", max_bins: int = MAX_BINS, neighbours: Neighbours = ONE_ROW,
-) -> DomainFile:  # fmt: skip
+    table: pd.DataFrame,
+    file: DomainFile,
+    epsilon: float,
+    delta: float,
+    *,
+    budget: Budget | None = None,
+    what: str = "a domain",
+    max_bins: int = MAX_BINS,
+    neighbours: Neighbours = ONE_ROW,
+) -> DomainFile:
     """Learn the value sets that a domain file leaves open, drawing from a budget before a row is looked at.
 
     ``neighbours`` says whom the total protects, and how many rows of a person are looked at: a fit that uses

@@ -19,10 +19,16 @@ from sdv_plausible.table.domain_file import read_json
 
 Reader = Callable[[Path], Codebook]
 READERS: Mapping[str, Reader] = {
-    "c45": read_c45_names, "csv": read_csv_codebook, "ddi": read_ddi, "json-schema": read_json_schema,
-    "nist": read_nist, "pandera": read_pandera, "sps": read_spss_syntax, "sql": read_sql,
+    "c45": read_c45_names,
+    "csv": read_csv_codebook,
+    "ddi": read_ddi,
+    "json-schema": read_json_schema,
+    "nist": read_nist,
+    "pandera": read_pandera,
+    "sps": read_spss_syntax,
+    "sql": read_sql,
     "statistics": read_statistics_file,
-}  # fmt: skip
+}
 _BY_ENDING = {
     ".csv": "csv", ".xml": "ddi", ".json": "json", ".yaml": "pandera", ".yml": "pandera", ".sps": "sps",
     ".sql": "sql", ".ddl": "sql", ".sav": "statistics", ".zsav": "statistics", ".dta": "statistics",

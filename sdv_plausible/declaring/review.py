@@ -71,9 +71,15 @@ class Review:
     """One domain file under review; before the first save it is a draft."""
 
     def __init__(
-        self, draft: DomainFile, table: Table, output: Path, planner: Planner, *, is_saved: bool,
+        self,
+        draft: DomainFile,
+        table: Table,
+        output: Path,
+        planner: Planner,
+        *,
+        is_saved: bool,
         learned: Mapping[str, Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.table, self.output = table, output
         self._draft, self._planner, self.is_saved = draft, planner, is_saved
         self._learned = learned or {}

@@ -25,15 +25,24 @@ if TYPE_CHECKING:
     from sdv_plausible.evaluation.report.plausible_deniability import PlausibleDeniabilityReport
 
 _HOME = {
-    "ClassifierAccuracy": "metrics", "ClassifierAgreement": "metrics", "DistinguishingGame": "metrics",
-    "ModelAccuracy": "metrics", "PairwiseTotalVariationDistance": "metrics",
-    "TotalVariationDistance": "metrics", "PlausibleDeniabilityReport": "report.plausible_deniability",
-}  # fmt: skip
+    "ClassifierAccuracy": "metrics",
+    "ClassifierAgreement": "metrics",
+    "DistinguishingGame": "metrics",
+    "ModelAccuracy": "metrics",
+    "PairwiseTotalVariationDistance": "metrics",
+    "TotalVariationDistance": "metrics",
+    "PlausibleDeniabilityReport": "report.plausible_deniability",
+}
 
 __all__ = [
-    "ClassifierAccuracy", "ClassifierAgreement", "DistinguishingGame", "ModelAccuracy",
-    "PairwiseTotalVariationDistance", "PlausibleDeniabilityReport", "TotalVariationDistance",
-]  # fmt: skip
+    "ClassifierAccuracy",
+    "ClassifierAgreement",
+    "DistinguishingGame",
+    "ModelAccuracy",
+    "PairwiseTotalVariationDistance",
+    "PlausibleDeniabilityReport",
+    "TotalVariationDistance",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -151,11 +151,18 @@ def names_of(argument: str, names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def compare_classifiers(
-    pair: TablePair, target: str | None = None, *, classifiers: str | Sequence[str] = CLASSIFIERS,
-    num_runs: int = DEFAULT_NUM_RUNS, test_fraction: float = 0.3, max_rows: int | None = DEFAULT_MAX_ROWS,
-    holdout: pd.DataFrame | None = None, random_state: int = 0, ceiling: bool = False,
+    pair: TablePair,
+    target: str | None = None,
+    *,
+    classifiers: str | Sequence[str] = CLASSIFIERS,
+    num_runs: int = DEFAULT_NUM_RUNS,
+    test_fraction: float = 0.3,
+    max_rows: int | None = DEFAULT_MAX_ROWS,
+    holdout: pd.DataFrame | None = None,
+    random_state: int = 0,
+    ceiling: bool = False,
     tick: Callable[[], object] | None = None,
-) -> ClassifierComparison:  # fmt: skip
+) -> ClassifierComparison:
     """Train classifiers on real and on synthetic rows, test both on unseen real rows ([PD] 6.3)."""
     # Every run has a fresh split and fresh classifiers, trained and tested on at most ``max_rows`` rows
     # (None: no bound). With ``holdout``, real rows that the synthesizer never saw, all of ``pair.real`` may
@@ -187,10 +194,13 @@ def compare_classifiers(
             if tick is not None:
                 tick()
     return ClassifierComparison(
-        target=target, results={name: _result(rows) for name, rows in outcomes.items()},
-        majority_accuracy=float(np.mean(majority)), num_train=num_train, num_test=num_test,
+        target=target,
+        results={name: _result(rows) for name, rows in outcomes.items()},
+        majority_accuracy=float(np.mean(majority)),
+        num_train=num_train,
+        num_test=num_test,
         subsampled=subsampled,
-    )  # fmt: skip
+    )
 
 
 def _hits(name: str, rows: Sequence[Features], labels: Sequence[Labels], seed: int) -> tuple[float, ...]:
@@ -210,6 +220,8 @@ def _hits(name: str, rows: Sequence[Features], labels: Sequence[Labels], seed: i
 def _result(rows: Sequence[tuple[float, ...]]) -> ClassifierResult:
     real, synthetic, agreement, *ceiling = (Estimate.of(values) for values in zip(*rows, strict=True))
     return ClassifierResult(
-        real_accuracy=real, synthetic_accuracy=synthetic, agreement=agreement,
+        real_accuracy=real,
+        synthetic_accuracy=synthetic,
+        agreement=agreement,
         ceiling=ceiling[0] if ceiling else None,
-    )  # fmt: skip
+    )

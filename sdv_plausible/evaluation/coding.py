@@ -86,9 +86,12 @@ def category_codes(columns: Sequence[pd.Series[Any]]) -> tuple[list[Codes], list
 
 
 def encode(
-    tables: Sequence[pd.DataFrame], kinds: Mapping[str, Kind], *, formats: Mapping[str, str] | None = None,
+    tables: Sequence[pd.DataFrame],
+    kinds: Mapping[str, Kind],
+    *,
+    formats: Mapping[str, str] | None = None,
     num_bins: int = DEFAULT_NUM_BINS,
-) -> CodedTables:  # fmt: skip
+) -> CodedTables:
     """Give several tables the same integer codes; numbers are binned on quantiles of the first, the real one.
 
     A number outside its range, or between two values of which each has a bin of its own, has a code that none

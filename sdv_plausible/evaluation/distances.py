@@ -108,6 +108,8 @@ def pair_statistics(
         if tick is not None:
             tick()
     return PairStatistics(
-        pairs=tuple(pairs), distances=np.array(distances), real_dependence=matrices[0],
+        pairs=tuple(pairs),
+        distances=np.array(distances),
+        real_dependence=matrices[0],
         synthetic_dependence=matrices[1],
-    )  # fmt: skip
+    )

@@ -123,9 +123,12 @@ def shuffle(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def split_sizes(
-    pair: TablePair, holdout: pd.DataFrame | None, test_fraction: float, max_rows: int | None,
+    pair: TablePair,
+    holdout: pd.DataFrame | None,
+    test_fraction: float,
+    max_rows: int | None,
     num_trainings: int = 1,
-) -> tuple[int, int, bool]:  # fmt: skip
+) -> tuple[int, int, bool]:
     """Return the number of training rows, of test rows, and whether ``max_rows`` leaves rows unused."""
     # There are real rows for ``num_trainings`` classifiers, none of them used twice.
     max_rows = sys.maxsize if max_rows is None else max_rows
@@ -144,9 +147,12 @@ def split_sizes(
 
 
 def split_rows(
-    pair: TablePair, holdout: pd.DataFrame | None, sizes: tuple[int, int], rng: np.random.Generator,
+    pair: TablePair,
+    holdout: pd.DataFrame | None,
+    sizes: tuple[int, int],
+    rng: np.random.Generator,
     twin: bool = False,
-) -> tuple[pd.DataFrame, ...]:  # fmt: skip
+) -> tuple[pd.DataFrame, ...]:
     """Draw real training rows, synthetic training rows, unseen real rows and, for a twin, other real ones."""
     # ``sizes`` from :func:`split_sizes`.
     num_train, num_test = sizes

@@ -63,10 +63,16 @@ def _sides(num_rows: int, test_fraction: float, max_rows: int | None) -> tuple[i
 
 
 def distinguishing_game(
-    pair: TablePair, *, classifiers: str | Sequence[str] = DISTINGUISHERS, num_runs: int = DEFAULT_NUM_RUNS,
-    test_fraction: float = 0.3, max_rows: int | None = DEFAULT_MAX_ROWS, holdout: pd.DataFrame | None = None,
-    random_state: int = 0, tick: Callable[[], object] | None = None,
-) -> GameResult:  # fmt: skip
+    pair: TablePair,
+    *,
+    classifiers: str | Sequence[str] = DISTINGUISHERS,
+    num_runs: int = DEFAULT_NUM_RUNS,
+    test_fraction: float = 0.3,
+    max_rows: int | None = DEFAULT_MAX_ROWS,
+    holdout: pd.DataFrame | None = None,
+    random_state: int = 0,
+    tick: Callable[[], object] | None = None,
+) -> GameResult:
     """Play the game ``num_runs`` times with each classifier, each run with fresh mixes."""
     # ``test_fraction`` of the shorter table's rows make the test mix; no row is in both. A mix has at most
     # ``max_rows`` rows (None: no bound). Rows of a ``holdout``, which the synthesizer never saw, are the real
@@ -90,9 +96,12 @@ def distinguishing_game(
             if tick is not None:
                 tick()
     return GameResult(
-        accuracy={name: Estimate.of(v) for name, v in values.items()}, num_train=2 * num_train,
-        num_test=2 * num_test, held_out=holdout is not None, subsampled=subsampled,
-    )  # fmt: skip
+        accuracy={name: Estimate.of(v) for name, v in values.items()},
+        num_train=2 * num_train,
+        num_test=2 * num_test,
+        held_out=holdout is not None,
+        subsampled=subsampled,
+    )
 
 
 Mix = tuple[pd.DataFrame, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]

@@ -39,9 +39,13 @@ class _SectionSixMetric(SingleTableMetric):  # type: ignore[misc]
 
     @classmethod
     def compute(
-        cls, real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None,
+        cls,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any = None,
+        table_name: str | None = None,
         **options: Any,
-    ) -> float:  # fmt: skip
+    ) -> float:
         """Return the score; parameters as in ``compute_breakdown``."""
         breakdown = cls.compute_breakdown(real_data, synthetic_data, metadata, table_name, **options)
         return float(breakdown["score"])
@@ -68,9 +72,16 @@ class TotalVariationDistance(_SectionSixMetric):
 
     @classmethod
     def compute_breakdown(
-        cls, real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None, *,
-        num_bins: int = coding.DEFAULT_NUM_BINS, max_rows: int | None = None, random_state: int = 0,
-    ) -> dict[str, Any]:  # fmt: skip
+        cls,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any = None,
+        table_name: str | None = None,
+        *,
+        num_bins: int = coding.DEFAULT_NUM_BINS,
+        max_rows: int | None = None,
+        random_state: int = 0,
+    ) -> dict[str, Any]:
         """Return the mean distance and that of each column."""
         pair = prepare(real_data, synthetic_data, metadata, table_name)
         coded, used = coding.encode_pair(pair, num_bins, max_rows, random_state)
@@ -97,9 +108,16 @@ class PairwiseTotalVariationDistance(_SectionSixMetric):
 
     @classmethod
     def compute_breakdown(
-        cls, real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None, *,
-        num_bins: int = coding.DEFAULT_NUM_BINS, max_rows: int | None = None, random_state: int = 0,
-    ) -> dict[str, Any]:  # fmt: skip
+        cls,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any = None,
+        table_name: str | None = None,
+        *,
+        num_bins: int = coding.DEFAULT_NUM_BINS,
+        max_rows: int | None = None,
+        random_state: int = 0,
+    ) -> dict[str, Any]:
         """Return the mean distance and that of each pair."""
         pair = prepare(real_data, synthetic_data, metadata, table_name)
         if len(pair.kinds) < 2:
@@ -141,11 +159,19 @@ class ModelAccuracy(_SectionSixMetric):
 
     @classmethod
     def compute_breakdown(
-        cls, real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None, *,
-        structure: Mapping[str, str | Sequence[str]] | None = None, num_bins: int = coding.DEFAULT_NUM_BINS,
-        holdout: Any = None, test_fraction: float = 0.3,
-        max_rows: int | None = _classifiers.DEFAULT_MAX_ROWS, random_state: int = 0,
-    ) -> dict[str, Any]:  # fmt: skip
+        cls,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any = None,
+        table_name: str | None = None,
+        *,
+        structure: Mapping[str, str | Sequence[str]] | None = None,
+        num_bins: int = coding.DEFAULT_NUM_BINS,
+        holdout: Any = None,
+        test_fraction: float = 0.3,
+        max_rows: int | None = _classifiers.DEFAULT_MAX_ROWS,
+        random_state: int = 0,
+    ) -> dict[str, Any]:
         """Return the mean accuracy and that of each column with its baselines."""
         pair = prepare(real_data, synthetic_data, metadata, table_name)
         unseen = prepare_holdout(pair, holdout, table_name)
@@ -167,9 +193,12 @@ class ModelAccuracy(_SectionSixMetric):
             index=list(coded.columns),
         )
         return {
-            "score": float(table["score"].mean()), "columns": table.to_dict(orient="index"),
-            "num_rows_train": len(synthetic), "num_rows_test": len(test), "subsampled": subsampled,
-        }  # fmt: skip
+            "score": float(table["score"].mean()),
+            "columns": table.to_dict(orient="index"),
+            "num_rows_train": len(synthetic),
+            "num_rows_test": len(test),
+            "subsampled": subsampled,
+        }
 
 
 def _places(structure: Mapping[str, str | Sequence[str]], columns: Sequence[str]) -> dict[int, list[int]]:
@@ -229,9 +258,13 @@ class ClassifierAccuracy(_SectionSixMetric):
 
     @classmethod
     def compute_breakdown(
-        cls, real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None,
+        cls,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any = None,
+        table_name: str | None = None,
         **options: Any,
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         """Return the mean accuracy and that of each classifier."""
         outcome = _judge(real_data, synthetic_data, metadata, table_name, options)
         parts = {
@@ -241,9 +274,12 @@ class ClassifierAccuracy(_SectionSixMetric):
         score = float(np.mean([part["score"] for part in parts.values()]))
         majority = outcome.majority_accuracy
         return {
-            "score": score, "classifiers": parts, "majority": majority, "target": outcome.target,
+            "score": score,
+            "classifiers": parts,
+            "majority": majority,
+            "target": outcome.target,
             **_rows_used(outcome),
-        }  # fmt: skip
+        }
 
 
 class ClassifierAgreement(_SectionSixMetric):
@@ -262,9 +298,13 @@ class ClassifierAgreement(_SectionSixMetric):
 
     @classmethod
     def compute_breakdown(
-        cls, real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None,
+        cls,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any = None,
+        table_name: str | None = None,
         **options: Any,
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         """Return the mean agreement and that of each classifier."""
         outcome = _judge(real_data, synthetic_data, metadata, table_name, options)
         parts = {name: _estimate(result.agreement) for name, result in outcome.results.items()}
@@ -305,15 +345,21 @@ class DistinguishingGame(_SectionSixMetric):
 
     @classmethod
     def compute_breakdown(
-        cls, real_data: Any, synthetic_data: Any, metadata: Any = None, table_name: str | None = None,
+        cls,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any = None,
+        table_name: str | None = None,
         **options: Any,
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         """Return the score and the accuracy of each distinguisher."""
         pair = prepare(real_data, synthetic_data, metadata, table_name)
         options["holdout"] = prepare_holdout(pair, options.get("holdout"), table_name)
         outcome = game.distinguishing_game(pair, **options)
         parts = {name: _estimate(estimate) for name, estimate in outcome.accuracy.items()}
         return {
-            "score": outcome.score, "classifiers": parts, "held_out": outcome.held_out,
+            "score": outcome.score,
+            "classifiers": parts,
+            "held_out": outcome.held_out,
             **_rows_used(outcome),
-        }  # fmt: skip
+        }

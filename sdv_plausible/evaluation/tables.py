@@ -50,9 +50,12 @@ def check_readable(name: str, column: pd.Series[Any], kind: Kind, datetime_forma
 
 
 _KINDS: dict[str, Kind] = {
-    "numerical": "numerical", "datetime": "datetime", "categorical": "categorical", "boolean": "categorical",
+    "numerical": "numerical",
+    "datetime": "datetime",
+    "categorical": "categorical",
+    "boolean": "categorical",
     "ordinal": "categorical",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, kw_only=True)

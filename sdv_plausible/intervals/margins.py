@@ -147,10 +147,13 @@ def _measured(
     rows, least, most = rows_between(tables, num_columns, miss * ROWS_SHARE)
     low, high = proportion_limits(table.counts, table.sigma, int(least), int(most), miss * (1 - ROWS_SHARE))
     return {
-        "estimate": table.counts.astype(float), "lower": np.maximum(table.counts - half, 0).astype(float),
+        "estimate": table.counts.astype(float),
+        "lower": np.maximum(table.counts - half, 0).astype(float),
         "upper": np.maximum(table.counts + half, 0).astype(float),
-        "proportion": np.clip(table.counts / rows, 0, 1), "proportion_lower": low, "proportion_upper": high,
-    }  # fmt: skip
+        "proportion": np.clip(table.counts / rows, 0, 1),
+        "proportion_lower": low,
+        "proportion_upper": high,
+    }
 
 
 def _bounds(tables: Sequence[Measured], wanted: tuple[int, ...], domain: Domain, miss: float) -> pd.DataFrame:

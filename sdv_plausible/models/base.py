@@ -72,14 +72,20 @@ class ModelBudget:
         mu = self.gaussian()
         if math.isinf(mu):
             return LedgerEntry(
-                name="model", mechanism=f"{what}, no noise", losses=(InfiniteLoss(),), scope="the model",
-                note=NO_NOISE, parts=_WHOLE_MODEL,
-            )  # fmt: skip
+                name="model",
+                mechanism=f"{what}, no noise",
+                losses=(InfiniteLoss(),),
+                scope="the model",
+                note=NO_NOISE,
+                parts=_WHOLE_MODEL,
+            )
         return LedgerEntry(
             name="model",
             mechanism=f"{what}; discrete Gaussian noise on every cell, mu {rounded_up(mu)} in all",
-            losses=(GaussianLoss(sensitivity_over_sigma=mu),), scope="the model", parts=_WHOLE_MODEL,
-        )  # fmt: skip
+            losses=(GaussianLoss(sensitivity_over_sigma=mu),),
+            scope="the model",
+            parts=_WHOLE_MODEL,
+        )
 
 
 @runtime_checkable
@@ -190,9 +196,11 @@ class Proposals:
     def take(self, rows: np.ndarray) -> Proposals:
         """Return some of the proposals."""
         return Proposals(
-            candidates=self.candidates[rows], seeds=self.seeds[rows], omega=self.omega[rows],
+            candidates=self.candidates[rows],
+            seeds=self.seeds[rows],
+            omega=self.omega[rows],
             latents=None if self.latents is None else self.latents[rows],
-        )  # fmt: skip
+        )
 
 
 class SeedModel(ABC):

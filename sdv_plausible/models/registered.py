@@ -35,9 +35,11 @@ _TYPES: dict[str, ModelType] = {}
 
 
 def register_model_type(
-    name: str, made: type[PrefixModel], to_arrays: Callable[[Any], Arrays],
+    name: str,
+    made: type[PrefixModel],
+    to_arrays: Callable[[Any], Arrays],
     from_arrays: Callable[[Arrays], PrefixModel],
-) -> None:  # fmt: skip
+) -> None:
     """Register a class of models, so that releases made with it can be written to files and read from them.
 
     Parameters

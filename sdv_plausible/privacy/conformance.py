@@ -65,26 +65,35 @@ def _guarantee(record: LedgerRecord) -> Iterator[Item]:
     epsilon = rounded_up(record.epsilon, 4)
     factor = rounded_up(math.exp(float(epsilon)), 4) if float(epsilon) < 700 else f"exp({epsilon})"
     yield Item(
-        topic="Privacy guarantee", state="covered", page=PROMISE,
+        topic="Privacy guarantee",
+        state="covered",
+        page=PROMISE,
         answer="(epsilon, delta)-differential privacy of everything that the ledger's words name",
-    )  # fmt: skip
+    )
     yield Item(
-        topic="Epsilon", state="covered", page=f"{PROOFS}/composition.md",
+        topic="Epsilon",
+        state="covered",
+        page=f"{PROOFS}/composition.md",
         answer=f"at most {epsilon}: no conclusion gets more than {factor} times as likely, or unlikely",
-    )  # fmt: skip
+    )
     yield Item(
-        topic="Delta", state="covered", page=f"{PROOFS}/composition.md",
+        topic="Delta",
+        state="covered",
+        page=f"{PROOFS}/composition.md",
         answer=f"{rounded_up(record.delta)}: an additional probability of at most so much",
-    )  # fmt: skip
+    )
     yield Item(
-        topic="Is it little enough?", state="yours to do",
+        topic="Is it little enough?",
+        state="yours to do",
         answer="judge epsilon for these people and this use; delta should be far below 1 / number of people",
-    )  # fmt: skip
+    )
     yield from _unit(record)
     yield Item(
-        topic="Budget across releases", state="yours to do", page=LIMITS,
+        topic="Budget across releases",
+        state="yours to do",
+        page=LIMITS,
         answer="this is one fit; others of these people add up: let a Budget hold the limit",
-    )  # fmt: skip
+    )
 
 
 def _unit(record: LedgerRecord) -> Iterator[Item]:
@@ -93,18 +102,23 @@ def _unit(record: LedgerRecord) -> Iterator[Item]:
     yield Item(topic="Neighbouring tables", answer=record.neighbours, state="covered", page=page)
     if record.of_people:
         yield Item(
-            topic="Bounded contribution", state="covered", page=page,
+            topic="Bounded contribution",
+            state="covered",
+            page=page,
             answer="no more rows of a person are used; people with more count as if they had so many",
-        )  # fmt: skip
+        )
         yield Item(
-            topic="Is the unit right?", state="yours to do",
+            topic="Is the unit right?",
+            state="yours to do",
             answer="make sure that each person has one value of that column in all rows",
-        )  # fmt: skip
+        )
     else:
         yield Item(
-            topic="Is the unit right?", state="yours to do", page=f"{PROMISE}#whom-it-protects",
+            topic="Is the unit right?",
+            state="yours to do",
+            page=f"{PROMISE}#whom-it-protects",
             answer="make sure that each person has one row at most; else fit again with person=...",
-        )  # fmt: skip
+        )
 
 
 # --- how it is kept -------------------------------------------------------------------------------------
@@ -113,47 +127,65 @@ def _unit(record: LedgerRecord) -> Iterator[Item]:
 def _algorithms(record: LedgerRecord) -> Iterator[Item]:
     charged = "; ".join(entry.name for entry in record.charged) or "nothing"
     yield Item(
-        topic="Algorithms and their correctness", state="covered", page=f"{PROOFS}/learning.md",
+        topic="Algorithms and their correctness",
+        state="covered",
+        page=f"{PROOFS}/learning.md",
         answer=f"charged: {charged}. What this package charges is proved, checked, and tested with faults",
-    )  # fmt: skip
+    )
     yield Item(
-        topic="Composition", state="covered", page=f"{PROOFS}/composition.md",
+        topic="Composition",
+        state="covered",
+        page=f"{PROOFS}/composition.md",
         answer="all parts together, each as if it saw the same people",
-    )  # fmt: skip
+    )
     yield Item(
-        topic="Queries of other people's code", state="yours to do", page="how_to/own_model.md",
+        topic="Queries of other people's code",
+        state="yours to do",
+        page="how_to/own_model.md",
         answer="a model of your own is as good as what it charges: check_learner",
-    )  # fmt: skip
+    )
     yield from _before_the_noise(record)
     yield Item(
-        topic="Floating point", state="covered", page=f"{THREATS}#noise-and-accounting",
+        topic="Floating point",
+        state="covered",
+        page=f"{THREATS}#noise-and-accounting",
         answer="answers and noise are whole numbers; OpenDP draws the noise",
-    )  # fmt: skip
+    )
     yield Item(
-        topic="Random numbers", state="covered", page=f"{THREATS}#noise-and-accounting",
+        topic="Random numbers",
+        state="covered",
+        page=f"{THREATS}#noise-and-accounting",
         answer="the operating system's; no seed that anybody knows",
-    )  # fmt: skip
+    )
     yield Item(
-        topic="Side channels: time, memory", state="not covered", page=f"{PROMISE}#out-of-scope",
+        topic="Side channels: time, memory",
+        state="not covered",
+        page=f"{PROMISE}#out-of-scope",
         answer="they depend on the rows: do not let others measure a fit",
-    )  # fmt: skip
+    )
     yield Item(
-        topic="Side channels: messages, logs, failures", state="yours to do", page=f"{PROMISE}#out-of-scope",
+        topic="Side channels: messages, logs, failures",
+        state="yours to do",
+        page=f"{PROMISE}#out-of-scope",
         answer="what SDV shows while fitting, and whether a fit failed, is for the holder alone",
-    )  # fmt: skip
+    )
 
 
 def _before_the_noise(record: LedgerRecord) -> Iterator[Item]:
     yield Item(
-        topic="Data-dependent preprocessing: reading", state="yours to do", page=f"{PROOFS}/reading.md",
+        topic="Data-dependent preprocessing: reading",
+        state="yours to do",
+        page=f"{PROOFS}/reading.md",
         answer="read with read_csv, read_parquet or the command line: they read each cell alone",
-    )  # fmt: skip
+    )
     for entry in record.charged:
         if "domain" in entry.parts:
             yield Item(
-                topic="Data-dependent preprocessing: value sets", answer=entry.mechanism, state="covered",
+                topic="Data-dependent preprocessing: value sets",
+                answer=entry.mechanism,
+                state="covered",
                 page=f"{PROOFS}/private_domain.md",
-            )  # fmt: skip
+            )
     for entry in record.declared:
         if entry.parts != ("seeds",):
             yield Item(
@@ -163,9 +195,11 @@ def _before_the_noise(record: LedgerRecord) -> Iterator[Item]:
                 page=f"{PROMISE}#when-nothing-is-promised",
             )
     yield Item(
-        topic="Data-dependent choice of epsilon and arguments", state="yours to do", page=LIMITS,
+        topic="Data-dependent choice of epsilon and arguments",
+        state="yours to do",
+        page=LIMITS,
         answer="choose them before, or count every fit that was tried",
-    )  # fmt: skip
+    )
 
 
 # --- where it is used -----------------------------------------------------------------------------------
@@ -173,26 +207,37 @@ def _before_the_noise(record: LedgerRecord) -> Iterator[Item]:
 
 def _deployment() -> Iterator[Item]:
     yield Item(
-        topic="Trust model", state="covered", page=THREATS,
+        topic="Trust model",
+        state="covered",
+        page=THREATS,
         answer="central: the table's holder and machine are trusted, whoever gets the release is not",
-    )  # fmt: skip
+    )
     yield Item(
-        topic="Data collection, security, access control", state="yours to do",
+        topic="Data collection, security, access control",
+        state="yours to do",
         answer="protect the table, the machine and its backups; differential privacy does not",
-    )  # fmt: skip
+    )
     yield Item(
-        topic="Integrity of what is handed over", state="yours to do", page="reference/release_file.md",
+        topic="Integrity of what is handed over",
+        state="yours to do",
+        page="reference/release_file.md",
         answer="a release file runs no code; give its digest on another way, and load with expect_sha256",
-    )  # fmt: skip
+    )
     yield Item(
-        topic="Utility", state="yours to do", page=LIMITS,
+        topic="Utility",
+        state="yours to do",
+        page=LIMITS,
         answer="noise costs small groups most: compare with the table by the report, for your eyes alone",
-    )  # fmt: skip
+    )
     yield Item(
-        topic="Bias: systemic, human, statistical", state="not covered", page=LIMITS,
+        topic="Bias: systemic, human, statistical",
+        state="not covered",
+        page=LIMITS,
         answer="the rows repeat the table's bias and add that of noise and bounds: tell their users",
-    )  # fmt: skip
+    )
     yield Item(
-        topic="Synthetic data taken for real", state="not covered", page=LIMITS,
+        topic="Synthetic data taken for real",
+        state="not covered",
+        page=LIMITS,
         answer="intervals computed from the rows leave out the noise and are too short",
-    )  # fmt: skip
+    )

@@ -125,9 +125,13 @@ class PrivacyLedger:
     """The total that was stated when the release was made, where this account of the losses finds less."""
 
     def __init__(
-        self, *, delta: float, epsilon: float | None = None, covers: str | None = None,
+        self,
+        *,
+        delta: float,
+        epsilon: float | None = None,
+        covers: str | None = None,
         neighbours: Neighbours = ONE_ROW,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.delta, self.neighbours, self.covers, self.epsilon = delta, neighbours, covers, epsilon
         self._entries: tuple[LedgerEntry, ...] = ()
 
@@ -231,24 +235,32 @@ class PrivacyLedger:
         """Plain form: headline, total, unit, entries, what is not covered."""
         claim, total = self.claims_privacy, self.total()
         return {
-            "headline": self.sentence(), "said": [text for text in map(self.said, SAID) if text],
-            "meaning": self.meaning(), "epsilon": total if claim else None,
-            "delta": self.delta if claim else None, "unit": self.neighbours.unit,
+            "headline": self.sentence(),
+            "said": [text for text in map(self.said, SAID) if text],
+            "meaning": self.meaning(),
+            "epsilon": total if claim else None,
+            "delta": self.delta if claim else None,
+            "unit": self.neighbours.unit,
             "neighbours": self.neighbours.relation,
             "entries": [self._entry_dict(entry, total) for entry in self._lines],
             "not_covered": list(self.not_covered),
-        }  # fmt: skip
+        }
 
     def _entry_dict(self, entry: LedgerEntry, total: float) -> dict[str, Any]:
         """One entry; what it released is a function of all, so that it costs no more than the total."""
         finite = entry.status == "charged"
         alone = math.ceil(min(entry.epsilon(self.delta), total) * 1e6) / 1e6 if finite else None
         return {
-            "name": entry.name, "mechanism": entry.mechanism, "epsilon": alone,
+            "name": entry.name,
+            "mechanism": entry.mechanism,
+            "epsilon": alone,
             "cost": _FREE.get(entry.status, "") if alone is None else rounded_up(alone),
-            "delta": self.delta if finite else None, "scope": entry.scope, "provenance": entry.status,
-            "note": entry.note, "parts": list(entry.parts),
-        }  # fmt: skip
+            "delta": self.delta if finite else None,
+            "scope": entry.scope,
+            "provenance": entry.status,
+            "note": entry.note,
+            "parts": list(entry.parts),
+        }
 
     def to_json(self) -> str:
         """JSON text of :meth:`to_dict`."""
@@ -320,8 +332,10 @@ class PrivacyLedger:
             if entry["note"]:
                 lines.append(f"  {'':<12} {entry['note']}")
         lines += [
-            "", "  (each epsilon as if the entry stood alone; the total composes them)", "  Not covered:",
-        ]  # fmt: skip
+            "",
+            "  (each epsilon as if the entry stood alone; the total composes them)",
+            "  Not covered:",
+        ]
         lines += [f"    - {item}" for item in self.not_covered]
         return "\n".join(lines)
 

@@ -45,12 +45,14 @@ class LedgerRecord:
         """Read the plain form, :meth:`~sdv_plausible.PrivacyLedger.to_dict`."""
         try:
             record = cls(
-                headline=_text(plain["headline"]), epsilon=_number(plain["epsilon"]),
-                delta=_number(plain["delta"]), unit=_text(plain["unit"]),
+                headline=_text(plain["headline"]),
+                epsilon=_number(plain["epsilon"]),
+                delta=_number(plain["delta"]),
+                unit=_text(plain["unit"]),
                 neighbours=_text(plain["neighbours"]),
                 entries=tuple(_entry(entry) for entry in plain["entries"]),
                 not_covered=tuple(_text(item) for item in plain["not_covered"]),
-            )  # fmt: skip
+            )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(
                 f"this is no privacy ledger ({error}): give what ledger.to_json() or --ledger wrote"

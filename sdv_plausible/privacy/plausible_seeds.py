@@ -26,9 +26,13 @@ def partition_number(log_likelihood: np.ndarray, gamma: float) -> np.ndarray:
 
 
 def scan_plausible_seeds(
-    log_likelihood: Callable[[np.ndarray], np.ndarray], own: np.ndarray, num_seeds: int, *, gamma: float,
+    log_likelihood: Callable[[np.ndarray], np.ndarray],
+    own: np.ndarray,
+    num_seeds: int,
+    *,
+    gamma: float,
     chunk: int = 4096,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Number k' of plausible seeds of each candidate, its own included, by a look at every record."""
     # O(candidates x seeds), for any model: ``log_likelihood`` maps seed row numbers (s,) to logarithms
     # (n_candidates, s), ``own`` (n_candidates,) is under the seed that produced it.

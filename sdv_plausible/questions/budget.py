@@ -156,5 +156,7 @@ class Meter:
                     f"{what} ({wanted:.4g}) of the budget exceeds what is left ({left:.4g})"
                 )
         self.share, self.epsilon, self.failure = (
-            self.share + share, self.epsilon + epsilon, self.failure + failure,
-        )  # fmt: skip
+            self.share + share,
+            self.epsilon + epsilon,
+            self.failure + failure,
+        )

@@ -96,9 +96,15 @@ class Queryable:
     """
 
     def __init__(
-        self, rows: Any, ledger: PrivacyLedger, entries: Iterable[LedgerEntry], coins: Coins,
-        parts: Mapping[str, Any] | None = None, transcript: Transcript | None = None, name: str = ALL_ROWS,
-    ) -> None:  # fmt: skip
+        self,
+        rows: Any,
+        ledger: PrivacyLedger,
+        entries: Iterable[LedgerEntry],
+        coins: Coins,
+        parts: Mapping[str, Any] | None = None,
+        transcript: Transcript | None = None,
+        name: str = ALL_ROWS,
+    ) -> None:
         charged = tuple(entries)
         ledger.charge(*charged)
         self._rows, self._ledger, self._coins = rows, ledger, coins
@@ -205,9 +211,11 @@ class Queryable:
         if not self.allowance.is_private:
             return int(np.argmax(scores))
         chosen = noise.exponential_choice(
-            scores, sensitivity=int(question.sensitivity(self.neighbours)), epsilon=self.allowance.choice,
+            scores,
+            sensitivity=int(question.sensitivity(self.neighbours)),
+            epsilon=self.allowance.choice,
             coins=self._coins.spawn("choice", self._meter.next_answer()),
-        )  # fmt: skip
+        )
         return self._give(None, chosen)  # what is asked next, and is written down, follows from it
 
     def ask_frequent(self, question: Occurring, share: float, failure: float) -> Frequent:
@@ -231,9 +239,11 @@ class Queryable:
         if self.allowance.is_private:
             passed = noisy >= threshold(answer.sigma, failure, self.neighbours)
         found = Frequent(
-            values=[values[i] for i in enough[passed]], counts=noisy[passed],
-            public=answer.values[: len(public)], sigma=answer.sigma,
-        )  # fmt: skip
+            values=[values[i] for i in enough[passed]],
+            counts=noisy[passed],
+            public=answer.values[: len(public)],
+            sigma=answer.sigma,
+        )
         return self._give(describe(question), found)
 
     def count_rows(self, epsilon: float, failure: float) -> int:
@@ -308,9 +318,11 @@ class Queryable:
         if paid is None:  # no claim
             return Answer(values=exact.astype(float), sigma=0.0)
         noisy = noise.discrete_gaussian(
-            exact, sensitivity=moved, rho=paid.sensitivity_over_sigma**2 / 2,
+            exact,
+            sensitivity=moved,
+            rho=paid.sensitivity_over_sigma**2 / 2,
             coins=self._coins.spawn("answer", number),
-        )  # fmt: skip
+        )
         answer = Answer(values=noisy.astype(float), sigma=moved / paid.sensitivity_over_sigma)
         return self._give(None, answer)  # of no use to anybody else: not written down
 

@@ -54,9 +54,15 @@ class Transcript:
         return tuple(self._answers)
 
     def note(
-        self, asked: Asked, values: np.ndarray, scale: float, *, paid_by: tuple[str, ...], rows: str,
+        self,
+        asked: Asked,
+        values: np.ndarray,
+        scale: float,
+        *,
+        paid_by: tuple[str, ...],
+        rows: str,
         noise: Noise,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Write an answer down; one without noise (``scale`` 0) is not for keeping."""
         if scale > 0:
             whole = np.asarray(values).astype(np.int64)

@@ -51,11 +51,13 @@ class State:
     def write(self, path: Path) -> None:
         """Replace the file; it is on the disk when this returns."""
         content = {
-            "format": FORMAT, "epsilon": self.filter.epsilon, "delta": self.filter.delta,
+            "format": FORMAT,
+            "epsilon": self.filter.epsilon,
+            "delta": self.filter.delta,
             "filter": self.filter.name,
             "neighbours": None if self.neighbours is None else asdict(self.neighbours),
             "fits": [asdict(fit) for fit in self.fits],
-        }  # fmt: skip
+        }
         text = json.dumps(content | {"sha256": _digest(content)}, indent=1, allow_nan=False) + "\n"
         write_whole(path, text)
 

@@ -93,9 +93,15 @@ class RowByRowTest(PrivacyTest):
             )
 
     def _mechanism(
-        self, model: SeedModel, seeds: Queryable, omega: Omega, sampling: Coins, *,
-        seed_free_share: float = 0.0, gives_up: bool = False,
-    ) -> Sampler:  # fmt: skip
+        self,
+        model: SeedModel,
+        seeds: Queryable,
+        omega: Omega,
+        sampling: Coins,
+        *,
+        seed_free_share: float = 0.0,
+        gives_up: bool = False,
+    ) -> Sampler:
         """Mechanism 1, with the records that it needs."""
         records, model = seeds.seed_records("rows"), model.for_row_tests()
         model.attach_seeds(records)

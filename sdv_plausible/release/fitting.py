@@ -28,9 +28,14 @@ from sdv_plausible.table.domain import Domain
 
 
 def fit_release(
-    rows: ExactCounts, domain: Domain, settings: Settings, learner: Learner, ledger: PrivacyLedger,
-    coins: Coins, transcript: Transcript | None = None,
-) -> Sampler:  # fmt: skip
+    rows: ExactCounts,
+    domain: Domain,
+    settings: Settings,
+    learner: Learner,
+    ledger: PrivacyLedger,
+    coins: Coins,
+    transcript: Transcript | None = None,
+) -> Sampler:
     """Learn the model and prepare the release."""
     # The ledger is charged before every look at the rows; the transcript gets what is asked here beside what
     # was answered about the domain.
@@ -46,9 +51,13 @@ def fit_release(
     charge = test.charge(plausible_gamma(learner, factor), far_share(learner, factor))
     transcript = transcript or Transcript()
     seeds = Queryable(
-        parts["seeds"], ledger, charge, coins.spawn("release"), transcript=transcript,
+        parts["seeds"],
+        ledger,
+        charge,
+        coins.spawn("release"),
+        transcript=transcript,
         name=_name(parts, "seeds"),
-    )  # fmt: skip
+    )
     test.confirm(seeds)  # before the rows have cost more
     if (split := settings.random_split(learner)) is not None:
         ledger.split = split
@@ -62,9 +71,14 @@ def fit_release(
 
 
 def learn_model(
-    parts: Mapping[str, ExactCounts], domain: Domain, learner: Learner, budget: ModelBudget,
-    ledger: PrivacyLedger, coins: Coins, transcript: Transcript | None = None,
-) -> SeedModel:  # fmt: skip
+    parts: Mapping[str, ExactCounts],
+    domain: Domain,
+    learner: Learner,
+    budget: ModelBudget,
+    ledger: PrivacyLedger,
+    coins: Coins,
+    transcript: Transcript | None = None,
+) -> SeedModel:
     """Charge what a learner plans, and let it ask."""
     # ``parts``: rows for "learning", and those for "structure" and "parameters" where they are others.
     rows = Queryable(
@@ -94,6 +108,8 @@ def split_rows(
         return dict.fromkeys(("learning", "structure", "parameters", "seeds"), rows)
     named, first, second = coins.spawn("split"), split[0], split[0] + split[1]
     return {
-        "learning": rows.part(0, second, named), "structure": rows.part(0, first, named),
-        "parameters": rows.part(first, second, named), "seeds": rows.part(second, second + split[2], named),
-    }  # fmt: skip
+        "learning": rows.part(0, second, named),
+        "structure": rows.part(0, first, named),
+        "parameters": rows.part(first, second, named),
+        "seeds": rows.part(second, second + split[2], named),
+    }

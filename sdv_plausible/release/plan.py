@@ -57,9 +57,15 @@ class Plan:
 
 
 def plan(
-    settings: Settings, learner: Any, domain: Domain, *, num_rows: int | None = None,
-    table_rows: int | None = None, extra: tuple[LedgerEntry, ...] = (), assumed: Domain | None = None,
-) -> Plan:  # fmt: skip
+    settings: Settings,
+    learner: Any,
+    domain: Domain,
+    *,
+    num_rows: int | None = None,
+    table_rows: int | None = None,
+    extra: tuple[LedgerEntry, ...] = (),
+    assumed: Domain | None = None,
+) -> Plan:
     """Plan a release.
 
     Parameters

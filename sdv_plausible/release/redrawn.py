@@ -50,9 +50,14 @@ class Refitter(Protocol):
 
 
 def redrawn_models(
-    learner: Any, model: SeedModel, answers: Sequence[NoisyAnswer], domain: Domain, num_models: int,
-    about: About, coins: Coins,
-) -> list[PrefixModel]:  # fmt: skip
+    learner: Any,
+    model: SeedModel,
+    answers: Sequence[NoisyAnswer],
+    domain: Domain,
+    num_models: int,
+    about: About,
+    coins: Coins,
+) -> list[PrefixModel]:
     """Models from answers drawn again, each with fresh noise."""
     # Those of the "population" vary as another sample of rows would have them vary, besides the noise.
     check.whole("num_tables", num_models, 2, "one table shows no variance: try 20")

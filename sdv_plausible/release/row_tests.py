@@ -95,10 +95,12 @@ class RandomizedTest(RowByRowTest):
             If so few seeds as ``least_rows`` cannot carry this k.
         """
         size = LedgerEntry(
-            name="size", mechanism=f"number of seeds, discrete Laplace noise, epsilon {SIZE_EPSILON:g}",
+            name="size",
+            mechanism=f"number of seeds, discrete Laplace noise, epsilon {SIZE_EPSILON:g}",
             losses=(DiscreteLaplaceLoss(epsilon=SIZE_EPSILON), ApproxDP(epsilon=0.0, delta=self._size_delta)),
-            scope="the check of least_rows", parts=("seeds",),
-        )  # fmt: skip
+            scope="the check of least_rows",
+            parts=("seeds",),
+        )
         return size, self._rows_entry(gamma, far)
 
     @property
@@ -136,10 +138,12 @@ class RandomizedTest(RowByRowTest):
         if far:  # latent_test.md, Lemma 3: N rows hold one with at most so much
             losses += (ApproxDP(epsilon=0.0, delta=self.row_cap * far / floor),)
         return LedgerEntry(
-            name="rows", mechanism=f"Privacy Test 2, {self._parameters}", losses=losses,
+            name="rows",
+            mechanism=f"Privacy Test 2, {self._parameters}",
+            losses=losses,
             scope=f"the first {self.row_cap:,} rows released from this fit, not the saved synthesizer",
             parts=("seeds",),
-        )  # fmt: skip
+        )
 
     @property
     def _surely_passes(self) -> int:
@@ -200,9 +204,12 @@ class RandomizedTest(RowByRowTest):
         # same rows.
         draw = noise.discrete_laplace if self.threshold_noise == "discrete_laplace" else noise.floored_laplace
         noisy = draw(
-            plausible_seeds, sensitivity=self.neighbours.rows, epsilon=self.epsilon0, coins=coins,
+            plausible_seeds,
+            sensitivity=self.neighbours.rows,
+            epsilon=self.epsilon0,
+            coins=coins,
             repeatable=True,
-        )  # fmt: skip
+        )
         passed: np.ndarray = noisy >= self.least_seeds
         return passed
 

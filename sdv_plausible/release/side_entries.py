@@ -23,9 +23,12 @@ def check_types(types: Any) -> None:
 
 
 def side_entries(
-    random_state: int | None, *, has_constraints: bool, transformers: Mapping[str, Any],
+    random_state: int | None,
+    *,
+    has_constraints: bool,
+    transformers: Mapping[str, Any],
     types: Types = "declared",
-) -> list[LedgerEntry]:  # fmt: skip
+) -> list[LedgerEntry]:
     """Return an entry for each thing that looks at the rows without noise, or gives the noise away."""
     # ``types`` is where semantic types and date formats are from.
     reasons = {}

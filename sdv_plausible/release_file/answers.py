@@ -100,9 +100,12 @@ def _write(answer: NoisyAnswer, axes: dict[tuple[int, bytes], int]) -> dict[str,
         "tables": [[axes[_key(axis)] for axis in table] for table in answer.asked.tables],
         "columns": list(answer.asked.columns),
         "details": {name: _write_detail(value) for name, value in sorted(answer.asked.details.items())},
-        "values": answer.values, "noise": answer.noise, "scale": answer.scale,
-        "paid_by": list(answer.paid_by), "rows": answer.rows,
-    }  # fmt: skip
+        "values": answer.values,
+        "noise": answer.noise,
+        "scale": answer.scale,
+        "paid_by": list(answer.paid_by),
+        "rows": answer.rows,
+    }
 
 
 def _write_detail(value: Any) -> Any:
@@ -152,11 +155,13 @@ def _read(part: Part, axes: list[Axis], domain: Domain) -> NoisyAnswer:
     elif asked.kind == "distances":
         sides = (len(tables),)
     return NoisyAnswer(
-        asked=asked, values=f["values"].array("whole", sides), noise=f["noise"].choice(get_args(Noise)),
+        asked=asked,
+        values=f["values"].array("whole", sides),
+        noise=f["noise"].choice(get_args(Noise)),
         scale=float(f["scale"].number(5e-324)),
         paid_by=tuple(item.text(LONGEST_NAME) for item in f["paid_by"].items(1000)),
         rows=f["rows"].choice(PARTS),
-    )  # fmt: skip
+    )
 
 
 def _read_detail(part: Part) -> Any:

@@ -26,9 +26,17 @@ from sdv_plausible.table.writing import texts
 
 
 def sample_arrow(
-    num_rows: int, *, domain: Domain, model: PrefixModel, seeds: ReleasedSeeds, schema: TableSchema,
-    rules: FittedRules, locales: Any, coins: Coins, place: Place = (0, 0),
-) -> Any:  # fmt: skip
+    num_rows: int,
+    *,
+    domain: Domain,
+    model: PrefixModel,
+    seeds: ReleasedSeeds,
+    schema: TableSchema,
+    rules: FittedRules,
+    locales: Any,
+    coins: Coins,
+    place: Place = (0, 0),
+) -> Any:
     """Draw rows as a ``pyarrow.Table``, as :func:`~sdv_plausible.release_file.sampling.sample_table` does."""
     # Categories are dictionaries; see :func:`parquet_bytes`.
     import pyarrow as pa

@@ -17,12 +17,14 @@ from sdv_plausible.whole_files import write_whole
 
 CLAIM, NO_CLAIM = "Total epsilon ", "No differential-privacy claim "
 KNOWN = {
-    "name": "what the release is called", "holder": "who holds the table",
+    "name": "what the release is called",
+    "holder": "who holds the table",
     "purpose": "what the rows may be used for",
     "declared_by": "who declared the columns, and vouches that no row was looked at",
-    "reviewed_by": "the officer who agreed", "date": "of filing",
+    "reviewed_by": "the officer who agreed",
+    "date": "of filing",
     "registry": "where the entry in the deployments registry is",
-}  # fmt: skip
+}
 """What only a person knows, and what belongs there."""
 
 

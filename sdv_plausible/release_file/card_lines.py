@@ -12,9 +12,11 @@ from sdv_plausible.table.declarations import domain_document
 
 LONGEST = 2000  # characters of what a person says
 PROVENANCE = {
-    "declared": "declared, without the rows", "private": "learned from the rows, charged in the ledger",
-    "inferred": "read off the rows: no claim", "edited": "edited after a look at the rows: no claim",
-}  # fmt: skip
+    "declared": "declared, without the rows",
+    "private": "learned from the rows, charged in the ledger",
+    "inferred": "read off the rows: no claim",
+    "edited": "edited after a look at the rows: no claim",
+}
 INVENTED, MADE = "invented, nothing of it is learned", "made from other columns, by a rule"
 ERROR_BARS = (
     "counts of columns with intervals (margins)",
@@ -115,9 +117,11 @@ def _columns(release: Any, sources: Mapping[str, str]) -> Iterator[dict[str, str
         attribute = whole[column.name]
         made = f"; {MADE}" if column.name in release.rules.made else ""
         yield {
-            "column": column.name, "kind": f"{attribute.kind}, {attribute.cardinality:,} codes",
-            "values": PROVENANCE[attribute.provenance] + made, "source": sources.get(column.name, ""),
-        }  # fmt: skip
+            "column": column.name,
+            "kind": f"{attribute.kind}, {attribute.cardinality:,} codes",
+            "values": PROVENANCE[attribute.provenance] + made,
+            "source": sources.get(column.name, ""),
+        }
 
 
 def _sources(release: Any, domain: Any) -> dict[str, str]:

@@ -26,9 +26,11 @@ swift11 swift8
 uri url user_name
 vin zipcode"""
 FAKER = {name: name for name in _FAKER.split()} | {
-    "administrative_unit": "state", "ipv4_address": "ipv4", "ipv6_address": "ipv6",
+    "administrative_unit": "state",
+    "ipv4_address": "ipv4",
+    "ipv6_address": "ipv6",
     "user_agent_string": "user_agent",
-}  # fmt: skip
+}
 _ATOM = re.compile(r"(?P<set>\[[^\[\]^][^\[\]]*\])|\\(?P<escaped>.)|(?P<plain>[^\\\[\](){}.*+?|^$])")
 _LENGTHS = re.compile(r"\[a-z\]\{(\d{1,3}),(\d{1,3})\}")  # text of such lengths, and no key
 _TIMES = re.compile(r"\{(\d{1,3})\}")
@@ -37,9 +39,14 @@ _CLASSES = {"d": _DIGITS, "w": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 
 
 def invent(
-    column: Column, num_rows: int, coins: Coins, *, is_key: bool, locales: Sequence[str],
+    column: Column,
+    num_rows: int,
+    coins: Coins,
+    *,
+    is_key: bool,
+    locales: Sequence[str],
     place: Place = (0, 0),
-) -> pd.Series[Any]:  # fmt: skip
+) -> pd.Series[Any]:
     """Make a column up."""
     # Ids are numbered, in their format where it is a simple one; keys are distinct; personal data comes from
     # Faker where that is installed, else it is numbered, such as "email-000001". ``place``: rows of the table

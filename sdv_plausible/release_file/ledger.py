@@ -62,13 +62,19 @@ def write_ledger(ledger: PrivacyLedger, statement: Statement | None = None) -> d
     """Section of a ledger, with what it says now, or what it said when it was first written."""
     said, unit = statement or Statement.of(ledger), ledger.neighbours
     return {
-        "sentence": said.sentence, "epsilon": said.epsilon, "delta": ledger.delta,
+        "sentence": said.sentence,
+        "epsilon": said.epsilon,
+        "delta": ledger.delta,
         "neighbours": {
-            "relation": "replace_one" if unit.replace else "add_remove", "person": unit.person,
+            "relation": "replace_one" if unit.replace else "add_remove",
+            "person": unit.person,
             "rows_per_person": unit.rows,
-        }, "covers": said.covers, "limit": ledger.epsilon,
-        "entries": [_write_entry(entry) for entry in ledger.entries], "not_covered": list(said.not_covered),
-    }  # fmt: skip
+        },
+        "covers": said.covers,
+        "limit": ledger.epsilon,
+        "entries": [_write_entry(entry) for entry in ledger.entries],
+        "not_covered": list(said.not_covered),
+    }
 
 
 def write_learned(ledger: PrivacyLedger, charge: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -143,9 +149,13 @@ def _recount(ledger: PrivacyLedger, stated: Part, settings: Mapping[str, Any] | 
 
 
 def check_ledger(
-    ledger: PrivacyLedger, settings: Mapping[str, Any], domain: Domain, model: Any, seeds: ReleasedSeeds,
+    ledger: PrivacyLedger,
+    settings: Mapping[str, Any],
+    domain: Domain,
+    model: Any,
+    seeds: ReleasedSeeds,
     answers: Answers,
-) -> None:  # fmt: skip
+) -> None:
     """Refuse a release whose ledger is not that of the rest: something leaves that no entry pays for."""
     privacy = privacy_of(settings)
     ours = privacy.neighbours == ledger.neighbours and isinstance(privacy.test, ReleaseTest)
@@ -187,12 +197,14 @@ def _read_entry(part: Part) -> LedgerEntry:
     f = part.fields(_ENTRY)
     return part.checked(
         lambda: LedgerEntry(
-            name=f["name"].text(LONGEST_NAME), mechanism=f["mechanism"].text(),
-            losses=tuple(_read_loss(item) for item in f["losses"].items(1000)), scope=f["scope"].text(),
+            name=f["name"].text(LONGEST_NAME),
+            mechanism=f["mechanism"].text(),
+            losses=tuple(_read_loss(item) for item in f["losses"].items(1000)),
+            scope=f["scope"].text(),
             note=f["note"].text(),
             parts=tuple(item.choice(get_args(Known)) for item in f["parts"].items(100)),
         )
-    )  # fmt: skip
+    )
 
 
 def _read_loss(part: Part) -> Loss:

@@ -43,8 +43,17 @@ from sdv_plausible.whole_files import write_whole
 
 FORMAT = published.FORMAT
 SECTIONS = (
-    "answers", "domain", "format", "ledger", "model", "rules", "schema", "seeds", "settings", "versions",
-)  # fmt: skip
+    "answers",
+    "domain",
+    "format",
+    "ledger",
+    "model",
+    "rules",
+    "schema",
+    "seeds",
+    "settings",
+    "versions",
+)
 
 
 _FROM_ROWS = (
@@ -113,10 +122,15 @@ class Release:
     # --- what it is for ---------------------------------------------------------------------------
 
     def sample(
-        self, num_rows: int | None = None, *, given: Mapping[str, Any] | None = None,
-        random_state: int | None = None, uniform: Sequence[str] = (), recipient: str | None = None,
+        self,
+        num_rows: int | None = None,
+        *,
+        given: Mapping[str, Any] | None = None,
+        random_state: int | None = None,
+        uniform: Sequence[str] = (),
+        recipient: str | None = None,
         secret: bytes | None = None,
-    ) -> pd.DataFrame:  # fmt: skip
+    ) -> pd.DataFrame:
         """Draw rows, as many and as often as you like: the ledger's total covers all of them.
 
         Parameters
@@ -151,14 +165,21 @@ class Release:
                 )
             coins = recipient_coins(secret, recipient, self.digest)
         return sample_table(
-            int(num_rows), dict(given or {}), coins=coins.spawn("sample"), uniform=uniform,
+            int(num_rows),
+            dict(given or {}),
+            coins=coins.spawn("sample"),
+            uniform=uniform,
             **self._rows_from(),
-        )  # fmt: skip
+        )
 
     def sample_parts(
-        self, num_rows: int, *, rows: int = PART_ROWS, random_state: int | None = None,
+        self,
+        num_rows: int,
+        *,
+        rows: int = PART_ROWS,
+        random_state: int | None = None,
         executor: Executor | None = None,
-    ) -> Iterator[pd.DataFrame]:  # fmt: skip
+    ) -> Iterator[pd.DataFrame]:
         """Draw many rows part by part, in flat memory: the same rows for any number of workers.
 
         Parameters
@@ -181,9 +202,14 @@ class Release:
         yield from in_turn(Call.of(self._rows_from(), num_rows, rows, random_state), Call.part, executor)
 
     def sample_to_parquet(
-        self, folder: str | Path, num_rows: int, *, rows: int = PART_ROWS, random_state: int | None = None,
+        self,
+        folder: str | Path,
+        num_rows: int,
+        *,
+        rows: int = PART_ROWS,
+        random_state: int | None = None,
         executor: Executor | None = None,
-    ) -> list[Path]:  # fmt: skip
+    ) -> list[Path]:
         """Draw many rows into a folder of Parquet files, which is there whole or not at all.
 
         Parameters
@@ -218,9 +244,13 @@ class Release:
         return margins(self.answers, self.domain, columns, level)
 
     def sample_multiple(
-        self, num_tables: int, num_rows: int | None = None, *, about: About = "population",
+        self,
+        num_tables: int,
+        num_rows: int | None = None,
+        *,
+        about: About = "population",
         random_state: int | None = None,
-    ) -> list[pd.DataFrame]:  # fmt: skip
+    ) -> list[pd.DataFrame]:
         """Draw tables from models that the answers could as well have led to: at no further cost.
 
         Parameters
@@ -380,11 +410,17 @@ class Release:
                 _FROM_ROWS.format("; ".join(f"{n}: {what}" for n, what in told.items())), stacklevel=2
             )
         return cls(
-            schema=schema.without_values(whole), domain=domain, rules=rules, model=model,
-            seeds=read_seeds(f["seeds"], model, domain), answers=read_answers(f["answers"], domain),
-            ledger=ledger, written=written, settings=settings,
+            schema=schema.without_values(whole),
+            domain=domain,
+            rules=rules,
+            model=model,
+            seeds=read_seeds(f["seeds"], model, domain),
+            answers=read_answers(f["answers"], domain),
+            ledger=ledger,
+            written=written,
+            settings=settings,
             versions={name: item.text(LONGEST_NAME) for name, item in f["versions"].entries(100).items()},
-        )  # fmt: skip
+        )
 
     @cached_property
     def digest(self) -> str:
@@ -393,13 +429,17 @@ class Release:
 
     def _document(self) -> dict[str, Any]:
         return {
-            "format": FORMAT, "ledger": write_ledger(self.ledger, self.written),
+            "format": FORMAT,
+            "ledger": write_ledger(self.ledger, self.written),
             "schema": write_schema(self.schema, self.rules.whole(self.domain)),
-            "domain": write_domain(self.domain), "model": write_model(self.model, self.domain),
-            "seeds": write_seeds(self.seeds, self.model, self.domain), "rules": write_rules(self.rules),
-            "answers": write_answers(self.answers, self.domain), "settings": write_settings(self.settings),
+            "domain": write_domain(self.domain),
+            "model": write_model(self.model, self.domain),
+            "seeds": write_seeds(self.seeds, self.model, self.domain),
+            "rules": write_rules(self.rules),
+            "answers": write_answers(self.answers, self.domain),
+            "settings": write_settings(self.settings),
             "versions": dict(sorted(self.versions.items())),
-        }  # fmt: skip
+        }
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Release) and self.to_bytes() == other.to_bytes()

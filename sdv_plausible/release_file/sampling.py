@@ -23,10 +23,19 @@ from sdv_plausible.table.output_types import usual_types
 
 
 def sample_table(
-    num_rows: int, given: Mapping[str, Any], *, domain: Domain, model: PrefixModel, seeds: ReleasedSeeds,
-    schema: TableSchema, rules: FittedRules, locales: Sequence[str], coins: Coins,
-    uniform: Sequence[str] = (), place: Place = (0, 0),
-) -> pd.DataFrame:  # fmt: skip
+    num_rows: int,
+    given: Mapping[str, Any],
+    *,
+    domain: Domain,
+    model: PrefixModel,
+    seeds: ReleasedSeeds,
+    schema: TableSchema,
+    rules: FittedRules,
+    locales: Sequence[str],
+    coins: Coins,
+    uniform: Sequence[str] = (),
+    place: Place = (0, 0),
+) -> pd.DataFrame:
     """Draw rows: post-processing of what was released."""
     # ``uniform``: modelled columns whose codes are all equally likely; ``place``: rows of the table before
     # these, and rows of the whole table. Given values that together have probability 0 are refused.

@@ -33,9 +33,14 @@ PRIVACY = (
 """Settings that every file has; options of a test that are not the file's have their usual values."""
 UNIT = ("neighbours", "person", "rows_per_person")
 OTHERS = (
-    "enforce_min_max_values", "enforce_rounding", "locales", "max_bins", "types", "undeclared",
+    "enforce_min_max_values",
+    "enforce_rounding",
+    "locales",
+    "max_bins",
+    "types",
+    "undeclared",
     "returns_tables",
-)  # fmt: skip
+)
 KNOWN = (
     *PRIVACY, *NEWER, *UNIT, *OTHERS, "model", "structure", "model_parameters", "public_rows",
     "public_source",

@@ -11,6 +11,16 @@ from sdv_plausible.rules.rule import Rule
 from sdv_plausible.rules.spacing import Inequality
 
 __all__ = [
-    "Allowed", "DateAndTime", "Determined", "Equal", "Forbidden", "Implies", "Inequality", "Multiple",
-    "OneHot", "Rule", "Sum", "save_rules",
-]  # fmt: skip
+    "Allowed",
+    "DateAndTime",
+    "Determined",
+    "Equal",
+    "Forbidden",
+    "Implies",
+    "Inequality",
+    "Multiple",
+    "OneHot",
+    "Rule",
+    "Sum",
+    "save_rules",
+]

@@ -86,10 +86,12 @@ def _check_group(group: Sequence[Rule], possible: pd.DataFrame | None, formats: 
     if possible is None:
         return
     if not len(possible):
-        raise Refused.saying("rules",
+        raise Refused.saying(
+            "rules",
             "rules contradict each other, or the declarations: no row can keep all of '"
-            + "', '".join(map(str, group)) + "'"
-        )  # fmt: skip
+            + "', '".join(map(str, group))
+            + "'",
+        )
     for rule in group:
         if isinstance(rule, Implies) and not all_met(rule.when, possible, formats).any():
             raise Refused.saying(

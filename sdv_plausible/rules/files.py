@@ -23,9 +23,18 @@ from sdv_plausible.whole_files import write_whole
 KINDS: dict[str, Any] = {
     made.kind: made
     for made in (
-        Determined, Equal, Sum, OneHot, Inequality, Multiple, DateAndTime, Implies, Forbidden, Allowed,
+        Determined,
+        Equal,
+        Sum,
+        OneHot,
+        Inequality,
+        Multiple,
+        DateAndTime,
+        Implies,
+        Forbidden,
+        Allowed,
     )
-}  # fmt: skip
+}
 
 
 def rules_schema() -> dict[str, Any]:

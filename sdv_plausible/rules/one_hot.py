@@ -85,9 +85,11 @@ class OneHot(MakingRule):
         """One category: the names of the columns."""
         return {
             self.which: {
-                "sdtype": "categorical", "range_values": list(self._columns), "range_is_nullable": False,
+                "sdtype": "categorical",
+                "range_values": list(self._columns),
+                "range_is_nullable": False,
             }
-        }  # fmt: skip
+        }
 
     def _set(self, table: pd.DataFrame) -> np.ndarray:
         return np.stack([cells.member(table, name, {}, [self.on]) for name in self._columns], axis=1)

@@ -28,9 +28,13 @@ from sdv_plausible.table.words import (
 
 
 def rules_with_declarations(
-    rules: Any, domain: Any, columns: Mapping[str, Mapping[str, Any]], max_bins: int, *,
+    rules: Any,
+    domain: Any,
+    columns: Mapping[str, Mapping[str, Any]],
+    max_bins: int,
+    *,
     split_dates: bool = True,
-) -> tuple[Any, dict[str, Words], RuleSet]:  # fmt: skip
+) -> tuple[Any, dict[str, Words], RuleSet]:
     """Read rules, and what they leave of the declarations and columns for the model."""
     # The first three as the synthesizer takes them and the metadata's columns; the answer's are of what the
     # model sees: without the columns that are made, with the stand-ins. ``split_dates``: dates that show a

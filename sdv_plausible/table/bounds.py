@@ -97,9 +97,14 @@ class Bounds:
         return edges[:-1], edges[1:] - 1
 
     def attribute(
-        self, lattice: Lattice, bins: list[Run], *, nullable: bool, style: Mapping[str, Any],
+        self,
+        lattice: Lattice,
+        bins: list[Run],
+        *,
+        nullable: bool,
+        style: Mapping[str, Any],
         rounding: Rounding | None = None,
-    ) -> Attribute:  # fmt: skip
+    ) -> Attribute:
         """Attribute of learned bins; in equal bins where the range has no point of this precision."""
         if not bins:
             return replace(self.plain, nullable=nullable, provenance="private", **style)
@@ -120,12 +125,14 @@ def bounds_of(plain: Attribute, spec: Mapping[str, Any]) -> Bounds:
         (plain.lower[0], plain.upper[-1])
     ]
     return Bounds(
-        plain=plain, low=_end(spec.get("range_min"), inside[0][0]),
-        high=_end(spec.get("range_max"), inside[-1][1]), special=special,
+        plain=plain,
+        low=_end(spec.get("range_min"), inside[0][0]),
+        high=_end(spec.get("range_max"), inside[-1][1]),
+        special=special,
         resolution=plain.unit if plain.kind == "datetime" and known else None,
         nullable=None if nullable is None else bool(nullable),
         rounding=(1, *spec["rounding"]) if spec.get("rounding") else (),
-    )  # fmt: skip
+    )
 
 
 def _end(declared: Any, known: float) -> float:

@@ -23,10 +23,16 @@ from sdv_plausible.table.private_domain import DomainPlan, learn_attributes
 
 
 def build_domain(
-    table: pd.DataFrame, declarations: Declarations, specs: Specs, max_bins: int, private: DomainPlan,
-    ledger: PrivacyLedger, coins: Coins, transcript: Transcript | None = None,
+    table: pd.DataFrame,
+    declarations: Declarations,
+    specs: Specs,
+    max_bins: int,
+    private: DomainPlan,
+    ledger: PrivacyLedger,
+    coins: Coins,
+    transcript: Transcript | None = None,
     engine: ExactColumns | None = None,
-) -> Domain:  # fmt: skip
+) -> Domain:
     """Domain of the modelled columns of a table, in the table's column order; the plan is charged first."""
     # An engine counts the rows where they are not in the table, of which the types alone are then used.
     forms = {
@@ -67,10 +73,14 @@ def domain_entries(domain: Domain, declarations: Declarations | None = None) -> 
     if declared or sources:
         entries.append(
             LedgerEntry(
-                name="domain", mechanism=f"declared: {_list(declared or sources)}", losses=(),
-                scope="the domain", parts=("domain",), note=_cited(sources),
+                name="domain",
+                mechanism=f"declared: {_list(declared or sources)}",
+                losses=(),
+                scope="the domain",
+                parts=("domain",),
+                note=_cited(sources),
             )
-        )  # fmt: skip
+        )
     entries += _edited_entry(domain, declarations)
     if domain.inferred:
         names = _list(domain.inferred)
@@ -118,9 +128,13 @@ def _of_origin(origin: Provenance, domain: Domain, declarations: Declarations | 
 def _no_claim(how: str, why: str) -> LedgerEntry:
     """Entry of value sets that single rows may have made."""
     return LedgerEntry(
-        name="domain", mechanism=how, losses=(InfiniteLoss(),), scope="the domain", parts=("domain",),
+        name="domain",
+        mechanism=how,
+        losses=(InfiniteLoss(),),
+        scope="the domain",
+        parts=("domain",),
         note=why,
-    )  # fmt: skip
+    )
 
 
 def _cited(sources: Mapping[str, str]) -> str:

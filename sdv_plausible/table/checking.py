@@ -52,9 +52,11 @@ class Check:
 
 
 def check_columns(
-    table: pd.DataFrame, known: Mapping[str, Attribute], nullable: Mapping[str, bool | None],
+    table: pd.DataFrame,
+    known: Mapping[str, Attribute],
+    nullable: Mapping[str, bool | None],
     show: Callable[[str], object],
-) -> Check:  # fmt: skip
+) -> Check:
     """Compare a table with what was declared of its columns."""
     # ``nullable`` is None where missing is learned or was left open; ``show`` gets lines with values of the
     # rows, for a screen: they are kept nowhere.

@@ -142,9 +142,11 @@ def _column_type(name: str, given: Any, known: Mapping[str, Any]) -> ColumnType:
     check_agreement(name, given, known)
     if isinstance(given, Attribute):
         return ColumnType(
-            name=name, sdtype=sdtype_of(given), datetime_format=given.datetime_format or form,
+            name=name,
+            sdtype=sdtype_of(given),
+            datetime_format=given.datetime_format or form,
             values=given.values,
-        )  # fmt: skip
+        )
     if given is not known:
         check_keys(name, given)
     spec = {"datetime_format": form, **given}

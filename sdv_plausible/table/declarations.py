@@ -67,10 +67,14 @@ class Declarations:
             if name in learned and not spec.get("transformed")
         }
         return DomainPlan.make(
-            columns, epsilon, delta, declared=len(specs) - len(columns), never_missing=self.never_missing,
+            columns,
+            epsilon,
+            delta,
+            declared=len(specs) - len(columns),
+            never_missing=self.never_missing,
             neighbours=neighbours,
             bounds={name: bounds for name, bounds in self.bounds.items() if name in columns},
-        )  # fmt: skip
+        )
 
     def planned(self, specs: Specs, private: Collection[str] = ()) -> Domain:
         """Domain for planning."""
@@ -173,9 +177,11 @@ def _check_texts(name: str, attribute: Attribute) -> None:
 
 
 def _sorted_out(
-    attributes: Mapping[str, Attribute], given: Mapping[str, Any], undeclared: Undeclared,
+    attributes: Mapping[str, Attribute],
+    given: Mapping[str, Any],
+    undeclared: Undeclared,
     never_missing: frozenset[str] = frozenset(),
-) -> Declarations:  # fmt: skip
+) -> Declarations:
     """Declarations with wide ranges as bounds, unless their bins were declared too."""
     bounds = {
         name: bounds_of(attribute, given[name])
@@ -192,10 +198,11 @@ def domain_document(domain: Any) -> DomainFile:
         return domain
     if isinstance(domain, str) and domain == "metadata":
         raise Refused(
-            "domain", domain,
+            "domain",
+            domain,
             'must be "written", your word that you wrote the ranges and values in the metadata',
             "SDV's detection writes those of the rows; leave domain out then, or declare",
-        )  # fmt: skip
+        )
     if isinstance(domain, (str, os.PathLike)):
         domain = _read_file(Path(domain))
     if isinstance(domain, Domain):

@@ -431,9 +431,11 @@ class Domain:
 
     @classmethod
     def from_declarations(
-        cls, declarations: Mapping[str, Any], sdtypes: Mapping[str, str] | None = None,
+        cls,
+        declarations: Mapping[str, Any],
+        sdtypes: Mapping[str, str] | None = None,
         max_bins: int = MAX_BINS,
-    ) -> Domain:  # fmt: skip
+    ) -> Domain:
         """Build a domain from what the ``domain`` argument of the synthesizer takes.
 
         A declaration for each column.
@@ -502,12 +504,14 @@ def write_attribute(attribute: Attribute) -> dict[str, Any]:
         raise ValueError(f"column {attribute.name!r}: {error}") from None
     rounding, groups = attribute.rounding, attribute.groups
     found = {name: getattr(attribute, name) for name in ATTRIBUTE} | {
-        "values": values, "lower": [number(end) for end in attribute.lower],
-        "upper": [number(end) for end in attribute.upper], "nullable": bool(attribute.nullable),
+        "values": values,
+        "lower": [number(end) for end in attribute.lower],
+        "upper": [number(end) for end in attribute.upper],
+        "nullable": bool(attribute.nullable),
         "rounding": None if rounding is None else rounding.to_dict(),
         "buckets": None if attribute.buckets is None else list(map(int, attribute.buckets)),
         "groups": None if groups is None else list(map(int, groups)),
-    }  # fmt: skip
+    }
     if groups is None:  # written where there are some: files without are read as before
         del found["groups"]
     return found

@@ -123,13 +123,15 @@ class DomainFile:
     def to_dict(self) -> dict[str, Any]:
         """Plain form for JSON; :meth:`of` reads it back."""
         return {
-            **({} if self.editor_schema is None else {"$schema": self.editor_schema}), "schema": SCHEMA,
-            **({"detected": True} if self.detected else {}), "columns": dict(self.columns),
+            **({} if self.editor_schema is None else {"$schema": self.editor_schema}),
+            "schema": SCHEMA,
+            **({"detected": True} if self.detected else {}),
+            "columns": dict(self.columns),
             **({"looked": dict(self.looked)} if self.looked else {}),
             **({} if self.looked_rules is None else {"looked_rules": list(self.looked_rules)}),
             **({} if self.rules_source is None else {"rules_source": self.rules_source}),
             **({} if self.learned is None else {"learned": dict(self.learned)}),
-        }  # fmt: skip
+        }
 
     def save(self, path: str | Path) -> None:
         """Write the file, whole or not at all: a line for each column."""

@@ -9,9 +9,11 @@ import pandas as pd
 
 _MOST_VALUES = 4
 _WORDS = {
-    "declared": "declared", "private": "learned within the budget", "inferred": "read off the rows: no claim",
+    "declared": "declared",
+    "private": "learned within the budget",
+    "inferred": "read off the rows: no claim",
     "edited": "edited after a look at the rows: no claim",
-}  # fmt: skip
+}
 HEAD = ("column", "may hold", "from")
 
 

@@ -160,11 +160,19 @@ def _entries(cell: Any) -> Any:
 
 
 _REBUILT: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
-    (str, str.__str__), (int, int.__int__), (float, float.__float__), (complex, _complex),
+    (str, str.__str__),
+    (int, int.__int__),
+    (float, float.__float__),
+    (complex, _complex),
     (bytes, lambda cell: bytes.__getitem__(cell, slice(None))),
     (np.datetime64, lambda cell: _in_one_unit(pd.Timestamp(cell))),
-    (np.timedelta64, lambda cell: None if np.isnat(cell) else ODD), (np.generic, _numpy), (Decimal, _decimal),
-    (dt.datetime, _moment), (dt.date, lambda cell: dt.date.fromordinal(dt.date.toordinal(cell))),
-    (tuple, _entries), (uuid.UUID, _uuid), (Fraction, _fraction),
-)  # fmt: skip
+    (np.timedelta64, lambda cell: None if np.isnat(cell) else ODD),
+    (np.generic, _numpy),
+    (Decimal, _decimal),
+    (dt.datetime, _moment),
+    (dt.date, lambda cell: dt.date.fromordinal(dt.date.toordinal(cell))),
+    (tuple, _entries),
+    (uuid.UUID, _uuid),
+    (Fraction, _fraction),
+)
 """In order: the first that a cell's class is under rebuilds it."""

@@ -18,9 +18,12 @@ MOST_DISTINCT = 0.5  # of the cells of a text
 
 
 def infer_attribute(
-    name: str, column: pd.Series[Any], sdtype: str, spec: Mapping[str, Any] | None = None,
+    name: str,
+    column: pd.Series[Any],
+    sdtype: str,
+    spec: Mapping[str, Any] | None = None,
     max_bins: int = MAX_BINS,
-) -> Attribute:  # fmt: skip
+) -> Attribute:
     """Read a domain off the rows. Convenient, and not private: its provenance is ``"inferred"``."""
     # ``max_bins`` is aimed at; there are up to twice as many where frequent values stand between rare ones.
     # ``spec``: of the metadata ``range_values`` (an ordinal's order) and ``datetime_format``.

@@ -73,11 +73,14 @@ def is_number(value: Any) -> bool:
 
 
 _TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "null": ("null", lambda v: v is None), "boolean": ("true or false", lambda v: isinstance(v, bool)),
-    "integer": ("a whole number", is_whole), "number": ("a finite number", is_number),
-    "string": ("text", lambda v: isinstance(v, str)), "array": ("a list", lambda v: isinstance(v, list)),
+    "null": ("null", lambda v: v is None),
+    "boolean": ("true or false", lambda v: isinstance(v, bool)),
+    "integer": ("a whole number", is_whole),
+    "number": ("a finite number", is_number),
+    "string": ("text", lambda v: isinstance(v, str)),
+    "array": ("a list", lambda v: isinstance(v, list)),
     "object": ("an object", lambda v: isinstance(v, dict)),
-}  # fmt: skip
+}
 
 
 def read(form: Form, value: Any, shared: Shared, place: str = "") -> Any:

@@ -26,10 +26,16 @@ if TYPE_CHECKING:
 
 
 def read_parquet(
-    path: PathLike, domain: Any = None, metadata: Any = None, *, decimal: str = ".",
-    thousands: str | None = None, na_values: Sequence[str] = ("",), true_values: Sequence[str] = TRUE_VALUES,
+    path: PathLike,
+    domain: Any = None,
+    metadata: Any = None,
+    *,
+    decimal: str = ".",
+    thousands: str | None = None,
+    na_values: Sequence[str] = ("",),
+    true_values: Sequence[str] = TRUE_VALUES,
     false_values: Sequence[str] = FALSE_VALUES,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Read a Parquet file cell by cell, as declared.
 
     Parameters
@@ -50,9 +56,12 @@ def read_parquet(
         same, or a column is stored in a type that its declaration does not go with.
     """
     spelling = Spelling(
-        decimal=decimal, thousands=thousands, na_values=na_values, true_values=true_values,
+        decimal=decimal,
+        thousands=thousands,
+        na_values=na_values,
+        true_values=true_values,
         false_values=false_values,
-    )  # fmt: skip
+    )
     types = column_types(domain, metadata)
     if not types:
         raise Refused.saying(

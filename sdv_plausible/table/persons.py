@@ -95,10 +95,13 @@ def unknown_persons(neighbours: Neighbours) -> list[LedgerEntry]:
         return []
     return [
         LedgerEntry(
-            name="persons", mechanism="processed rows", losses=(InfiniteLoss(),), scope="everything",
+            name="persons",
+            mechanism="processed rows",
+            losses=(InfiniteLoss(),),
+            scope="everything",
             note=f"processed rows do not say whose they are ({neighbours.person}): fit the rows themselves",
         )
-    ]  # fmt: skip
+    ]
 
 
 def _numbered(persons: pd.Series[Any]) -> np.ndarray:

@@ -153,10 +153,14 @@ class DomainPlan:
             how = f"noisy and thresholded counts, mu {rounded_up(self.mu)} in all"
         return [
             LedgerEntry(
-                name="domain", mechanism=f"{listed}; {how}{rows}", losses=self.losses, scope="the domain",
-                parts=("domain",), note="" if self.is_private else NO_NOISE,
+                name="domain",
+                mechanism=f"{listed}; {how}{rows}",
+                losses=self.losses,
+                scope="the domain",
+                parts=("domain",),
+                note="" if self.is_private else NO_NOISE,
             )
-        ]  # fmt: skip
+        ]
 
     def warnings(self, table_rows: int | None) -> list[str]:
         """What to expect of a table of about so many rows."""
@@ -202,9 +206,12 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def learn_attributes(
-    rows: Queryable, plan: DomainPlan, specs: Mapping[str, Mapping[str, Any]],
-    date_styles: Mapping[str, Mapping[str, Any]], max_bins: int,
-) -> dict[str, Attribute]:  # fmt: skip
+    rows: Queryable,
+    plan: DomainPlan,
+    specs: Mapping[str, Mapping[str, Any]],
+    date_styles: Mapping[str, Mapping[str, Any]],
+    max_bins: int,
+) -> dict[str, Attribute]:
     """Learn the domain of every planned column."""
     # Of ``specs`` only ``datetime_format`` is used; ``date_styles`` is what the table's schema tells of
     # dates.
@@ -335,9 +342,13 @@ class _Column:
         return {what: self.share * BOUNDED[what] / whole for what in sorted(asked)}
 
     def _rounding(
-        self, reading: Reading, lattice: Lattice, steps: tuple[int, ...], spikes: list[int],
+        self,
+        reading: Reading,
+        lattice: Lattice,
+        steps: tuple[int, ...],
+        spikes: list[int],
         shares: Mapping[str, float],
-    ) -> Rounding:  # fmt: skip
+    ) -> Rounding:
         """How round the numbers are that do not stand alone."""
         answer = self.rows.ask(RoundingCounts(reading, lattice, steps, tuple(spikes)), shares["rounding"])
         return estimate(answer.values.reshape(-1, len(steps)), answer.sigma, steps)
@@ -381,9 +392,13 @@ class _Column:
         return WORTH * self.size / max_bins
 
     def _cells(
-        self, reading: Reading, lattice: Lattice, spikes: list[int], shares: Mapping[str, float],
+        self,
+        reading: Reading,
+        lattice: Lattice,
+        spikes: list[int],
+        shares: Mapping[str, float],
         max_bins: int,
-    ) -> Cells:  # fmt: skip
+    ) -> Cells:
         """Noisy counts of adaptive cells."""
         # The parts of a cell that holds many rows are counted in the next round.
 

@@ -28,11 +28,19 @@ PathLike = str | os.PathLike[str]
 
 
 def read_csv(
-    path: PathLike, domain: Any = None, metadata: Any = None, *, encoding: str = "utf-8",
-    separator: str = ",", quote: str = '"', decimal: str = ".", thousands: str | None = None,
-    na_values: Sequence[str] = ("",), true_values: Sequence[str] = TRUE_VALUES,
+    path: PathLike,
+    domain: Any = None,
+    metadata: Any = None,
+    *,
+    encoding: str = "utf-8",
+    separator: str = ",",
+    quote: str = '"',
+    decimal: str = ".",
+    thousands: str | None = None,
+    na_values: Sequence[str] = ("",),
+    true_values: Sequence[str] = TRUE_VALUES,
     false_values: Sequence[str] = FALSE_VALUES,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Read a CSV file cell by cell, as declared: no row has a say in how another one is read.
 
     Parameters
@@ -70,9 +78,12 @@ def read_csv(
     Empty lines are skipped. :func:`count_unreadable` tells the data holder how many cells could not be read.
     """
     spelling = Spelling(
-        decimal=decimal, thousands=thousands, na_values=na_values, true_values=true_values,
+        decimal=decimal,
+        thousands=thousands,
+        na_values=na_values,
+        true_values=true_values,
         false_values=false_values,
-    )  # fmt: skip
+    )
     readers, blocks = _read(path, column_types(domain, metadata), spelling, encoding, separator, quote)
     columns: dict[str, list[np.ndarray]] = {name: [reader.read([])] for name, reader in readers.items()}
     for block in blocks:
@@ -125,9 +136,13 @@ def count_unreadable(
 
 
 def csv_columns(
-    path: PathLike, *, encoding: str = "utf-8", separator: str = ",", quote: str = '"',
+    path: PathLike,
+    *,
+    encoding: str = "utf-8",
+    separator: str = ",",
+    quote: str = '"',
     declared: Collection[str] = (),
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Column names in the header line of a CSV file, with those declared; else as for :func:`read_csv`."""
     lines = _lines(path, encoding, separator, quote)
     header = _header(path, lines, separator, declared)
@@ -136,9 +151,13 @@ def csv_columns(
 
 
 def _read(
-    path: PathLike, types: Mapping[str, ColumnType], spelling: Spelling, encoding: str, separator: str,
+    path: PathLike,
+    types: Mapping[str, ColumnType],
+    spelling: Spelling,
+    encoding: str,
+    separator: str,
     quote: str,
-) -> tuple[dict[str, CellReader], Iterator[list[Sequence[str]]]]:  # fmt: skip
+) -> tuple[dict[str, CellReader], Iterator[list[Sequence[str]]]]:
     """Readers of the declared columns in the file's order, and blocks of texts, one sequence per reader."""
     if not types:
         raise Refused.saying(

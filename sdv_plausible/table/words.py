@@ -134,8 +134,10 @@ def check_agreement(name: str, spec: Mapping[str, Any] | Attribute, known: Mappi
     # Numbers with texts beside them may be categorical in the metadata.
     if isinstance(spec, Attribute):
         spec = {
-            "sdtype": sdtype_of(spec), "datetime_format": spec.datetime_format, "special_values": spec.texts,
-        }  # fmt: skip
+            "sdtype": sdtype_of(spec),
+            "datetime_format": spec.datetime_format,
+            "special_values": spec.texts,
+        }
     known = {**known, "sdtype": "numerical"} if _is_mixed(spec, known) else known
     for key in ("sdtype", "datetime_format"):
         mine, theirs = spec.get(key), known.get(key)

@@ -181,8 +181,7 @@ def test_an_empty_cell_leaks_half_the_claim() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("learner", "runs"),
-    [(PaperNetwork(structure="independent"), 40_000), (AdaptiveNetwork(), 4_000)],
+    ("learner", "runs"), [(PaperNetwork(structure="independent"), 40_000), (AdaptiveNetwork(), 4_000)]
 )
 def test_an_empty_cell_with_a_small_delta(learner, runs: int) -> None:
     plan = settings(delta=1e-3)

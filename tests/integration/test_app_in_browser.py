@@ -155,10 +155,7 @@ def test_cancelled_and_without_script(folder):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_program_leaves_nothing(folder, number):
     held = folder / "held"
-    with (
-        served(folder, "app", TMPDIR=str(held)) as (address, running),
-        browser(folder, 390) as driver,
-    ):
+    with served(folder, "app", TMPDIR=str(held)) as (address, running), browser(folder, 390) as driver:
         driver.get(address)
         to_the_budget(driver, folder)
         press(driver, "#begin")

@@ -50,18 +50,7 @@ def test_synthesize_csv_to_parquet_and_back(people, tmp_path, capsys):
     )
     assert (
         main(
-            [
-                "synthesize",
-                str(parquet),
-                "-o",
-                str(csv),
-                "--rows",
-                "7",
-                "--test",
-                "deterministic",
-                "--k",
-                "5",
-            ]
+            ["synthesize", str(parquet), "-o", str(csv), "--rows", "7", "--test", "deterministic", "--k", "5"]
         )
         == 0
     )

@@ -419,9 +419,7 @@ def test_the_plan_says_what_the_rows_can_carry(mixed_table):
 
 def test_the_plan_refuses_odd_numbers_and_warns_of_hardly_any_protection():
     synth = make(
-        domain={"age": {"range_min": 0, "range_max": 110}},
-        columns={"age": COLUMNS["age"]},
-        test="randomized",
+        domain={"age": {"range_min": 0, "range_max": 110}}, columns={"age": COLUMNS["age"]}, test="randomized"
     )
     for odd in (-5, "many", 0):
         with pytest.raises(ValueError, match=r"table_rows .* must be a whole number of at least 1"):

@@ -146,9 +146,7 @@ def coded_neighbours(unit: Neighbours = ONE_ROW) -> Callable[[spies.Asked], Iter
 
 
 def check(
-    seen: list[spies.Asked],
-    neighbours: Callable[[spies.Asked], Iterator[Any]],
-    unit: Neighbours = ONE_ROW,
+    seen: list[spies.Asked], neighbours: Callable[[spies.Asked], Iterator[Any]], unit: Neighbours = ONE_ROW
 ) -> int:
     """Compare every move with what the noise is for and what was paid; return how many moves there were at all."""
     moves = 0

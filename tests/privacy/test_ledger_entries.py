@@ -123,11 +123,7 @@ def test_every_entry_of_the_package_says_what_it_pays_for(options, covered):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"epsilon": float("inf")},
-        {"domain": {}, "undeclared": "infer"},
-        {"omega": 1, "test": "deterministic"},
-    ],
+    [{"epsilon": float("inf")}, {"domain": {}, "undeclared": "infer"}, {"omega": 1, "test": "deterministic"}],
 )
 def test_without_a_claim_nothing_is_covered(options):
     ledger = planned(**options)

@@ -73,14 +73,7 @@ def fitted(frame: pd.DataFrame | None = None, **changes: Any) -> PlausibleDeniab
     return synth
 
 
-ROW_BY_ROW = {
-    "test": "randomized",
-    "k": 40,
-    "epsilon0": 0.3,
-    "omega": 2,
-    "delta": 1e-3,
-    "row_cap": 5000,
-}
+ROW_BY_ROW = {"test": "randomized", "k": 40, "epsilon0": 0.3, "omega": 2, "delta": 1e-3, "row_cap": 5000}
 
 
 # ---- rejected proposals leave no trace ------------------------------------------------------------------------------------
@@ -352,9 +345,7 @@ def ledgers(**changes: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "test",
-    [{}, RELEASE, {"test": "deterministic", "k": 20, "omega": 2}],
-    ids=["all", "release", "Test 1"],
+    "test", [{}, RELEASE, {"test": "deterministic", "k": 20, "omega": 2}], ids=["all", "release", "Test 1"]
 )
 @pytest.mark.parametrize("model", ["bayesian_network", "independent"])
 def test_the_ledger_knows_nothing_of_the_rows(test, model: str) -> None:

@@ -244,12 +244,7 @@ def frequent_laws(neighbours: Neighbours, largest: int, failure: float = FAILURE
         with pytest.MonkeyPatch.context() as patch:
 
             def shifted(
-                values: np.ndarray,
-                *,
-                sensitivity: float,
-                rho: float,
-                z: int = z,
-                **_: Any,
+                values: np.ndarray, *, sensitivity: float, rho: float, z: int = z, **_: Any
             ) -> np.ndarray:
                 used.append(sensitivity / math.sqrt(2 * rho))
                 return np.asarray(values) + z

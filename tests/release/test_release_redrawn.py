@@ -116,8 +116,7 @@ def test_answers_about_some_of_the_rows_are_not_drawn_again(synth):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [({"num_tables": 1}, "num_tables"), ({"num_tables": 2, "about": "rows"}, "about")],
+    ("arguments", "said"), [({"num_tables": 1}, "num_tables"), ({"num_tables": 2, "about": "rows"}, "about")]
 )
 def test_arguments(synth, arguments, said):
     with pytest.raises(ValueError, match=said):

@@ -57,9 +57,13 @@ class AttributeBound:
 
 
 def attribute_inference(
-    members: pd.DataFrame, others: pd.DataFrame, synthetic: pd.DataFrame, secret: str, *,
+    members: pd.DataFrame,
+    others: pd.DataFrame,
+    synthetic: pd.DataFrame,
+    secret: str,
+    *,
     false_alarm: float = 0.05,
-) -> AttributeBound:  # fmt: skip
+) -> AttributeBound:
     """Guess a cell as that of the synthetic row that is nearest in all other columns.
 
     Parameters

@@ -109,9 +109,14 @@ def density_score(
 
 
 def canary_game(
-    table: pd.DataFrame, factory: Factory, *, canaries: int = 300, delta: float = 0.0,
-    false_alarm: float = 0.05, sample_rows: int | None = None,
-) -> CanaryGame:  # fmt: skip
+    table: pd.DataFrame,
+    factory: Factory,
+    *,
+    canaries: int = 300,
+    delta: float = 0.0,
+    false_alarm: float = 0.05,
+    sample_rows: int | None = None,
+) -> CanaryGame:
     """Fit once with canaries, a third each crafted, outliers and random rows, and attack them.
 
     Half of the other rows are the table of the fit, the other half the attacker's reference.
@@ -172,9 +177,15 @@ def choose_canaries(
 
 
 def shadow_attack(
-    table: pd.DataFrame, target: pd.DataFrame, factory: Factory, *, runs: int = 100, delta: float = 0.0,
-    false_alarm: float = 0.05, seconds: float = float("inf"),
-) -> AttackBounds | None:  # fmt: skip
+    table: pd.DataFrame,
+    target: pd.DataFrame,
+    factory: Factory,
+    *,
+    runs: int = 100,
+    delta: float = 0.0,
+    false_alarm: float = 0.05,
+    seconds: float = float("inf"),
+) -> AttackBounds | None:
     """Attack one target by shadow models: a third of the fits teaches, the others are attacked.
 
     What a fit shows is how many synthetic rows agree with the target on each of some sets of columns; a

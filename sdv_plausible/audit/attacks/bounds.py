@@ -87,11 +87,14 @@ def attack_bounds(
     runs = min(np.size(present), np.size(absent))
     counted = runs - runs // CHOOSING
     return AttackBounds(
-        epsilon=epsilon, delta=delta, mu=mu_lower_bound(present, absent, false_alarm=false_alarm),
-        false_alarm=false_alarm, runs=runs,
+        epsilon=epsilon,
+        delta=delta,
+        mu=mu_lower_bound(present, absent, false_alarm=false_alarm),
+        false_alarm=false_alarm,
+        runs=runs,
         most_epsilon=max(0.0, float(log_ratio(counted, counted, 0, counted, delta, false_alarm))),
         most_mu=float(_mu(counted, 0, counted, counted, false_alarm)[0]),
-    )  # fmt: skip
+    )
 
 
 def mu_lower_bound(present: npt.ArrayLike, absent: npt.ArrayLike, *, false_alarm: float = 0.05) -> float:

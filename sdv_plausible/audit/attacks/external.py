@@ -73,10 +73,15 @@ class AnonymeterRisk:
 
 
 def anonymeter_risks(
-    real: pd.DataFrame, control: pd.DataFrame, synthetic: pd.DataFrame, *,
-    python: str | Path = sys.executable, attacks: int = 300, confidence: float = 0.95,
+    real: pd.DataFrame,
+    control: pd.DataFrame,
+    synthetic: pd.DataFrame,
+    *,
+    python: str | Path = sys.executable,
+    attacks: int = 300,
+    confidence: float = 0.95,
     seconds: float = 600.0,
-) -> tuple[AnonymeterRisk, ...]:  # fmt: skip
+) -> tuple[AnonymeterRisk, ...]:
     """Singling out and linkability of synthetic rows.
 
     Parameters

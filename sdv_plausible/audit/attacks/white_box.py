@@ -129,9 +129,15 @@ class WhiteBoxResult:
 
 
 def white_box(
-    learner: Learner, domain: Any, budget: ModelBudget, absent: np.ndarray, present: np.ndarray, *,
-    runs: int = 2000, false_alarm: float = 0.05,
-) -> WhiteBoxResult:  # fmt: skip
+    learner: Learner,
+    domain: Any,
+    budget: ModelBudget,
+    absent: np.ndarray,
+    present: np.ndarray,
+    *,
+    runs: int = 2000,
+    false_alarm: float = 0.05,
+) -> WhiteBoxResult:
     """Attack a learner's noisy answers, with two tables that differ in one row.
 
     Every run asks as the learner would in earnest; the rest of the fit, which sees no row, is left out once

@@ -280,8 +280,11 @@ def environment(*packages: str) -> Environment:
     """Return the templates, those of further packages first; no filter in them marks text as safe."""
     rooms = (*packages, "sdv_plausible.declaring.web")
     made = Environment(
-        loader=ChoiceLoader([PackageLoader(room) for room in rooms]), autoescape=True,
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=ChoiceLoader([PackageLoader(room) for room in rooms]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     del made.filters["safe"]
     return made

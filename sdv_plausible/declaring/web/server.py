@@ -58,10 +58,18 @@ class OldestGoes(H11Protocol):
 def settings(app: Guard) -> uvicorn.Config:
     """Return how it is served: no log of any kind, no proxies, few connections."""
     return uvicorn.Config(
-        app, log_config=None, log_level="critical", access_log=False, lifespan="off", ws="none",
-        http=OldestGoes, proxy_headers=False, server_header=False, limit_concurrency=MOST_CONNECTIONS,
+        app,
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        http=OldestGoes,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=5,
-    )  # fmt: skip
+    )
 
 
 def new_token() -> str:

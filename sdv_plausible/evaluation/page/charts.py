@@ -198,9 +198,12 @@ class Interval:
 
 
 def interval_plot(
-    title: str, rows: Sequence[tuple[str, Sequence[Interval]]], axis: str, domain: tuple[float, float],
+    title: str,
+    rows: Sequence[tuple[str, Sequence[Interval]]],
+    axis: str,
+    domain: tuple[float, float],
     mark: tuple[float, str] | None = None,
-) -> Markup:  # fmt: skip
+) -> Markup:
     """Draw values with intervals, a row for each name, and a vertical mark such as "guessing"."""
     left, right, top = 118.0, WIDTH - 14.0, 18.0 if mark else 4.0
     heights = [14.0 * len(intervals) + 8 for _, intervals in rows]

@@ -150,6 +150,8 @@ class Network(Section):
         return (
             cls(
                 strongest=Figure(caption="Strongest links", picture=network_tree(structure, known)),
-                picture=network_graph(structure), num_links=len(links), links=tuple(links),
+                picture=network_graph(structure),
+                num_links=len(links),
+                links=tuple(links),
             ),
-        )  # fmt: skip
+        )

@@ -29,11 +29,14 @@ class Drawing:
         self._root = Element(
             "svg",
             {
-                "viewBox": f"0 0 {width:.0f} {height:.0f}", "width": f"{width:.0f}",
-                "height": f"{height:.0f}", "style": f"--natural:{width:.0f}px", "role": "img",
+                "viewBox": f"0 0 {width:.0f} {height:.0f}",
+                "width": f"{width:.0f}",
+                "height": f"{height:.0f}",
+                "style": f"--natural:{width:.0f}px",
+                "role": "img",
                 "aria-label": title,
             },
-        )  # fmt: skip
+        )
 
     def _add(
         self, tag: str, places: Mapping[str, float], words: str = "", tip: str = "", /, **attributes: object
@@ -72,9 +75,13 @@ class Drawing:
     def arrowhead(self, name: str, colour: str) -> None:
         """Define the head of arrows: ``marker_end="url(#name)"`` of a path asks for it."""
         box = {
-            "viewBox": "0 0 8 8", "refX": "7", "refY": "4", "markerWidth": "7", "markerHeight": "7",
+            "viewBox": "0 0 8 8",
+            "refX": "7",
+            "refY": "4",
+            "markerWidth": "7",
+            "markerHeight": "7",
             "orient": "auto",
-        }  # fmt: skip
+        }
         marker = SubElement(SubElement(self._root, "defs"), "marker", {"id": name, **box})
         SubElement(marker, "path", {"d": "M0 0L8 4L0 8z", "fill": colour})
 

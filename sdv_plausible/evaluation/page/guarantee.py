@@ -48,10 +48,13 @@ class Guarantee(Section):
             pays_for_structure = any("structure" in entry["parts"] for entry in entries)
         return cls(
             sentence=str(document["headline"]),
-            said=tuple(map(str, document.get("said", ()))), meaning=str(document.get("meaning", "")),
-            entries=entries, not_covered=tuple(document.get("not_covered", ())), claimed=claimed,
+            said=tuple(map(str, document.get("said", ()))),
+            meaning=str(document.get("meaning", "")),
+            entries=entries,
+            not_covered=tuple(document.get("not_covered", ())),
+            claimed=claimed,
             covers_structure=claimed and bool(pays_for_structure),
-        )  # fmt: skip
+        )
 
 
 def _document(ledger: Any) -> Mapping[str, Any]:
@@ -126,5 +129,5 @@ def _counted(frame: pd.DataFrame) -> Counted:
     names = [str(name) for name in frame.index.names if name is not None]
     left = len(frame) - len(lines)
     return Counted(
-        title=" and ".join(names) or "All rows", lines=lines, left_out=f"and {left:,} more" if left else "",
-    )  # fmt: skip
+        title=" and ".join(names) or "All rows", lines=lines, left_out=f"and {left:,} more" if left else ""
+    )

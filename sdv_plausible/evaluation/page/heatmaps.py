@@ -62,9 +62,13 @@ def heatmap(
 
 
 def _cell(
-    drawing: Drawing, corner: tuple[float, float], size: float, value: float, colour: tuple[str, bool],
+    drawing: Drawing,
+    corner: tuple[float, float],
+    size: float,
+    value: float,
+    colour: tuple[str, bool],
     tip: str,
-) -> None:  # fmt: skip
+) -> None:
     fill, white = colour
     drawing.rect(*corner, size - 1, size - 1, fill, tip=tip)
     if size >= _NUMBERED and 0.005 <= abs(value) < 0.995:

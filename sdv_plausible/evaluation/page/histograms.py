@@ -63,10 +63,13 @@ def histogram(column: str, kind: Kind, tables: Sequence[pd.Series[Any]], fmt: st
     ]
     words = [number(float(value)) if kind == "numerical" else _stamp(float(value)) for value in spikes]
     return _ordered(
-        column, [*(f"exactly {word}" for word in words), *labels],
+        column,
+        [*(f"exactly {word}" for word in words), *labels],
         [*((i + 0.5, word) for i, word in enumerate(words)), *((len(spikes) + at, w) for at, w in marks)],
-        counts, [int(np.isnan(x).sum()) for x in read], spikes=len(spikes),
-    )  # fmt: skip
+        counts,
+        [int(np.isnan(x).sum()) for x in read],
+        spikes=len(spikes),
+    )
 
 
 def clock_histogram(
@@ -80,11 +83,13 @@ def clock_histogram(
         return None
     hours = [(values[~np.isnan(values)] % _DAY // _HOUR).astype(np.int64) for values in read]
     return _ordered(
-        column, [f"{hour:02d}:00 to {hour:02d}:59" for hour in range(24)],
+        column,
+        [f"{hour:02d}:00 to {hour:02d}:59" for hour in range(24)],
         [(hour + 0.5, f"{hour:02d}h") for hour in (0, 6, 12, 18, 23)],
         [np.bincount(hour, minlength=24) for hour in hours],
-        [int(np.isnan(values).sum()) for values in read], part="time of day",
-    )  # fmt: skip
+        [int(np.isnan(values).sum()) for values in read],
+        part="time of day",
+    )
 
 
 def _numbers(tables: Sequence[pd.Series[Any]], kind: Kind, fmt: str | None) -> list[Floats]:
@@ -93,9 +98,13 @@ def _numbers(tables: Sequence[pd.Series[Any]], kind: Kind, fmt: str | None) -> l
 
 
 def _ordered(
-    column: str, labels: Sequence[str], marks: Sequence[tuple[float, str]], counts: Sequence[Any],
-    absent: Sequence[int], **more: Any,
-) -> Histogram:  # fmt: skip
+    column: str,
+    labels: Sequence[str],
+    marks: Sequence[tuple[float, str]],
+    counts: Sequence[Any],
+    absent: Sequence[int],
+    **more: Any,
+) -> Histogram:
     """Make shares of counts; a bar for missing cells only where there are some."""
     if any(absent):
         labels = [*labels, "missing"]
@@ -184,9 +193,12 @@ def _category_histogram(column: str, tables: Sequence[pd.Series[Any]]) -> Histog
         bars.append(counts[:, 0])
     shares = np.array(bars).T / counts.sum(axis=1)[:, None]
     return Histogram(
-        column=column, ordered=False, labels=tuple(labels), marks=(),
+        column=column,
+        ordered=False,
+        labels=tuple(labels),
+        marks=(),
         shares=tuple(tuple(row) for row in shares.tolist()),
-    )  # fmt: skip
+    )
 
 
 def pictures_of(

@@ -157,18 +157,24 @@ def inspection_page(pair: TablePair, date: str) -> str:
         for j, name in enumerate(coded.columns)
     )
     return Page(
-        title="Inspection (private)", heading="A table before and after", date=date, kind="private",
+        title="Inspection (private)",
+        heading="A table before and after",
+        date=date,
+        kind="private",
         banner=_NOT_PUBLIC,
         sections=(
-            Rows.of(pair), Columns.of(histograms, [("real", REAL), ("synthetic", SYNTHETIC)]),
-            Divergences(rows=divergences), Pairs(title="Correlation", words=_COEFFICIENTS, figures=heat),
+            Rows.of(pair),
+            Columns.of(histograms, [("real", REAL), ("synthetic", SYNTHETIC)]),
+            Divergences(rows=divergences),
+            Pairs(title="Correlation", words=_COEFFICIENTS, figures=heat),
             Dependence.of(coded.columns, dict(zip(TITLES, dependence, strict=True))),
             Pairs(
-                title="Networks", words="One parent each, with the largest mutual information in all.",
+                title="Networks",
+                words="One parent each, with the largest mutual information in all.",
                 figures=tuple(
                     Figure(caption=name, picture=network_graph(tree(coded.columns, m)))
                     for name, m in zip(TITLES, dependence, strict=True)
                 ),
             ),
         ),
-    ).html()  # fmt: skip
+    ).html()

@@ -7,13 +7,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from sdv_plausible.evaluation.network_layout import NODE_WIDTH, NetworkLayout, Structure, layers
-from sdv_plausible.evaluation.page.drawing import (
-    SYNTHETIC,
-    WIDTH,
-    Drawing,
-    shorten_all,
-    text_width,
-)
+from sdv_plausible.evaluation.page.drawing import SYNTHETIC, WIDTH, Drawing, shorten_all, text_width
 
 _NODE_HEIGHT, _LAYER, _TOP = 24.0, 64.0, 6.0
 _EDGE = "#5A5A5A"

@@ -47,27 +47,39 @@ class TableResults:
 
 
 def public_page(
-    date: str, guarantee: Guarantee, releases: Mapping[str, ReleaseSummary | None], structure: Structure,
+    date: str,
+    guarantee: Guarantee,
+    releases: Mapping[str, ReleaseSummary | None],
+    structure: Structure,
     margins: Sequence[pd.DataFrame] = (),
-) -> str:  # fmt: skip
+) -> str:
     """Return the page that may be published: of synthetic tables alone (None: nothing to show)."""
     # ``structure`` and ``margins`` are those that the guarantee covers, or empty.
     tables = [section for name, release in releases.items() for section in _released(name, release)]
     return Page(
-        title="Synthetic data", heading="Synthetic data: what it is and what protects it", date=date,
-        kind="public", banner=_PUBLIC if guarantee.claimed else f"{_PUBLIC} {UNPROTECTED}",
+        title="Synthetic data",
+        heading="Synthetic data: what it is and what protects it",
+        date=date,
+        kind="public",
+        banner=_PUBLIC if guarantee.claimed else f"{_PUBLIC} {UNPROTECTED}",
         sections=(
-            guarantee, *Intervals.of(margins), *tables,
+            guarantee,
+            *Intervals.of(margins),
+            *tables,
             *Network.of(structure, _strengths(releases.values())),
         ),
-    ).html()  # fmt: skip
+    ).html()
 
 
 def private_page(
-    date: str, guarantee: Guarantee, tables: Sequence[TableResults], structure: Structure,
-    diagnostics: sections.SeedDiagnostics | None, failed: Mapping[str, pd.DataFrame],
+    date: str,
+    guarantee: Guarantee,
+    tables: Sequence[TableResults],
+    structure: Structure,
+    diagnostics: sections.SeedDiagnostics | None,
+    failed: Mapping[str, pd.DataFrame],
     margins: Sequence[pd.DataFrame] = (),
-) -> str:  # fmt: skip
+) -> str:
     """Return the whole page, NOT private; of ``failed`` tables there are only details with an error."""
     compared = [section for table in tables for section in _compared(table)]
     absent = [
@@ -76,14 +88,19 @@ def private_page(
     ]
     return Page(
         title="Synthetic data report (private)",
-        heading="Synthetic data: how good it is and what protects it", date=date, kind="private",
+        heading="Synthetic data: how good it is and what protects it",
+        date=date,
+        kind="private",
         banner=_PRIVATE,
         sections=(
-            guarantee, *compared, *absent, *Intervals.of(margins),
+            guarantee,
+            *compared,
+            *absent,
+            *Intervals.of(margins),
             *Network.of(structure, _strengths(table.release for table in tables)),
             *sections.Seeds.of(diagnostics),
         ),
-    ).html()  # fmt: skip
+    ).html()
 
 
 def _titled(name: str) -> str:

@@ -36,9 +36,12 @@ def environment() -> Environment:
         loader=ChoiceLoader(
             [PackageLoader("sdv_plausible.evaluation.page"), PackageLoader("sdv_plausible.privacy")]
         ),
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
         keep_trailing_newline=True,
-    )  # fmt: skip
+    )
     del made.filters["safe"]
     made.filters.update({filter_.__name__: filter_ for filter_ in (percent, count, decimals)})
     return made

@@ -126,11 +126,14 @@ class Distances(Section):
         if not failed(pairs):
             figures.append(_boxes("Pairs of columns", "distances of pairs", double))
         return cls(
-            reference=compared.reference, num_compared=compared.num_rows,
-            num_real=int(columns["Real Rows"].iloc[0]), num_synthetic=int(columns["Synthetic Rows"].iloc[0]),
-            figures=tuple(figures), worst_pairs=() if failed(pairs) else _worst(pairs),
+            reference=compared.reference,
+            num_compared=compared.num_rows,
+            num_real=int(columns["Real Rows"].iloc[0]),
+            num_synthetic=int(columns["Synthetic Rows"].iloc[0]),
+            figures=tuple(figures),
+            worst_pairs=() if failed(pairs) else _worst(pairs),
             pairs_error=error_of(pairs) if failed(pairs) else "",
-        )  # fmt: skip
+        )
 
 
 def _boxes(caption: str, title: str, rows: Sequence[tuple[str, Floats, str]]) -> Figure:
@@ -142,11 +145,13 @@ def _worst(pairs: pd.DataFrame) -> tuple[tuple[str, float, float, float], ...]:
     worst = pairs.sort_values("Distance", ascending=False).head(_NUM_WORST)
     return tuple(
         (
-            f"{row['Column 1']}, {row['Column 2']}", row["Distance"], row["Real Dependence"],
+            f"{row['Column 1']}, {row['Column 2']}",
+            row["Distance"],
+            row["Real Dependence"],
             row["Synthetic Dependence"],
         )
         for _, row in worst.iterrows()
-    )  # fmt: skip
+    )
 
 
 def failed(details: pd.DataFrame) -> bool:
@@ -190,12 +195,15 @@ class Classifiers(Section):
         axis = (_axis_start(rows, 0.9), 1.0)
         picture = charts.interval_plot("accuracy of classifiers", rows, "share of test rows", axis)
         return cls(
-            target=str(details["Target"].iloc[0]), majority=majority or 0.0,
-            num_train=int(details["Training Rows"].iloc[0]), num_test=int(details["Test Rows"].iloc[0]),
+            target=str(details["Target"].iloc[0]),
+            majority=majority or 0.0,
+            num_train=int(details["Training Rows"].iloc[0]),
+            num_test=int(details["Test Rows"].iloc[0]),
             series=tuple((name, colour) for name, _, _, colour in kinds),
             figures=(Figure(caption="", picture=picture),),
-            head=("classifier", *(name for name, *_ in kinds)), rows=_values(rows),
-        )  # fmt: skip
+            head=("classifier", *(name for name, *_ in kinds)),
+            rows=_values(rows),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,10 +229,12 @@ class Game(Section):
         plot = charts.interval_plot("distinguishing game", rows, "share named right", axis, (0.5, "guessing"))
         return cls(
             real_rows="held-out real rows" if held_out else "the real rows",
-            num_train=int(details["Training Rows"].iloc[0]), num_test=int(details["Test Rows"].iloc[0]),
-            figures=(Figure(caption="", picture=plot),), head=("distinguisher", "named right"),
+            num_train=int(details["Training Rows"].iloc[0]),
+            num_test=int(details["Test Rows"].iloc[0]),
+            figures=(Figure(caption="", picture=plot),),
+            head=("distinguisher", "named right"),
             rows=_values(rows),
-        )  # fmt: skip
+        )
 
 
 _IntervalRows = list[tuple[str, list[charts.Interval]]]

@@ -51,23 +51,35 @@ class ComparisonSummary:
 
 
 def summarise_release(
-    synthetic: pd.DataFrame, kinds: Mapping[str, Kind], formats: Mapping[str, str], *, num_bins: int,
-    max_rows: int | None, random_state: int,
-) -> ReleaseSummary:  # fmt: skip
+    synthetic: pd.DataFrame,
+    kinds: Mapping[str, Kind],
+    formats: Mapping[str, str],
+    *,
+    num_bins: int,
+    max_rows: int | None,
+    random_state: int,
+) -> ReleaseSummary:
     """Summarise the synthetic table alone. No argument may depend on real rows."""
     rng = np.random.default_rng(random_state)
     rows = synthetic.iloc[sample_positions(len(synthetic), max_rows, rng)]
     coded = encode([rows], kinds, formats=formats, num_bins=num_bins)
     return ReleaseSummary(
-        columns=tuple(kinds), num_rows=len(synthetic), histograms=pictures_of(kinds, [synthetic], formats),
+        columns=tuple(kinds),
+        num_rows=len(synthetic),
+        histograms=pictures_of(kinds, [synthetic], formats),
         dependence=distances.dependence_matrix(coded.tables[0], coded.cardinalities),
-    )  # fmt: skip
+    )
 
 
 def summarise_comparison(
-    pair: TablePair, statistics: distances.PairStatistics | None, *, holdout: pd.DataFrame | None,
-    num_bins: int, max_rows: int | None, random_state: int,
-) -> ComparisonSummary:  # fmt: skip
+    pair: TablePair,
+    statistics: distances.PairStatistics | None,
+    *,
+    holdout: pd.DataFrame | None,
+    num_bins: int,
+    max_rows: int | None,
+    random_state: int,
+) -> ComparisonSummary:
     """Summarise real against synthetic; ``statistics`` are those of all pairs, if there are pairs."""
     rng = np.random.default_rng(random_state)
     *parts, reference = _equal_parts(pair, holdout, max_rows, rng)
@@ -84,9 +96,14 @@ def summarise_comparison(
         histograms=pictures_of(pair.kinds, [pair.real, pair.synthetic], pair.formats),
         real_dependence=identity if statistics is None else statistics.real_dependence,
         synthetic_dependence=identity if statistics is None else statistics.synthetic_dependence,
-        reference=reference, num_rows=len(one), reference_columns=columns[0], reference_pairs=pairs[0],
-        synthetic_columns=columns[1], synthetic_pairs=pairs[1], independent_pairs=pairs[2],
-    )  # fmt: skip
+        reference=reference,
+        num_rows=len(one),
+        reference_columns=columns[0],
+        reference_pairs=pairs[0],
+        synthetic_columns=columns[1],
+        synthetic_pairs=pairs[1],
+        independent_pairs=pairs[2],
+    )
 
 
 def _equal_parts(
@@ -97,8 +114,10 @@ def _equal_parts(
     if other is None:
         order, half = rng.permutation(len(real)), len(real) // 2
         real, other, reference = (
-            real.iloc[order[:half]], real.iloc[order[half:]], "two halves of the real rows",
-        )  # fmt: skip
+            real.iloc[order[:half]],
+            real.iloc[order[half:]],
+            "two halves of the real rows",
+        )
     tables = (real, other, pair.synthetic)
     size = min(max_rows or len(real), *(len(table) for table in tables))
     first, second, third = (table.iloc[sample_positions(len(table), size, rng)] for table in tables)

@@ -76,20 +76,33 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     """
 
     def __init__(
-        self, *, ledger: Any = None, diagnostics: Mapping[str, Any] | None = None,
-        structure: Mapping[str, str | Sequence[str]] | None = None, margins: Sequence[pd.DataFrame] = (),
-        holdout: Any = None, target: str | None = None,
+        self,
+        *,
+        ledger: Any = None,
+        diagnostics: Mapping[str, Any] | None = None,
+        structure: Mapping[str, str | Sequence[str]] | None = None,
+        margins: Sequence[pd.DataFrame] = (),
+        holdout: Any = None,
+        target: str | None = None,
         classifiers: str | Sequence[str] = ("tree", "random_forest", "adaboost"),
-        distinguishers: str | Sequence[str] = DISTINGUISHERS, num_runs: int = 3,
-        max_rows: int | None = 10_000, max_rows_distances: int | None = 200_000,
-        num_bins: int = DEFAULT_NUM_BINS, random_state: int = 0,
-    ) -> None:  # fmt: skip
+        distinguishers: str | Sequence[str] = DISTINGUISHERS,
+        num_runs: int = 3,
+        max_rows: int | None = 10_000,
+        max_rows_distances: int | None = 200_000,
+        num_bins: int = DEFAULT_NUM_BINS,
+        random_state: int = 0,
+    ) -> None:
         super().__init__()
         self.options = properties.ReportOptions(
-            target=target, classifiers=names_of("classifiers", classifiers),
-            distinguishers=names_of("distinguishers", distinguishers), num_runs=num_runs, max_rows=max_rows,
-            max_rows_distances=max_rows_distances, num_bins=num_bins, random_state=random_state,
-        )  # fmt: skip
+            target=target,
+            classifiers=names_of("classifiers", classifiers),
+            distinguishers=names_of("distinguishers", distinguishers),
+            num_runs=num_runs,
+            max_rows=max_rows,
+            max_rows_distances=max_rows_distances,
+            num_bins=num_bins,
+            random_state=random_state,
+        )
         self._guarantee = Guarantee.of(ledger)
         self._diagnostics = SeedDiagnostics.of(diagnostics)
         self._structure = as_structure(structure or {})
@@ -108,9 +121,13 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         }
 
     def generate(
-        self, real_data: Any, synthetic_data: Any, metadata: Any, constraints: Any = None,
+        self,
+        real_data: Any,
+        synthetic_data: Any,
+        metadata: Any,
+        constraints: Any = None,
         verbose: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Compute all properties and what the HTML page shows.
 
         Parameters
@@ -181,17 +198,24 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
         if not kinds or synthetic.empty:
             return
         self._release[name] = summary.summarise_release(
-            synthetic, kinds, tables.datetime_formats(described, kinds), num_bins=options.num_bins,
-            max_rows=options.max_rows_distances, random_state=options.random_state,
-        )  # fmt: skip
+            synthetic,
+            kinds,
+            tables.datetime_formats(described, kinds),
+            num_bins=options.num_bins,
+            max_rows=options.max_rows_distances,
+            random_state=options.random_state,
+        )
         if real.empty:  # the release's summary must not depend on it
             return
         pair: tables.TablePair = tables.prepare(real, synthetic, described)
         self._comparison[name] = summary.summarise_comparison(
-            pair, self._properties["Pair Distances"].of_table(name).statistics,
-            holdout=tables.prepare_holdout(pair, holdout), num_bins=options.num_bins,
-            max_rows=options.max_rows_distances, random_state=options.random_state,
-        )  # fmt: skip
+            pair,
+            self._properties["Pair Distances"].of_table(name).statistics,
+            holdout=tables.prepare_holdout(pair, holdout),
+            num_bins=options.num_bins,
+            max_rows=options.max_rows_distances,
+            random_state=options.random_state,
+        )
         details = {key: self.get_details(key, name) for key in self._properties}
         self._scores[name] = summary.relative_scores(details, self._comparison[name])
 
@@ -291,8 +315,8 @@ class PlausibleDeniabilityReport(BaseUnifiedReport):  # type: ignore[misc]
     def save(self, filepath: str | Path) -> None:
         """Write the report, whole or not at all, for its owner alone; :meth:`load` reads it."""
         write_whole(
-            filepath, lambda path: super(PlausibleDeniabilityReport, self).save(str(path)), owner_only=True,
-        )  # fmt: skip
+            filepath, lambda path: super(PlausibleDeniabilityReport, self).save(str(path)), owner_only=True
+        )
 
     def _results(self) -> list[TableResults]:
         return [

@@ -44,9 +44,11 @@ def pair_distances(details: pd.DataFrame) -> Any:
 
 def _bars(details: pd.DataFrame, value: str, interval: str, colour: str) -> Any:
     errors = {
-        "type": "data", "symmetric": False, "array": details[f"{interval} High"] - details[value],
+        "type": "data",
+        "symmetric": False,
+        "array": details[f"{interval} High"] - details[value],
         "arrayminus": details[value] - details[f"{interval} Low"],
-    }  # fmt: skip
+    }
     return go.Bar(
         x=details["Classifier"], y=details[value], name=value.lower(), error_y=errors, marker_color=colour
     )
@@ -83,20 +85,29 @@ def plot_structure(structure: Structure) -> Any:
     figure = _figure("Network of the columns", showlegend=False)
     axes = {"xref": "x", "yref": "y", "axref": "x", "ayref": "y"}
     arrow = {
-        "showarrow": True, "arrowhead": 2, "arrowcolor": "#999999", "standoff": 14, "startstandoff": 10,
+        "showarrow": True,
+        "arrowhead": 2,
+        "arrowcolor": "#999999",
+        "standoff": 14,
+        "startstandoff": 10,
         "text": "",
-    }  # fmt: skip
+    }
     for parent, *_, child in layout.routes:
         (from_x, from_y), (x, y) = at[parent], at[child]
         figure.add_annotation(x=x, y=y, ax=from_x, ay=from_y, **axes, **arrow)
     places = list(at.values())
     figure.add_trace(
         go.Scatter(
-            x=[x for x, _ in places], y=[y for _, y in places], text=list(at), mode="markers+text",
-            textposition="top center", hovertext=[layout.tips[node] for node in at], hoverinfo="text",
+            x=[x for x, _ in places],
+            y=[y for _, y in places],
+            text=list(at),
+            mode="markers+text",
+            textposition="top center",
+            hovertext=[layout.tips[node] for node in at],
+            hoverinfo="text",
             marker={"size": 16, "color": SYNTHETIC},
         )
-    )  # fmt: skip
+    )
     figure.update_xaxes(visible=False)
     figure.update_yaxes(visible=False)
     return NetworkFigure(figure, structure)

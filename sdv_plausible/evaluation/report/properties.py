@@ -75,11 +75,14 @@ class _ColumnDistances(_TableProperty):
             tick()
         return pd.DataFrame(
             {
-                "Column": coded.columns, "Metric": "TotalVariationDistance", "Distance": values,
-                "Score": 1 - values, "Real Rows": used["num_rows_real"],
+                "Column": coded.columns,
+                "Metric": "TotalVariationDistance",
+                "Distance": values,
+                "Score": 1 - values,
+                "Real Rows": used["num_rows_real"],
                 "Synthetic Rows": used["num_rows_synthetic"],
             }
-        )  # fmt: skip
+        )
 
 
 class _PairDistances(_TableProperty):
@@ -98,12 +101,15 @@ class _PairDistances(_TableProperty):
             {
                 "Column 1": [coded.columns[i] for i, _ in found.pairs],
                 "Column 2": [coded.columns[j] for _, j in found.pairs],
-                "Metric": "PairwiseTotalVariationDistance", "Distance": found.distances,
-                "Score": 1 - found.distances, "Real Dependence": found.real_dependence[place],
+                "Metric": "PairwiseTotalVariationDistance",
+                "Distance": found.distances,
+                "Score": 1 - found.distances,
+                "Real Dependence": found.real_dependence[place],
                 "Synthetic Dependence": found.synthetic_dependence[place],
-                "Real Rows": used["num_rows_real"], "Synthetic Rows": used["num_rows_synthetic"],
+                "Real Rows": used["num_rows_real"],
+                "Synthetic Rows": used["num_rows_synthetic"],
             }
-        )  # fmt: skip
+        )
 
 
 class _ClassifierAgreement(_TableProperty):
@@ -113,27 +119,38 @@ class _ClassifierAgreement(_TableProperty):
     def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options
         outcome = classifiers.compare_classifiers(
-            pair, options.target if options.target in pair.kinds else None, classifiers=options.classifiers,
-            num_runs=options.num_runs, max_rows=options.max_rows,
-            holdout=prepare_holdout(pair, self.holdout), random_state=options.random_state, ceiling=True,
+            pair,
+            options.target if options.target in pair.kinds else None,
+            classifiers=options.classifiers,
+            num_runs=options.num_runs,
+            max_rows=options.max_rows,
+            holdout=prepare_holdout(pair, self.holdout),
+            random_state=options.random_state,
+            ceiling=True,
             tick=tick,
-        )  # fmt: skip
+        )
         self.majority = outcome.majority_accuracy
         return pd.DataFrame(
             [
                 {
-                    "Target": outcome.target, "Classifier": name, "Metric": "ClassifierAgreement",
-                    "Score": result.agreement.mean, **_interval("Agreement", result.agreement),
+                    "Target": outcome.target,
+                    "Classifier": name,
+                    "Metric": "ClassifierAgreement",
+                    "Score": result.agreement.mean,
+                    **_interval("Agreement", result.agreement),
                     "Ceiling": result.ceiling.mean if result.ceiling else np.nan,
                     **(_interval("Ceiling", result.ceiling) if result.ceiling else {}),
-                    "Real Accuracy": result.real_accuracy.mean, **_interval("Real", result.real_accuracy),
+                    "Real Accuracy": result.real_accuracy.mean,
+                    **_interval("Real", result.real_accuracy),
                     "Synthetic Accuracy": result.synthetic_accuracy.mean,
-                    **_interval("Synthetic", result.synthetic_accuracy), "Training Rows": outcome.num_train,
-                    "Test Rows": outcome.num_test, "Subsampled": outcome.subsampled,
+                    **_interval("Synthetic", result.synthetic_accuracy),
+                    "Training Rows": outcome.num_train,
+                    "Test Rows": outcome.num_test,
+                    "Subsampled": outcome.subsampled,
                 }
                 for name, result in outcome.results.items()
             ]
-        )  # fmt: skip
+        )
 
 
 class _DistinguishingGame(_TableProperty):
@@ -142,20 +159,30 @@ class _DistinguishingGame(_TableProperty):
     def rows(self, pair: TablePair, tick: Callable[[], object]) -> Any:
         options = self.options
         outcome = game.distinguishing_game(
-            pair, classifiers=options.distinguishers, num_runs=options.num_runs, max_rows=options.max_rows,
-            holdout=prepare_holdout(pair, self.holdout), random_state=options.random_state, tick=tick,
-        )  # fmt: skip
+            pair,
+            classifiers=options.distinguishers,
+            num_runs=options.num_runs,
+            max_rows=options.max_rows,
+            holdout=prepare_holdout(pair, self.holdout),
+            random_state=options.random_state,
+            tick=tick,
+        )
         return pd.DataFrame(
             [
                 {
-                    "Classifier": name, "Metric": "DistinguishingGame", "Accuracy": estimate.mean,
-                    **_interval("Accuracy", estimate), "Score": 2 - 2 * max(0.5, estimate.mean),
-                    "Held-out Real Rows": outcome.held_out, "Training Rows": outcome.num_train,
-                    "Test Rows": outcome.num_test, "Subsampled": outcome.subsampled,
+                    "Classifier": name,
+                    "Metric": "DistinguishingGame",
+                    "Accuracy": estimate.mean,
+                    **_interval("Accuracy", estimate),
+                    "Score": 2 - 2 * max(0.5, estimate.mean),
+                    "Held-out Real Rows": outcome.held_out,
+                    "Training Rows": outcome.num_train,
+                    "Test Rows": outcome.num_test,
+                    "Subsampled": outcome.subsampled,
                 }
                 for name, estimate in outcome.accuracy.items()
             ]
-        )  # fmt: skip
+        )
 
 
 def _interval(name: str, estimate: classifiers.Estimate) -> dict[str, float]:

@@ -70,9 +70,11 @@ def _conditional(
     factors = [_set_margin(estimates, child, s, kept) for s in sets if set(s) - {child} <= kept.keys()]
     coarse = maximum_entropy_conditional(sizes, pairs, estimates.coarse[child], configuration, factors)
     table = ConditionalTable(
-        child=child, parents=tuple(kept), buckets=tuple(g[estimates.buckets[i]] for i, g in kept.items()),
+        child=child,
+        parents=tuple(kept),
+        buckets=tuple(g[estimates.buckets[i]] for i, g in kept.items()),
         probabilities=_refine(coarse, estimates, child),
-    )  # fmt: skip
+    )
     return table, configuration
 
 
@@ -124,9 +126,11 @@ def _set_margin(
         np.add.at(mass, (kept[i], estimates.levels[i]), estimates.coarse[i])
         levels.append(mass.argmax(1))
     return SetMargin(
-        parents=tuple(names.index(i) for i in parents), levels=tuple(levels), child=estimates.levels[child],
+        parents=tuple(names.index(i) for i in parents),
+        levels=tuple(levels),
+        child=estimates.levels[child],
         joint=np.moveaxis(estimates.sets[columns], columns.index(child), -1),
-    )  # fmt: skip
+    )
 
 
 def elimination_order(estimates: Estimates) -> list[int]:
@@ -216,9 +220,12 @@ class SetMargin:
 
 
 def maximum_entropy_conditional(
-    sizes: Sequence[int], pairs: Mapping[int, np.ndarray], child: np.ndarray, configuration: np.ndarray,
+    sizes: Sequence[int],
+    pairs: Mapping[int, np.ndarray],
+    child: np.ndarray,
+    configuration: np.ndarray,
     sets: Sequence[SetMargin] = (),
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Maximum-entropy P(child | parents) with given margins of parents and child under a law of the parents.
 
     Iterative proportional fitting over the configurations that occur; the fitted factors then define every
@@ -272,9 +279,11 @@ def _ratio(target: np.ndarray, now: np.ndarray) -> np.ndarray:
 
 
 def _product(
-    base: np.ndarray, factors: Sequence[np.ndarray], sets: Sequence[SetMargin],
+    base: np.ndarray,
+    factors: Sequence[np.ndarray],
+    sets: Sequence[SetMargin],
     set_factors: Sequence[np.ndarray],
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """All factors multiplied, for every configuration; rows sum to 1, or to 0."""
     full = base[None] / base.sum()
     for factor in factors:

@@ -129,9 +129,12 @@ class Measurements:
                 found = rake(before * self._possible.get(e, 1.0), rows, columns)
                 self._pairs[e], self._pairs[e[1], e[0]] = found, found.T
         estimates = Estimates(
-            margins=self.margins, coarse=self.coarse, buckets=self.buckets, pairs=self._pairs,
+            margins=self.margins,
+            coarse=self.coarse,
+            buckets=self.buckets,
+            pairs=self._pairs,
             levels=self._levels,
-        )  # fmt: skip
+        )
         return with_sets(estimates, self._sets) if self._sets else estimates
 
     def measure_sets(self, this: SetRound) -> bool:
@@ -185,11 +188,13 @@ class Measurements:
     ) -> tuple[np.ndarray, list[float]]:
         """Positions of the pairs that are worth their noise, and their shares of mu^2."""
         chosen, shares = worth_measuring(
-            score=np.minimum(score, self._farthest(pairs)), price=self._price(pairs), share=this.pair_share,
+            score=np.minimum(score, self._farthest(pairs)),
+            price=self._price(pairs),
+            share=this.pair_share,
             sigma=self._rows.sigma,
             most=min(len(pairs), len(self.margins) - 1) if this.forest else len(pairs),
             keep=(lambda ranked: _forest(ranked, pairs, len(self.margins))) if this.forest else np.asarray,
-        )  # fmt: skip
+        )
         return chosen, shares.tolist()
 
     def _farthest(self, pairs: np.ndarray) -> np.ndarray:

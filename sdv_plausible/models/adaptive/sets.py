@@ -96,11 +96,13 @@ class SetTables:
         score = np.minimum(answer.values - np.array(chance), 2 * self._total)
         least = max(math.sqrt(2 * math.log(len(sets) + 1)) * answer.sigma, LEAST * self._total)
         chosen, shares = worth_measuring(
-            score=np.where(score > least, score, -np.inf), price=np.array([0.8 * t.size for t in estimates]),
-            share=this.table_share, sigma=self._rows.sigma,
+            score=np.where(score > least, score, -np.inf),
+            price=np.array([0.8 * t.size for t in estimates]),
+            share=this.table_share,
+            sigma=self._rows.sigma,
             most=min(SETS_PER_COLUMN * len(self._axes), len(sets)),
             keep=lambda ranked: self._apart(ranked, sets),
-        )  # fmt: skip
+        )
         return chosen.tolist(), shares.tolist()
 
     def _apart(self, ranked: np.ndarray, sets: Sequence[Columns]) -> np.ndarray:

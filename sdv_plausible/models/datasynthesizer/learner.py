@@ -129,7 +129,8 @@ def _table(
     coarse = dirichlet_table(counts, mass, 1.0 + sigma * math.sqrt(child.size))
     fine = coarse[:, child.buckets] * (margin / mass[child.buckets])
     return ConditionalTable(
-        child=child.column, parents=tuple(axis.column for axis in parents),
+        child=child.column,
+        parents=tuple(axis.column for axis in parents),
         buckets=tuple(axis.buckets for axis in parents),
         probabilities=fine / fine.sum(axis=1, keepdims=True),
-    )  # fmt: skip
+    )

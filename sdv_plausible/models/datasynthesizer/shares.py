@@ -26,8 +26,10 @@ _TEXTS = {
     "tables": "counts of the conditional tables",
 }
 _PARTS: dict[str, tuple[Part, ...]] = {
-    "size": ("structure",), "margins": ("parameters",), "tables": ("parameters",),
-}  # fmt: skip
+    "size": ("structure",),
+    "margins": ("parameters",),
+    "tables": ("parameters",),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,10 +71,14 @@ class GreedyPlan:
         if math.isinf(self.mu):
             return [
                 LedgerEntry(
-                    name="model", mechanism="GreedyBayes, no noise", losses=(InfiniteLoss(),),
-                    scope="the model", note=NO_NOISE, parts=("structure", "parameters"),
+                    name="model",
+                    mechanism="GreedyBayes, no noise",
+                    losses=(InfiniteLoss(),),
+                    scope="the model",
+                    note=NO_NOISE,
+                    parts=("structure", "parameters"),
                 )
-            ]  # fmt: skip
+            ]
         entries = [self._counts(stage) for stage in self.shares]
         if self.num_attributes > 1:
             losses = (BoundedRangeLoss(epsilon=self.choice, count=self.num_attributes - 1),)

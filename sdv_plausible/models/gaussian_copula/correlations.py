@@ -54,9 +54,11 @@ def cell_probabilities(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def latent_scores(
-    tables: Mapping[tuple[int, int], np.ndarray], masses: Sequence[np.ndarray], ordered: Sequence[bool],
+    tables: Mapping[tuple[int, int], np.ndarray],
+    masses: Sequence[np.ndarray],
+    ordered: Sequence[bool],
     noise: float = 0.0,
-) -> list[np.ndarray]:  # fmt: skip
+) -> list[np.ndarray]:
     """Scores of every column's buckets; those without an order get the one that correlates most with others.
 
     Scores are found in turn: those of a column make the sum of its squared correlations with all others as

@@ -96,10 +96,12 @@ def _share(name: str, m: int) -> float:
 def _entry(name: str, what: str, mu: float, share: float, count: int) -> LedgerEntry:
     each = mu * math.sqrt(share)
     return LedgerEntry(
-        name=name, mechanism=f"{what}, discrete Gaussian noise on every cell, mu {rounded_up(each)} each",
-        losses=(GaussianLoss(sensitivity_over_sigma=each, count=count),), scope="the model",
+        name=name,
+        mechanism=f"{what}, discrete Gaussian noise on every cell, mu {rounded_up(each)} each",
+        losses=(GaussianLoss(sensitivity_over_sigma=each, count=count),),
+        scope="the model",
         parts=("structure", "parameters"),
-    )  # fmt: skip
+    )
 
 
 def _correlations(

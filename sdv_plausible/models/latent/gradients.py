@@ -100,10 +100,12 @@ def backward(network: Network, places: np.ndarray, noise: np.ndarray, weight: fl
     d_raw = _rounded((point * noise + weight * (spread - 1 / spread)) * slope)
     first = _rounded((d_mean @ network.means[:-1].T + d_raw @ network.spreads[:-1].T) * _inside(active))
     return {
-        "embedding": (None, first), "means": (_with_one(active), d_mean),
-        "spreads": (_with_one(active), d_raw), "hidden": (_with_one(points), inner),
+        "embedding": (None, first),
+        "means": (_with_one(active), d_mean),
+        "spreads": (_with_one(active), d_raw),
+        "hidden": (_with_one(points), inner),
         "output": (_with_one(shown), out),
-    }  # fmt: skip
+    }
 
 
 def clipped(layers: Layers, columns: int) -> Layers:

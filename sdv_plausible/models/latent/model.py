@@ -111,11 +111,14 @@ class LatentModel(NodeMixture):
         flat = {name: getattr(self.network, name).reshape(-1) for name in WEIGHTS}
         h, latent = self.network.embedding.shape[1], self.network.num_latent
         return {
-            **flat, "base": self.network.base, "floor": np.array([self.network.floor]),
+            **flat,
+            "base": self.network.base,
+            "floor": np.array([self.network.floor]),
             "shape": np.array([h, latent], dtype=np.int64),
             "cardinalities": np.array(self.cardinalities, dtype=np.int64),
-            "buckets": np.concatenate(self.buckets), "within": np.concatenate(self.within),
-        }  # fmt: skip
+            "buckets": np.concatenate(self.buckets),
+            "within": np.concatenate(self.within),
+        }
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> LatentModel:
@@ -149,9 +152,11 @@ def _network(arrays: Arrays, buckets: Sequence[np.ndarray]) -> Network:
         name: np.asarray(arrays[name], dtype=np.float64).reshape(-1, columns[name]) for name in WEIGHTS
     }
     return Network(
-        sizes=tuple(int(bucket.max()) + 1 for bucket in buckets), floor=float(arrays["floor"][0]),
-        base=np.asarray(arrays["base"], dtype=np.float64), **weights,
-    )  # fmt: skip
+        sizes=tuple(int(bucket.max()) + 1 for bucket in buckets),
+        floor=float(arrays["floor"][0]),
+        base=np.asarray(arrays["base"], dtype=np.float64),
+        **weights,
+    )
 
 
 class LatentSeeds(SeedModel):

@@ -126,9 +126,12 @@ class Network:
 def shapes(total: int, hidden: int, latent: int) -> dict[str, tuple[int, int]]:
     """Shapes of the weights."""
     return {
-        "embedding": (total, hidden), "means": (hidden + 1, latent), "spreads": (hidden + 1, latent),
-        "hidden": (latent + 1, hidden), "output": (hidden + 1, total),
-    }  # fmt: skip
+        "embedding": (total, hidden),
+        "means": (hidden + 1, latent),
+        "spreads": (hidden + 1, latent),
+        "hidden": (latent + 1, hidden),
+        "output": (hidden + 1, total),
+    }
 
 
 def check_floor(floor: float) -> None:

@@ -79,6 +79,8 @@ def untrained(masses: Sequence[np.ndarray], hidden: int, latent: int, floor: flo
     made["output"] *= 0.1
     base = np.log(np.maximum(np.concatenate(masses), 1e-9))
     return Network(
-        sizes=sizes, floor=floor, base=on_grid(base, WEIGHT_STEP, -LOWEST_LOGIT),
+        sizes=sizes,
+        floor=floor,
+        base=on_grid(base, WEIGHT_STEP, -LOWEST_LOGIT),
         **{name: on_grid(array, WEIGHT_STEP, LARGEST_WEIGHT) for name, array in made.items()},
-    )  # fmt: skip
+    )

@@ -198,8 +198,11 @@ class PaperNetwork:
             prior = uniform_prior(cards[j], 1.0)
             probabilities = dirichlet_table(
                 cut_at_zero(counts.values.reshape(-1, cards[j])),
-                prior, self.concentration, "posterior", coins,
-            )  # fmt: skip
+                prior,
+                self.concentration,
+                "posterior",
+                coins,
+            )
             tables[j] = self._table(domain, buckets, j, chosen, probabilities)
         return BayesianNetwork([tables[j] for j in topological_order(parents, cards)])
 

@@ -15,9 +15,12 @@ ParameterDraw = Literal["mean", "posterior"]
 
 
 def dirichlet_table(
-    counts: np.ndarray, margin: np.ndarray, concentration: float, draw: ParameterDraw = "mean",
+    counts: np.ndarray,
+    margin: np.ndarray,
+    concentration: float,
+    draw: ParameterDraw = "mean",
     coins: Coins | None = None,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Conditional table from counts under a Dirichlet prior (paper Eq. 11-13)."""
     # Shape (configurations, cardinality), rows sum to 1; counts may be fractional after noise and projection.
     # The prior is ``concentration * margin``, so that a configuration with little data falls back to the

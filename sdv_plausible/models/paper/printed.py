@@ -49,9 +49,11 @@ class PrintedPlan:
         )
         failure = SIZE_FAILURE * budget.delta if shares and learns_structure else 0.0
         return cls(
-            shares=shares, num_attributes=num_attributes, learns_structure=learns_structure,
+            shares=shares,
+            num_attributes=num_attributes,
+            learns_structure=learns_structure,
             size_failure=failure,
-        )  # fmt: skip
+        )
 
     @property
     def entropies(self) -> int:

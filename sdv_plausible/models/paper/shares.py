@@ -17,9 +17,11 @@ Structure = Literal["cfs", "independent"] | Mapping[str, Sequence[str]]
 SHARES = {"margins": 0.10, "size": 0.02, "structure": 0.18, "tables": 0.70}  # of mu**2
 SIZE_FAILURE = 0.01  # share of delta for the event that the noisy lower bound on n is too high
 _PARTS: dict[str, tuple[Part, ...]] = {
-    "margins": ("parameters",), "size": ("structure",), "structure": ("structure",),
+    "margins": ("parameters",),
+    "size": ("structure",),
+    "structure": ("structure",),
     "tables": ("parameters",),
-}  # fmt: skip
+}
 _TEXTS = {
     "margins": "one-way counts",
     "size": "number of rows, for the entropies' sensitivity",
@@ -49,9 +51,11 @@ class LearningPlan:
         private = math.isfinite(budget.epsilon)
         failure = SIZE_FAILURE * budget.delta if private and "size" in stages else 0.0
         return cls(
-            mu=budget.gaussian(failure), shares={s: SHARES[s] / whole for s in stages},
-            num_attributes=len(domain), size_failure=failure,
-        )  # fmt: skip
+            mu=budget.gaussian(failure),
+            shares={s: SHARES[s] / whole for s in stages},
+            num_attributes=len(domain),
+            size_failure=failure,
+        )
 
     def releases(self, stage: str) -> int:
         """Number of equally noisy numbers or tables of a stage."""

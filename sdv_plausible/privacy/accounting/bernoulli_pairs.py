@@ -57,8 +57,10 @@ class BernoulliPairs:
         # unimodal optimum.
         many = _best_threshold(
             lambda x: _log_excess(_upper_tail(x, num_draws, a1), _upper_tail(x, num_draws, a0), target),
-            log_ratio, num_draws, a0.shape,
-        )  # fmt: skip
+            log_ratio,
+            num_draws,
+            a0.shape,
+        )
         few = _best_threshold(
             lambda x: _log_excess(
                 _lower_tail(num_draws - x, num_draws, a0), _lower_tail(num_draws - x, num_draws, a1), target
@@ -140,9 +142,11 @@ def _log_excess(likelier: FloatArray, rarer: FloatArray, delta: FloatArray) -> F
 
 
 def _best_threshold(
-    value: Callable[[FloatArray], FloatArray], log_ratio: Callable[[FloatArray], FloatArray], num_draws: int,
+    value: Callable[[FloatArray], FloatArray],
+    log_ratio: Callable[[FloatArray], FloatArray],
+    num_draws: int,
     shape: tuple[int, ...],
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """Maximum of a threshold test's value over thresholds 0..num_draws, by bisection."""
     # Raising the threshold from x to x + 1 drops the outcome x from the event, which helps exactly if the
     # value at x + 1 is at least the log likelihood ratio of x; as that ratio rises with x, the value first

@@ -80,9 +80,18 @@ class CheckedRows(ReleasedRows):
 
 
 def checked_rows_loss(
-    *, num_rows: int, k: int, gamma: float, epsilon0: float, delta: float, pass_rate_floor: float,
-    n_lower: int, max_checked: int, max_plausible: int, noise: Noise = "discrete_laplace",
-) -> tuple[Loss, float]:  # fmt: skip
+    *,
+    num_rows: int,
+    k: int,
+    gamma: float,
+    epsilon0: float,
+    delta: float,
+    pass_rate_floor: float,
+    n_lower: int,
+    max_checked: int,
+    max_plausible: int,
+    noise: Noise = "discrete_laplace",
+) -> tuple[Loss, float]:
     """What to charge for N rows where s seeds are looked at, at the best t that was found, and its epsilon.
 
     Infinite where delta is out of reach.

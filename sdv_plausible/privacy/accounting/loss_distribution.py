@@ -165,9 +165,11 @@ def _grid_step(variance: float, uses: int, top: float) -> float:
     # the variance of a loss: keep that below a millionth of the whole, unless the grid gets too long (a wider
     # grid only bounds more loosely).
     step = max(
-        math.sqrt(4 * _EXCESS_VARIANCE * variance / uses), _REACH * math.sqrt(variance) / _LONG_GRID,
-        2 * top / _LARGEST_GRID, _SMALLEST_STEP,
-    )  # fmt: skip
+        math.sqrt(4 * _EXCESS_VARIANCE * variance / uses),
+        _REACH * math.sqrt(variance) / _LONG_GRID,
+        2 * top / _LARGEST_GRID,
+        _SMALLEST_STEP,
+    )
     return float(2.0 ** math.floor(math.log2(step)))
 
 

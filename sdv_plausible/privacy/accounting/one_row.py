@@ -103,9 +103,17 @@ def _lines(k: int, epsilon0: float, gamma: float, noise: Noise) -> _Lines:
 
 
 def rows_loss(
-    *, num_rows: int, k: int, gamma: float, epsilon0: float, delta: float, pass_rate_floor: float,
-    n_lower: int, noise: Noise = "discrete_laplace", neighbours: Neighbours = ONE_ROW,
-) -> tuple[Loss, float]:  # fmt: skip
+    *,
+    num_rows: int,
+    k: int,
+    gamma: float,
+    epsilon0: float,
+    delta: float,
+    pass_rate_floor: float,
+    n_lower: int,
+    noise: Noise = "discrete_laplace",
+    neighbours: Neighbours = ONE_ROW,
+) -> tuple[Loss, float]:
     """What to charge for N rows released under Privacy Test 2 by any seed-based model, and its epsilon alone.
 
     The smaller of Theorem 2 at its best t and, for single rows added or removed, Theorem 3, each by its whole

@@ -145,9 +145,17 @@ class ReleasedRows(RowByRow):
 
 
 def released_rows_loss(
-    *, num_rows: int, k: int, gamma: float, epsilon0: float, delta: float, pass_rate_floor: float,
-    n_lower: int, noise: Noise = "discrete_laplace", neighbours: Neighbours = ONE_ROW,
-) -> ReleasedRowsLoss:  # fmt: skip
+    *,
+    num_rows: int,
+    k: int,
+    gamma: float,
+    epsilon0: float,
+    delta: float,
+    pass_rate_floor: float,
+    n_lower: int,
+    noise: Noise = "discrete_laplace",
+    neighbours: Neighbours = ONE_ROW,
+) -> ReleasedRowsLoss:
     """Total epsilon of N rows released under Privacy Test 2 by any seed-based model, at the best t."""
     # ``docs/explanation/proofs/seed_test.md``, Theorem 2. Every t gives a valid bound, so the search over t
     # need not be complete. A unit that is replaced is removed, and another one added (``persons.md``, Theorem
@@ -156,9 +164,16 @@ def released_rows_loss(
 
     def rows(t: int) -> ReleasedRows:
         return ReleasedRows(
-            num_rows=num_rows, k=k, gamma=gamma, epsilon0=epsilon0, t=t, pass_rate_floor=pass_rate_floor,
-            n_lower=n_lower, noise=noise, unit=neighbours.rows,
-        )  # fmt: skip
+            num_rows=num_rows,
+            k=k,
+            gamma=gamma,
+            epsilon0=epsilon0,
+            t=t,
+            pass_rate_floor=pass_rate_floor,
+            n_lower=n_lower,
+            noise=noise,
+            unit=neighbours.rows,
+        )
 
     check.share_of_delta("delta", delta)
     if not neighbours.replace:

@@ -58,9 +58,14 @@ def log_pass_probability(
 
 
 def theorem1(
-    k: int, gamma: float, epsilon0: float, t: int, *, n_lower: int | None = None,
+    k: int,
+    gamma: float,
+    epsilon0: float,
+    t: int,
+    *,
+    n_lower: int | None = None,
     noise: Noise = "discrete_laplace",
-) -> EpsilonDelta:  # fmt: skip
+) -> EpsilonDelta:
     """Theorem 1 of the paper: one candidate of Mechanism 1 with Privacy Test 2, for events among rows."""
     # ``epsilon = epsilon0 + ln(1 + gamma/t)``, ``delta = exp(-epsilon0 (k - t))`` as printed. With `n_lower`
     # the sharper ``delta = pt(t)/(n_lower + 1)`` (``docs/explanation/proofs/theorem1.md``): the new row must
@@ -81,9 +86,14 @@ def theorem1(
 
 
 def theorem1_best(
-    k: int, gamma: float, epsilon0: float, delta: float, *, n_lower: int | None = None,
+    k: int,
+    gamma: float,
+    epsilon0: float,
+    delta: float,
+    *,
+    n_lower: int | None = None,
     noise: Noise = "discrete_laplace",
-) -> Theorem1Choice:  # fmt: skip
+) -> Theorem1Choice:
     """Theorem 1 with the largest t, so the smallest epsilon, whose delta does not exceed the given one."""
     # Parameters as in :func:`theorem1`; refused where no t gives so small a delta.
     k, gamma, epsilon0 = _test_parameters(k, gamma, epsilon0)

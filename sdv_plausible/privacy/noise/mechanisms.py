@@ -162,8 +162,12 @@ def _record(
     name: str, sensitivity: float, budget: float, *, scale: float, shape: tuple[int, ...], source: Source
 ) -> None:
     call = NoiseCall(
-        name=name, sensitivity=float(sensitivity), budget=budget, scale=float(scale), shape=shape,
+        name=name,
+        sensitivity=float(sensitivity),
+        budget=budget,
+        scale=float(scale),
+        shape=shape,
         source=source,
-    )  # fmt: skip
+    )
     for calls in _recorders:
         calls.append(call)

@@ -40,11 +40,7 @@ def attempt(table: tuple[int, ...], likelihood: Any, test: exact.PassProbability
 
 
 def pairs(
-    likelihood: Any,
-    test: exact.PassProbability,
-    unit: int,
-    sizes: tuple[int, ...],
-    num_rows: int = 2,
+    likelihood: Any, test: exact.PassProbability, unit: int, sizes: tuple[int, ...], num_rows: int = 2
 ) -> Iterator[Any]:
     """Every table and every unit: size, rows with and without it, a pass-rate floor."""
     for n in sizes:
@@ -141,11 +137,7 @@ def test_claim_is_the_theorem_recomputed(gamma: float, t: int, unit: int) -> Non
 
 
 def replacements(
-    unit: int,
-    likelihood: Any,
-    others: list[tuple[int, ...]],
-    a: Fraction,
-    k: int,
+    unit: int, likelihood: Any, others: list[tuple[int, ...]], a: Fraction, k: int
 ) -> Iterator[Any]:
     """Every pair of units on top of the same other seeds: their number, both rows, a pass-rate floor."""
     test = exact.randomized_pass(k, a)
