@@ -136,7 +136,7 @@ def test_no_fit_of_a_table_in_parts_leaves_anything_of_the_rows(case: str, tmp_p
 
 def test_rules_of_all_kinds_leave_nothing_of_the_rows_in_parts(tmp_path: Path) -> None:
     def run(frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
-        options = {"domain": ruled.DOMAIN, "rules": ruled.RULES, "max_bins": 6, "rows": 20, "epsilon": 4.0}
+        options = {"domain": ruled.DOMAIN, "rules": ruled.RULES, "max_bins": 6, "rows": 90, "epsilon": 4.0}
         return {"release file": fit_source(frame, ruled.COLUMNS, **values(**options)).to_bytes()}
 
     replayed(run, ruled.table(), broken_rules(), tmp_path)
