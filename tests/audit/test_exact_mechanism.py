@@ -13,6 +13,7 @@ from fractions import Fraction
 import miss_rates
 import numpy as np
 import pytest
+from cases import fast_and_nightly
 from doors import release_seeds
 from networks import network_likelihood
 from scipy import stats
@@ -141,7 +142,7 @@ def test_conditional_release_covers_one_released_row() -> None:
 # ---- N released rows of the assembled mechanism -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("num_rows", [1, 2, 3])
+@pytest.mark.parametrize("num_rows", fast_and_nightly([1, 2], [3]))
 def test_rows_of_a_fixed_omega_stay_within_the_claim(num_rows: int) -> None:
     """A network that keeps its first column: two prefix groups. The claim must also be reached somewhere, to 80 %."""
     best = 0.0
@@ -159,7 +160,9 @@ def test_rows_of_a_fixed_omega_stay_within_the_claim(num_rows: int) -> None:
     assert best > 0.8
 
 
-@pytest.mark.parametrize(("num_rows", "sizes"), [(1, range(3, 9)), (2, range(4, 7)), (3, range(6, 7))])
+@pytest.mark.parametrize(
+    ("num_rows", "sizes"), fast_and_nightly([(2, range(4, 7))], [(1, range(3, 9)), (3, range(6, 7))])
+)
 def test_the_entry_of_the_ledger_covers_the_mixture_with_seed_free_proposals(
     num_rows: int, sizes: range
 ) -> None:

@@ -171,7 +171,7 @@ def test_the_default_learner_stays_within_its_claim(monkeypatch) -> None:
     assert bound(attack_margins(learner, plan, 300), plan, ALARM).epsilon > told
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_empty_cell_leaks_half_the_claim() -> None:
     """The bound is 1.5 of a claim of 1.9, with standard deviation .05: 11 of them above the half."""
     plan, learner = settings(), PaperNetwork(structure="independent")
@@ -179,7 +179,7 @@ def test_an_empty_cell_leaks_half_the_claim() -> None:
     assert bound(scores, plan, ALARM).epsilon >= 0.5 * claim(EMPTY_CELL[0], ONE_COLUMN, learner, plan)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("learner", "runs"), [(PaperNetwork(structure="independent"), 40_000), (AdaptiveNetwork(), 4_000)]
 )
@@ -218,7 +218,7 @@ def test_a_group_of_equal_rows_never_leaks_more_than_the_claim(monkeypatch) -> N
     assert bound(attack_sizes(plan, 20, 1000), plan, ALARM).epsilon > told
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_group_of_equal_rows_leaks_half_the_claim() -> None:
     """The bound is .80 of a claim of .97, with standard deviation .027: 11 of them above the half."""
     plan = settings(omega=0, delta=SEEDS_DELTA, k=2)
@@ -257,6 +257,7 @@ def test_all_rows_of_a_person_never_leak_more_than_the_claim(monkeypatch) -> Non
     assert bound(attack(400), plan, ALARM).epsilon > told
 
 
+@pytest.mark.nightly
 def test_a_persons_group_that_first_appears_is_paid_for_by_delta(monkeypatch) -> None:
     """A group of three rows of one person, k = 1. Control: the margin that one row needs."""
     plan = settings(omega=0, delta=SEEDS_DELTA, k=1, epsilon0=3.0, neighbours=Neighbours(rows=3))

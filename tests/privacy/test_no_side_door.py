@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -158,8 +159,13 @@ def _without_invented(synth: PlausibleDeniabilitySynthesizer) -> dict[str, Any]:
     return {name: value for name, value in vars(synth).items() if name != "_data_processor"}
 
 
+@cache
+def row_by_row() -> bytes:
+    return pickle.dumps(fitted(**ROW_BY_ROW))
+
+
 def test_rejected_proposals_leave_no_trace(monkeypatch) -> None:
-    saved = pickle.dumps(fitted(**ROW_BY_ROW))
+    saved = row_by_row()
     assert trace_of_sampling(saved, False, monkeypatch) == trace_of_sampling(saved, True, monkeypatch)
 
 
@@ -198,7 +204,7 @@ LEAK: list[Any] = [None]
     ids=["kept", "logged", "printed", "warned"],
 )
 def test_attempts_that_show_are_caught(leak, monkeypatch) -> None:
-    saved = pickle.dumps(fitted(**ROW_BY_ROW))
+    saved = row_by_row()
     LEAK[0] = leak
     monkeypatch.setattr(PlausibleDeniabilityMechanism, "release_with_points", counted)
     assert trace_of_sampling(saved, False, monkeypatch) != trace_of_sampling(saved, True, monkeypatch)

@@ -135,7 +135,10 @@ def as_printed(value: float) -> str:
     return f"{up:.{2 if up < 10 else 1 if up < 100 else 0}f}"
 
 
-@pytest.mark.parametrize("case", SETTINGS)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[pytest.mark.slow] if case == "1,000 released" else []) for case in SETTINGS],
+)
 def test_the_promise_pages_table(case: str) -> None:
     made, bounded = printed()[case]
     assert made == [as_printed(made_for_one_row(case, rows)) for rows in ROWS_OF_ONE]

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import oracles
 import pytest
+from cases import fast_and_nightly
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -159,7 +160,7 @@ def drawn(seed: int, omega, num_seeds: int = 60, num_candidates: int = 40):
 
 
 @pytest.mark.parametrize("omega", [0, 1, 2, 3, 4, "all", (0, 4), (1, 2)])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", fast_and_nightly(range(2), range(2, 4)))
 def test_known_omega_look_up_scan_and_definition_agree(omega, seed):
     net, proposals = drawn(seed, omega)
     seeds = net._seeds
@@ -192,7 +193,7 @@ def mixture_log_likelihood(
 
 
 @pytest.mark.parametrize("omegas", [(1, 2), (0, 1, 2, 3, 4), (2,), (1, 4), (3, 3, 1)])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", fast_and_nightly([0], [1]))
 def test_hidden_omega_look_up_scan_and_definition_agree(omegas, seed):
     net, _ = drawn(seed, 2)
     coins = Coins.from_seed(seed)

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import each_once
 from doors import fit_codes
 
 from sdv_plausible import PlausibleDeniabilitySynthesizer, metadata_of
@@ -44,9 +45,10 @@ def settings(**changed) -> Settings:
 
 
 @pytest.mark.parametrize("privacy_test", ["release", "randomized", "deterministic"])
-@pytest.mark.parametrize("omega", [None, 2])
-@pytest.mark.parametrize("structure", [None, "cfs", {"b": ["a"]}, "independent"], ids=str)
-@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+@pytest.mark.parametrize(
+    ("structure", "omega", "epsilon"),
+    each_once([None, "cfs", {"b": ["a"]}, "independent"], [None, 2], [1.0, 1.0, math.inf]),
+)
 def test_a_plan_is_the_ledger_of_the_fit(privacy_test, omega, structure, epsilon):
     made = settings(test=privacy_test, omega=omega, epsilon=epsilon)
     learner = make_learner("bayesian_network") if structure is None else PaperNetwork(structure=structure)

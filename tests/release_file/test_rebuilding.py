@@ -72,7 +72,7 @@ def saved(synth: PlausibleDeniabilitySynthesizer) -> dict[str, str]:
 @pytest.mark.parametrize("case", CASES)
 def test_the_saved_object_holds_what_the_file_holds_and_no_more(case: str) -> None:
     """An object made from the file's bytes alone has the same state: so all of it is in the file."""
-    synth = fitted(case)
+    synth = shared(case)
     rebuilt = PlausibleDeniabilitySynthesizer.from_release(Release.from_bytes(synth.release().to_bytes()))
     one, other = saved(synth), saved(rebuilt)
     assert len(one) > 500

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from cases import fast_and_nightly
 from miss_rates import chi_square
 from scipy import stats
 
@@ -61,7 +62,7 @@ ROWS = pd.Series(["ann", "bob", "ann", "bob", "ann", "ann", "cem"], index=list("
 ANNS = list("acef")
 
 
-@pytest.mark.parametrize("order", [list("abcdefg"), list("gfedcba"), list("cagebdf")])
+@pytest.mark.parametrize("order", fast_and_nightly([list("cagebdf")], [list("abcdefg"), list("gfedcba")]))
 def test_every_choice_of_a_persons_rows_is_equally_likely_in_any_order(order: list[str]) -> None:
     assert p_value(sets_chosen(choose_rows, ROWS.loc[order], 2, "ann"), ANNS, 2) > ALARM
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdv_plausible import Domain, count_unreadable, read_csv, read_parquet
@@ -157,6 +157,7 @@ def check_alone(folder: Path, rows: list[list[str]], more: list[str], place: int
     assert (same[0] == same[1]).all()
 
 
+@settings(max_examples=25)
 @given(
     rows=st.lists(records, max_size=5),
     more=records,

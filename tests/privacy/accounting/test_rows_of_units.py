@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import oracles_accounting as oracle
 import pytest
+from cases import each_once, fast_and_nightly
 from oracles_accounting import OVERLAPPING, PREFIXES, TOLERANCE
 
 from sdv_plausible.audit import exact
@@ -79,13 +80,12 @@ def worst_excess(
     return worst
 
 
-@pytest.mark.parametrize("likelihood", [PREFIXES, OVERLAPPING])
-@pytest.mark.parametrize("unit", [2, 3])
+@pytest.mark.parametrize(("likelihood", "unit"), each_once([PREFIXES, OVERLAPPING], [2, 3]))
 def test_claim_covers_every_unit(likelihood: Any, unit: int) -> None:
     assert worst_excess(unit, likelihood, unit) <= TOLERANCE
 
 
-@pytest.mark.parametrize("unit", [2, 3])
+@pytest.mark.parametrize("unit", fast_and_nightly([2], [3]))
 def test_planted_the_claim_of_one_seed(unit: int) -> None:
     """With small partitions uncharged, one seed's ratio is passed by far; and they must be charged."""
     assert worst_excess(1, OVERLAPPING, unit, WithoutSmallPartitions, (4,)) > 1e-2
