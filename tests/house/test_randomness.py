@@ -19,10 +19,12 @@ SEEDED = ("datasets", "evaluation", "audit")  # simulate, from a seed: their num
 BY_NAME = (
     "cli.py",  # the module of a command, by the name that was given
     "commands/audit.py",  # the synthesizer that the command is told to attack
-    "__init__.py",
+    "models/__init__.py",  # the learner that is asked for, of this room
+    "models/registered.py",  # the model that a file names, of this room
+    "__init__.py",  # load their public names on first use
     "audit/__init__.py",
     "evaluation/__init__.py",
-)  # load their public names on first use
+)
 
 NUMPY = {"np", "numpy"}
 OPERATING_SYSTEM = {"urandom", "getrandom"}

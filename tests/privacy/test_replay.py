@@ -304,10 +304,7 @@ def test_what_leaves_depends_on_the_rows_through_noisy_answers_alone(case: str) 
     check(CASES[case], see=in_full if case in ("epsilon 8", "people, seeds") else shown)
 
 
-@pytest.mark.parametrize(
-    "case",
-    ["epsilon 8", "private", "people by a category"],
-)
+@pytest.mark.parametrize("case", ["epsilon 8", "private", "people by a category"])
 def test_so_it_does_with_metadata_that_was_detected(case: str) -> None:
     check(CASES[case], "detected")
 

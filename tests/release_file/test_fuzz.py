@@ -265,12 +265,7 @@ PARTS_OF = {
     "flags": "flag",
 }
 FAULTS: dict[str, tuple[Any, str, Any, Callable[[], Iterator[bytes]]]] = {
-    "what the entries add up to": (
-        ledger,
-        "_recount",
-        lambda *parts: None,
-        damaged_entries,
-    ),
+    "what the entries add up to": (ledger, "_recount", lambda *parts: None, damaged_entries),
     "codes of the seeds": (seeds, "_read", any_codes, code_too_large),
     "rules": (rules, "_check", lambda *parts: None, rule_of_another_type),
     **{check: (Part, name, any_value, partial(looked_at, name)) for check, name in PARTS_OF.items()},

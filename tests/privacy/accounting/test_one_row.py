@@ -53,10 +53,7 @@ Pair = tuple[IndependentRows, np.ndarray, np.ndarray]
 
 
 def claims(
-    likelihood: list[list[Fraction]],
-    test: exact.PassProbability,
-    gamma: float,
-    sizes: tuple[int, ...] = (5,),
+    likelihood: list[list[Fraction]], test: exact.PassProbability, gamma: float, sizes: tuple[int, ...] = (5,)
 ) -> Iterator[Pair]:
     num_rows = 2
     pairs = oracle.released_pairs(likelihood, Fraction(2), test, num_rows, sizes)
