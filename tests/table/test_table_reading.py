@@ -424,9 +424,9 @@ def test_malformed_files_are_refused_without_a_value(tmp_path, content, words):
         ({"domain": {"start": {"sdtype": "datetime"}}}, "'start' holds dates as text: give its datetime_format"),
         ({"domain": {"start": {"sdtype": "datetime", "datetime_format": "%Q"}}}, "datetime_format ('%Q')"),
         ({"domain": {"start": {}}}, "column 'start': nothing tells what it is"),
-        ({"domain": {"start": 5}}, "column 'start' (5) must be a mapping"),
+        ({"domain": {"start": 5}}, "column 'start' (int) must be a mapping"),
         ({"domain": {"sex": {"sdtype": "id"}}, "metadata": {"sex": {"sdtype": "numerical"}}}, "the metadata 'numerical'"),
-        ({"metadata": 5, "domain": None}, "metadata .int. must be"),
+        ({"metadata": 5, "domain": None}, "metadata (int) must be"),
         ({"metadata": {"columns": {"sex": 5}}}, "metadata: its columns must be a mapping"),
     ],
 )  # fmt: skip
